@@ -1,0 +1,69 @@
+"""Work in blocks across threads: one BLAS thread each, progress when asked for, results in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import scipy.linalg  # noqa: F401  (loads the BLAS that compiled code calls, so that the controller below sees it)
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` means; None means all cores, since the result does not depend on it."""
+    return int(effective_n_jobs(-1 if n_jobs is None else n_jobs))
+
+
+def map_blocks(
+    work: Callable[[Block], Result],
+    blocks: Sequence[Block],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    task: str = "working",
+) -> list[Result]:
+    """Apply `work`, which releases the GIL, to every block, and return the results in the order of the blocks.
+
+    Parameters
+    ----------
+    work : callable
+    blocks : sequence
+    n_jobs : int or None
+        Threads; None means all cores.
+    verbose : int
+        Above 0, a progress bar goes to the standard error stream.
+    task : str
+        What the progress bar calls it.
+
+    Returns
+    -------
+    list
+    """
+    cores = thread_count(n_jobs)
+    threads = max(1, min(cores, len(blocks)))
+    with _threadpools().limit(limits=max(1, cores // threads), user_api="blas"):
+        if threads == 1:
+            return list(_progress(map(work, blocks), len(blocks), verbose, task))
+        parallel = Parallel(n_jobs=threads, backend="threading", return_as="generator")
+        return list(_progress(parallel(delayed(work)(block) for block in blocks), len(blocks), verbose, task))
+
+
+def _progress(results: Iterable[Result], total: int, verbose: int, task: str) -> Iterable[Result]:
+    if verbose <= 0:
+        return results
+    from rich.console import Console
+    from rich.progress import track
+
+    console: Any = Console(file=sys.stderr)
+    return track(results, description=task, total=total, console=console)

@@ -1,0 +1,462 @@
+"""Full and split conformal classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp import pvalues
+from exactcp._label_prediction import Evaluation, LabelPrediction
+from exactcp._standard_bag import StandardBag, make_bag
+from exactcp._validation import (
+    check_examples,
+    check_indices,
+    check_new_distances,
+    check_objects,
+    check_option,
+    check_two_classes,
+    encode,
+    keeps_state,
+)
+from exactcp.measures import KNN, Measure, ModelScore
+
+Taxonomy = str | Callable[[np.ndarray, np.ndarray], Any] | None
+
+
+def _resolve_measure(measure: Any) -> Measure:
+    """Return a fresh measure: the default, a clone, or a scikit-learn classifier wrapped."""
+    if measure is None:
+        return KNN()
+    if not isinstance(measure, type) and (isinstance(measure, Measure) or hasattr(measure, "score_labels")):
+        return clone(measure)  # type: ignore[no-any-return]
+    if not isinstance(measure, type) and is_classifier(measure):
+        return ModelScore(clone(measure))
+    msg = f"measure={measure!r} is not a nonconformity measure: use an instance from exactcp.measures, such as KNN(k=15)."
+    raise TypeError(msg)
+
+
+def _check_taxonomy(mondrian: Taxonomy) -> None:
+    if not callable(mondrian):
+        check_option("mondrian", mondrian, (None, "label"))
+
+
+def _categories(taxonomy: Callable[..., Any], X: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the category of each example, as the user's taxonomy tells it."""
+    categories = np.asarray(taxonomy(X, labels))
+    if categories.shape != (X.shape[0],):
+        msg = f"mondrian returned shape {categories.shape} for {X.shape[0]} examples: expected one category for each."
+        raise ValueError(msg)
+    return categories
+
+
+def _is_pairwise(measure: Measure) -> bool:
+    return bool(measure.__sklearn_tags__().input_tags.pairwise)
+
+
+class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
+    """Full (transductive) conformal classifier: sets with a finite-sample guarantee, from all of the training data.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`.
+    algorithm : {"optimized", "standard"}, default="optimized"
+        "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
+        comparison. The p-values are the same.
+    mondrian : None, "label" or callable, default=None
+        Categories within which p-values are valid. "label": for each label. A callable takes (X, y) and returns the
+        category of each example.
+    smoothed : bool, default=False
+        Break ties at random, which makes p-values exactly uniform instead of conservative.
+    random_state : int, RandomState or None, default=None
+        Of the smoothing.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    measure_ : measure
+        The clone of `measure` in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    SplitConformalClassifier : Cheaper with measures that have no bag; it learns from a part of the data only.
+
+    Notes
+    -----
+    If the examples are exchangeable, a set contains the true label with probability at least `confidence_level`. This
+    is Algorithm 1 of [1]_, whose p-value counts how many of the n training examples would be as strange as the test
+    example, each judged by the bag that contains the test example in its place.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+
+    Examples
+    --------
+    Three flowers that iris knows well, and the sets at 95 %:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.measures import KNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FullConformalClassifier(KNN(k=5)).fit(X[:-3], y[:-3])
+    >>> clf.predict_p(X[-3:]).round(3)
+    array([[0.007, 0.014, 0.426],
+           [0.007, 0.02 , 0.216],
+           [0.007, 0.054, 0.061]])
+    >>> clf.predict_set(X[-3:], confidence_level=0.95)
+    array([[False, False,  True],
+           [False, False,  True],
+           [False,  True,  True]])
+    >>> result = clf.predict_confidence(X[-3:])
+    >>> result.label, result.credibility.round(3)
+    (array([2, 2, 2]), array([0.426, 0.216, 0.061]))
+    """
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        algorithm: str = "optimized",
+        mondrian: Taxonomy = None,
+        smoothed: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.algorithm = algorithm
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = _is_pairwise(_resolve_measure(self.measure))
+        return tags
+
+    @keeps_state
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, None)
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+        check_option("algorithm", self.algorithm, ("optimized", "standard"))
+        _check_taxonomy(self.mondrian)
+        measure = _resolve_measure(self.measure)
+        X, y = check_examples(self, X, y, reset=True)
+        classes = np.unique(y if declared is None else declared)
+        check_two_classes(classes, type(self).__name__)
+        codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
+        bag = make_bag(
+            measure, X, codes, classes.size, algorithm=self.algorithm, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        if callable(self.mondrian):
+            self._training_categories = _categories(self.mondrian, X, y)
+        self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
+        self._warned_levels: set[float] = set()
+        self._warned_of_cost = self.algorithm == "standard"
+        return self
+
+    @keeps_state
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+            With metric="precomputed", their distances to the examples learned so far, then to each other.
+        y : array-like of shape (m,)
+        classes : array-like, default=None
+            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
+            label becomes a new class.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_bag"):
+            return self._fit(X, y, classes)
+        if _is_pairwise(self.measure_):
+            X, y = check_new_distances(X, y, self._bag.n)
+        else:
+            X, y = check_examples(self, X, y, reset=False)
+        declared = self._declared
+        if classes is not None:
+            remedy = "declare every label that has been learned, too."
+            encode(self.classes_, np.unique(classes), what="the learned examples", remedy=remedy)
+            declared = classes
+        known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
+        codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
+        if callable(self.mondrian):
+            new = _categories(self.mondrian, X, y)
+            self._training_categories = np.concatenate([self._training_categories, new])
+        if known.size > self.classes_.size:
+            self._bag.relabel(np.searchsorted(known, self.classes_), known.size)
+        self.classes_, self._declared = known, declared
+        self._bag.learn(X, codes, n_jobs=self.n_jobs)
+        self._examples_changed()
+        return self
+
+    @keeps_state
+    def unlearn(self, indices: Any) -> Self:
+        """Forget examples; the state is then that of `fit` on the rest.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        positions = check_indices(indices, self._bag.n)
+        if positions.size == 0:
+            return self
+        sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
+        kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
+        if sizes.sum() == 0 or kept.size < 2:  # noqa: PLR2004
+            msg = (
+                f"unlearning {positions.size} of {self._bag.n} examples would leave {int(sizes.sum())} of "
+                f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
+            )
+            raise ValueError(msg)
+        self._bag.unlearn(positions, n_jobs=self.n_jobs)
+        if callable(self.mondrian):
+            self._training_categories = np.delete(self._training_categories, positions)
+        if kept.size < self.classes_.size:
+            new_codes = np.full(self.classes_.size, -1)
+            new_codes[kept] = np.arange(kept.size)
+            self._bag.relabel(new_codes, kept.size)
+            self.classes_ = self.classes_[kept]
+        self._examples_changed()
+        return self
+
+    def _examples_changed(self) -> None:
+        self._warned_levels = set()
+        if _is_pairwise(self.measure_):
+            self.n_features_in_ = self._bag.n
+
+    def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
+        """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
+        if isinstance(self._bag, StandardBag) and not self._warned_of_cost:
+            self._warned_of_cost = True
+            self._bag.warn_of_cost(X.shape[0])
+        if callable(self.mondrian):
+            return self._count_in_categories(X, self.mondrian)
+        counts = self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose)
+        if self.mondrian is None:
+            return pvalues.marginal(counts, self._bag.n), counts.scores
+        return pvalues.label_conditional(counts, self._bag.sizes), counts.scores
+
+    def _count_in_categories(self, X: np.ndarray, taxonomy: Callable[..., Any]) -> tuple[pvalues.Counts, np.ndarray]:
+        m = X.shape[0]
+        candidates = [_categories(taxonomy, X, np.full(m, label, dtype=self.classes_.dtype)) for label in self.classes_]
+        counted, scores = [], []
+        for i, (training, candidate) in enumerate(self._bag.scores(X)):
+            inside = np.array([self._training_categories == column[i] for column in candidates])
+            within = np.where(inside, training, np.nan)
+            rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+            counted.append(pvalues.compare(within, candidate, **rule))
+            scores.append(candidate)
+        fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
+        return pvalues.Counts(*fields), np.array(scores)
+
+    def _evaluate(self, X: Any) -> Evaluation:
+        check_is_fitted(self)
+        X = check_objects(self, X)
+        counts, scores = self._count(X)
+        if self.smoothed:
+            p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
+            return Evaluation(p, scores, None)
+        return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_bag")
+
+
+class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
+    """Split (inductive) conformal classifier: one part of the data fits the measure, the other calibrates it.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+    calibration_size : float or int, default=0.5
+        Share or number of the examples that calibrate.
+    mondrian : None, "label" or callable, default=None
+        As in `FullConformalClassifier`.
+    smoothed : bool, default=False
+    random_state : int, RandomState or None, default=0
+        Of the split and of the smoothing. The default gives the same split every time.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    measure_ : measure
+        Fitted on the proper training set.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    FullConformalClassifier : Uses all examples for both purposes.
+
+    Notes
+    -----
+    The guarantee is the same as full CP's; the sets are larger, since the measure sees fewer examples. The split is
+    drawn without stratification, which would break the examples' exchangeability.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from exactcp import SplitConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SplitConformalClassifier(GaussianNB()).fit(X[:-3], y[:-3])
+    >>> clf.predict_set(X[-3:], confidence_level=0.9)
+    array([[False, False,  True],
+           [False, False,  True],
+           [False, False,  True]])
+    """
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        calibration_size: float = 0.5,
+        mondrian: Taxonomy = None,
+        smoothed: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.calibration_size = calibration_size
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = _is_pairwise(_resolve_measure(self.measure))
+        return tags
+
+    @keeps_state
+    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
+        """Fit the measure on one part of the examples, and score the other part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+        X_calibration : array-like of shape (c, p), default=None
+            Calibration objects of your own; then all of X fits the measure.
+        y_calibration : array-like of shape (c,), default=None
+
+        Returns
+        -------
+        self
+        """
+        _check_taxonomy(self.mondrian)
+        measure = _resolve_measure(self.measure)
+        if (X_calibration is None) != (y_calibration is None):
+            msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
+            raise ValueError(msg)
+        X, y = check_examples(self, X, y, reset=True)
+        classes = np.unique(y)
+        check_two_classes(classes, type(self).__name__)
+        if X_calibration is None:
+            fitting, calibrating = self._split(X.shape[0])
+            X_calibration, y_calibration = X[calibrating], y[calibrating]
+        else:
+            fitting = np.arange(X.shape[0])
+            X_calibration, y_calibration = check_examples(self, X_calibration, y_calibration, reset=False)
+        remedy = "calibrate with labels that X and y have."
+        codes = encode(y_calibration, classes, what="y_calibration", remedy=remedy)
+        pairwise = _is_pairwise(measure)
+        measure.fit(X[np.ix_(fitting, fitting)] if pairwise else X[fitting], y[fitting])
+        self.classes_, self.measure_, self._columns = classes, measure, fitting if pairwise else None
+        scores = self._score_labels(X_calibration)
+        self._calibration_codes, self.calibration_scores_ = codes, scores[np.arange(codes.size), codes]
+        if callable(self.mondrian):
+            self._calibration_categories = _categories(self.mondrian, X_calibration, y_calibration)
+        self._warned_levels: set[float] = set()
+        return self
+
+    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        if n < 2:  # noqa: PLR2004
+            msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected at least 2, one to fit and one to calibrate."
+            raise ValueError(msg)
+        fitting, calibrating = train_test_split(
+            np.arange(n), test_size=self.calibration_size, random_state=self.random_state
+        )
+        return np.sort(fitting), np.sort(calibrating)
+
+    def _score_labels(self, X: np.ndarray) -> np.ndarray:
+        objects = X if self._columns is None else X[:, self._columns]
+        return np.asarray(self.measure_.score_labels(objects, self.classes_))
+
+    def _evaluate(self, X: Any) -> Evaluation:
+        check_is_fitted(self)
+        X = check_objects(self, X)
+        scores = self._score_labels(X)
+        counts = self._count(X, scores)
+        if self.smoothed:
+            p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
+            return Evaluation(p, scores, None)
+        return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
+
+    def _count(self, X: np.ndarray, scores: np.ndarray) -> pvalues.Counts:
+        """Return counts (m, l) of calibration scores, one category of candidates at a time."""
+        m, n_labels = scores.shape
+        if self.mondrian is None:
+            training, candidates = np.zeros(self._calibration_codes.size), np.zeros((m, n_labels))
+        elif callable(self.mondrian):
+            taxonomy, dtype = self.mondrian, self.classes_.dtype
+            columns = [_categories(taxonomy, X, np.full(m, label, dtype=dtype)) for label in self.classes_]
+            training, candidates = self._calibration_categories, np.column_stack(columns)
+        else:
+            training, candidates = self._calibration_codes, np.tile(np.arange(n_labels), (m, 1))
+        greater, equal, total = (np.zeros((m, n_labels), np.int64) for _ in range(3))
+        rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+        for category in np.unique(candidates):
+            where = candidates == category
+            counts = pvalues.compare_sorted(np.sort(self.calibration_scores_[training == category]), scores[where], **rule)
+            greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
+        return pvalues.Counts(greater, equal, total)

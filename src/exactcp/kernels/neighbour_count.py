@@ -1,0 +1,229 @@
+"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (SPEC C, Counting)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
+from exactcp.kernels.ties import TOLERANCE, tie_band
+
+
+class LabelCounts(NamedTuple):
+    """Per (test object, label): how many training scores are greater than, or equal to, the candidate's."""
+
+    greater_same: np.ndarray  # (m, l) among the training examples with that label
+    equal_same: np.ndarray
+    greater_other: np.ndarray  # among the others
+    equal_other: np.ndarray
+    scores: np.ndarray  # (m, l) the candidates' own scores
+
+
+class Provisional(NamedTuple):
+    """Sums and scores of the training examples against each other, by slot, and sorted."""
+
+    sums: np.ndarray  # (kinds, capacity)
+    scores: np.ndarray  # (n,)
+    ordered: np.ndarray  # (n,) ascending
+    ordered_by_label: np.ndarray  # (n,) ascending within each label
+    starts: np.ndarray  # (l + 1,) where each label starts in it
+
+
+@njit(cache=True, nogil=True)
+def score_of(sums, slot):
+    """Score of a training example from its sums: the ratio where there are two."""
+    return sums[0, slot] if sums.shape[0] == 1 else ratio(sums[0, slot], sums[1, slot])
+
+
+@njit(cache=True, nogil=True)
+def sum_lists(lists, n, k):
+    """F of every list of the first n stored examples: (kinds, n)."""
+    values, lengths = lists.values, lists.lengths
+    out = np.empty((values.shape[0], n))
+    for kind in range(values.shape[0]):
+        for slot in range(n):
+            out[kind, slot] = sum_first(values[kind, slot], lengths[kind, slot], k)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def scores_of(sums, n):
+    """alpha': the scores of the first n stored examples against each other."""
+    out = np.empty(n)
+    for slot in range(n):
+        out[slot] = score_of(sums, slot)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _score_with(kind, values, lengths, sums, slot, k, d):
+    """Score of a training example after an example of the same (kind 0) or another label joined at distance d."""
+    changed = sum_first_with(values[kind, slot], lengths[kind, slot], k, d)
+    if kind == 1:
+        return ratio(sums[0, slot], changed)
+    return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
+
+
+@njit(cache=True, nogil=True)
+def _rank(ascending, value, or_equal):
+    """Count the entries of a short ascending array that are < value, or <= value."""
+    low, high = 0, ascending.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < value or (or_equal and ascending[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def candidate_scores(found, use_ratio):
+    """Score of (x, c) for every label c, from the k nearest of each label."""
+    m, n_labels, k = found.nearest.shape
+    out = np.empty((m, n_labels))
+    closest, closest_label = np.empty(2 * k), np.empty(2 * k, np.int64)
+    for t in range(m):
+        used = _merge_labels(found.nearest[t], found.lengths[t], closest, closest_label) if use_ratio else 0
+        for c in range(n_labels):
+            same = sum_first(found.nearest[t, c], found.lengths[t, c], k)
+            out[t, c] = ratio(same, _others_sum(closest, closest_label, used, c, k)) if use_ratio else same
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _merge_labels(nearest, lengths, closest, closest_label):
+    """Collect the 2k closest of all labels, ascending: k of them at least are not of any given label."""
+    limit, used = closest.shape[0], 0
+    for c in range(nearest.shape[0]):
+        for j in range(lengths[c]):
+            d = nearest[c, j]
+            if used == limit and d >= closest[limit - 1]:
+                break
+            position = used if used < limit else limit - 1
+            used = min(used + 1, limit)
+            while position > 0 and closest[position - 1] > d:
+                closest[position], closest_label[position] = closest[position - 1], closest_label[position - 1]
+                position -= 1
+            closest[position], closest_label[position] = d, c
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _others_sum(closest, closest_label, used, label, k):
+    """F_other: the sum of the k closest that do not have the label, +inf if none exists."""
+    total, summed = 0.0, 0
+    for j in range(used):
+        if summed < k and closest_label[j] != label:
+            total += closest[j]
+            summed += 1
+    return total if summed > 0 else math.inf
+
+
+@njit(cache=True, nogil=True)
+def _count_provisional(lo, hi, codes, provisional, at_least, above):
+    """Fill (2, l) counts [same, other] of the provisional scores, by binary search if they are sorted."""
+    n, ordered = provisional.scores.shape[0], provisional.ordered
+    for c in range(lo.shape[0]):
+        if ordered.shape[0] == n:
+            own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
+            at_least[0, c] = own.shape[0] - _rank(own, lo[c], False)
+            above[0, c] = own.shape[0] - _rank(own, hi[c], True)
+            at_least[1, c] = n - _rank(ordered, lo[c], False) - at_least[0, c]
+            above[1, c] = n - _rank(ordered, hi[c], True) - above[0, c]
+        else:
+            for i in range(n):
+                kind = 0 if codes[i] == c else 1
+                at_least[kind, c] += provisional.scores[i] >= lo[c]
+                above[kind, c] += provisional.scores[i] > hi[c]
+
+
+class Bands(NamedTuple):
+    """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
+
+    lo: np.ndarray  # (m, l)
+    hi: np.ndarray
+    order: np.ndarray  # (m, l) labels by ascending score
+    lo_sorted: np.ndarray
+    hi_sorted: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _bands(scores):
+    m, n_labels = scores.shape
+    lo, hi, order = np.empty((m, n_labels)), np.empty((m, n_labels)), np.empty((m, n_labels), np.int64)
+    lo_sorted, hi_sorted = np.empty((m, n_labels)), np.empty((m, n_labels))
+    for t in range(m):
+        order[t] = np.argsort(scores[t])
+        for c in range(n_labels):
+            lo[t, c], hi[t, c] = tie_band(scores[t, c], 0.0, TOLERANCE)
+        for rank in range(n_labels):
+            lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
+    return Bands(lo, hi, order, lo_sorted, hi_sorted)
+
+
+@njit(cache=True, nogil=True)
+def _correct(kind, found, lists, codes, provisional, k, bands, at_least, above):
+    """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
+
+    Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
+    sorted thresholds, then suffix sums, and the own label is taken out again (SPEC A3).
+    """
+    values, lengths, sums, scores = lists.values, lists.lengths, provisional.sums, provisional.scores
+    lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
+    test, touched, distance = found.test, found.slot, found.distance
+    m, n_labels = lo.shape
+    jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
+    for r in range(touched.shape[0]):
+        t, i, d = test[r], touched[r], distance[r]
+        if d < kth(values[kind, i], lengths[kind, i], k):
+            c, old, new = codes[i], scores[i], _score_with(kind, values, lengths, sums, i, k, d)
+            own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
+            own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
+            if kind == 0:
+                at_least[t, 0, c] += own_at_least
+                above[t, 0, c] += own_above
+            else:
+                jumps_at_least[t, _rank(lo_sorted[t], new, True)] += 1
+                jumps_at_least[t, _rank(lo_sorted[t], old, True)] -= 1
+                jumps_above[t, _rank(hi_sorted[t], new, False)] += 1
+                jumps_above[t, _rank(hi_sorted[t], old, False)] -= 1
+                at_least[t, 1, c] -= own_at_least
+                above[t, 1, c] -= own_above
+    for t in range(m):
+        sum_at_least, sum_above = 0, 0
+        for rank in range(n_labels - 1, -1, -1):
+            sum_at_least += jumps_at_least[t, rank + 1]
+            sum_above += jumps_above[t, rank + 1]
+            at_least[t, 1, order[t, rank]] += sum_at_least
+            above[t, 1, order[t, rank]] += sum_above
+
+
+@njit(cache=True, nogil=True)
+def count_labels(found, lists, codes, provisional, k):
+    """Count, for all labels of all test objects, the training scores greater than and equal to the candidate's."""
+    kinds = lists.values.shape[0]
+    scores = candidate_scores(found, kinds == 2)
+    m, n_labels = scores.shape
+    bands = _bands(scores)
+    at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
+    for t in range(m):
+        _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
+    for kind in range(kinds):
+        _correct(kind, found, lists, codes, provisional, k, bands, at_least, above)
+    equal = at_least - above
+    return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
+
+
+@njit(cache=True, nogil=True)
+def alternative_scores(distances, lists, sums, scores, k):
+    """Training scores if the test example has their label, and if it has not: (2, n), from its distances (SPEC A2)."""
+    values, lengths, n = lists.values, lists.lengths, scores.shape[0]
+    out = np.empty((2, n))
+    for i in range(n):
+        for kind in range(2):
+            out[kind, i] = scores[i]
+            if kind < values.shape[0] and distances[i] < kth(values[kind, i], lengths[kind, i], k):
+                out[kind, i] = _score_with(kind, values, lengths, sums, i, k, distances[i])
+    return out

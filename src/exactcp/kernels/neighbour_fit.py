@@ -1,0 +1,133 @@
+"""Filling the sorted lists of the training examples: same-label and other-label distances (SPEC C)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from exactcp.kernels.distances import euclidean
+from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
+from exactcp.kernels.sorted_lists import insert, kth
+
+
+class Lists(NamedTuple):
+    """Sorted lists of every stored example: index 0 holds same-label distances, index 1 other-label ones.
+
+    A measure that needs no other-label distances has one list only.
+    """
+
+    values: np.ndarray  # (kinds, capacity, width)
+    lengths: np.ndarray  # (kinds, capacity)
+
+
+class Thresholds(NamedTuple):
+    """What the screen compares with, by list kind and screen row; they tighten while the lists fill."""
+
+    tau: np.ndarray  # (kinds, n)
+    reach: np.ndarray  # (kinds, n)
+    half: np.ndarray  # (n,)
+
+
+def open_thresholds(screen, kinds):
+    """Thresholds that let every pair pass."""
+    shape, dtype = (kinds, screen.norms.shape[0]), screen.rows.dtype
+    return Thresholds(np.full(shape, -np.inf, dtype), np.full(shape, np.inf, dtype), row_half(screen.norms, screen.units).astype(dtype))
+
+
+@njit(cache=True, nogil=True)
+def _offer(row, slot, kind, d, k, norm, units, values, lengths, tau, reach):
+    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
+    length = insert(values[kind, slot], lengths[kind, slot], k, d)
+    lengths[kind, slot] = length
+    if length == k:
+        tau[kind, row] = row_threshold(norm, values[kind, slot, k - 1], units)
+        reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
+
+
+@njit(cache=True, nogil=True)
+def _meet_row(row, first, products, k, objects, screen, thresholds, lists, flags):
+    """Scan the products of one row with the columns first..., one label at a time; measure the pairs it keeps.
+
+    Arrays are taken out of their tuples here: inside the loop each access would cost an atomic reference count.
+    """
+    words, units = flags.view(np.uint64), screen.units
+    slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
+    tau, reach, half = thresholds.tau, thresholds.reach, thresholds.half[row]
+    values, lengths = lists.values, lists.lengths
+    start, end = max(first, row + 1), first + products.shape[0]
+    while start < end:
+        label = codes[start]
+        stop = min(starts[label + 1], end)
+        kind = 0 if label == codes[row] else 1
+        if kind < values.shape[0]:
+            segment = products[start - first : stop - first]
+            flag_hits(segment, tau[kind, row], reach[kind, start:stop], half, flags)
+            for w in range((stop - start + WORD - 1) // WORD):
+                if words[w] != 0:
+                    for j in range(WORD * w, WORD * w + WORD):
+                        column = start + j
+                        enters_row = flags[j] != 0 and segment[j] > tau[kind, row]
+                        enters_column = flags[j] != 0 and segment[j] + reach[kind, column] > half
+                        if enters_row or enters_column:
+                            here, there = slots[row], slots[column]
+                            d = euclidean(objects[here], objects[there])
+                            if enters_row:
+                                _offer(row, here, kind, d, k, norms[row], units, values, lengths, tau, reach)
+                            if enters_column:
+                                _offer(column, there, kind, d, k, norms[column], units, values, lengths, tau, reach)
+        start = stop
+
+
+@njit(cache=True, nogil=True)
+def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
+    """Let all pairs (i, j), i < j, i in range `rows`, j in range `columns` meet; both lists are updated."""
+    products, flags = np.empty(ROWS * COLUMNS, screen.rows.dtype), np.empty(COLUMNS, np.uint8)
+    same_only = lists.values.shape[0] == 1
+    for top in range(rows[0], rows[1], ROWS):
+        bottom = min(top + ROWS, rows[1])
+        left_rows = screen.rows[top:bottom].copy()
+        left_rows[:, -1] = 1
+        left, right = max(columns[0], top + 1), columns[1]
+        if same_only:
+            left = max(left, screen.starts[screen.codes[top]])
+            right = min(right, screen.starts[screen.codes[bottom - 1] + 1])
+        for first in range(left, right, COLUMNS):
+            last = min(first + COLUMNS, right)
+            block = products[: (bottom - top) * (last - first)].reshape(bottom - top, last - first)
+            np.dot(left_rows, screen.rows[first:last].T, block)
+            for row in range(top, bottom):
+                _meet_row(row, first, block[row - top], k, objects, screen, thresholds, lists, flags)
+
+
+@njit(cache=True, nogil=True)
+def fill_lists(distances, top, left, k, codes, lists):
+    """Let the pairs (top + i, left + j) of a block of distances meet where the second comes later."""
+    kinds = lists.values.shape[0]
+    for i in range(distances.shape[0]):
+        row = top + i
+        for j in range(max(0, row + 1 - left), distances.shape[1]):
+            column = left + j
+            kind = 0 if codes[row] == codes[column] else 1
+            if kind < kinds:
+                d = distances[i, j]
+                lists.lengths[kind, row] = insert(lists.values[kind, row], lists.lengths[kind, row], k, d)
+                lists.lengths[kind, column] = insert(lists.values[kind, column], lists.lengths[kind, column], k, d)
+
+
+@njit(cache=True, nogil=True)
+def refill_list(distances, slot, kind, limit, codes, lists):
+    """Make the list of one example anew from its distances to all stored ones."""
+    length = 0
+    for j in range(distances.shape[0]):
+        if j != slot and (codes[j] == codes[slot]) == (kind == 0):
+            length = insert(lists.values[kind, slot], length, limit, distances[j])
+    lists.lengths[kind, slot] = length
+
+
+@njit(cache=True, nogil=True)
+def deltas(lists, kind, n, k):
+    """Delta of every stored example in one kind of list."""
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = kth(lists.values[kind, i], lists.lengths[kind, i], k)
+    return out

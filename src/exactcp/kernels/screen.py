@@ -1,0 +1,140 @@
+"""The screen: one matrix product that tells which pairs are too far apart to matter (SPEC C, Screening).
+
+With centred, scaled rows a (test) and b (training), s = ab - |b|^2/2 gives d^2 = |a|^2 - 2 s. The product is computed in
+float32 or float64; for any order of summation its error is at most g (|a|^2/2 + |b|^2) + eta, where g = t/(1 - t),
+t = (p + 16) u, u the unit roundoff. The part g |b|^2 is folded into the column that holds -|b|^2/2, the rest into the
+thresholds, which also leave room for their own rounding and for that of the distances (`slack`). A pair that the screen
+drops is certainly too far; a pair that it keeps is measured by direct differences. So the screen decides how long a
+result takes, never what it is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+ROWS = 256  # rows of one product
+COLUMNS = 2048  # columns of one product
+WORD = 8  # flags looked at together
+ETA = 2.0**-80  # absolute error by underflow, in units where the largest entry is at most 1
+FAR = 2.0**20  # a test row with a larger norm, in the same units, is not screened
+
+
+class Units(NamedTuple):
+    """The screen's scale and error bounds; floats only, so that passing them to a compiled function is free."""
+
+    scale: float  # a power of two: prepared = (x - centre) * scale
+    growth: float  # g
+    slack: float
+
+
+class Screen(NamedTuple):
+    """A training set prepared for screening, its rows ordered by label."""
+
+    rows: np.ndarray  # (n, p + 1): the row, then -|b|^2/2 + g |b|^2
+    norms: np.ndarray  # (n,) |b|^2
+    slots: np.ndarray  # (n,) where the example of each row is stored
+    codes: np.ndarray  # (n,) label code of each row
+    starts: np.ndarray  # (l + 1,) first row of each label
+    centre: np.ndarray  # (p,)
+    units: Units
+
+
+def good_order(codes):
+    """Order in which to store examples: by label, so that the screen reads what it measures in one place.
+
+    They are scrambled within a label: the number of list insertions stays near k log n when examples come sorted.
+    """
+    scrambled = np.random.default_rng(0).permutation(codes.shape[0])
+    return scrambled[np.argsort(codes[scrambled], kind="stable")]
+
+
+def prepare_training(objects, codes, n_labels):
+    """Build the screen of stored objects, in float32 unless that is too coarse for these data."""
+    n, p = objects.shape
+    slots = np.argsort(codes, kind="stable")
+    centre = objects.mean(axis=0)
+    rows = objects[slots]
+    rows -= centre
+    peak = float(np.abs(rows).max())
+    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+    rows *= scale
+    norms = np.einsum("ij,ij->i", rows, rows)
+    dtype = np.float32 if _float32_resolves(rows, norms) else np.float64
+    growth = rounding_growth(p, dtype)
+    slack = float(np.finfo(dtype).eps) + 4 * (p + 8) * 2.0**-53
+    prepared = np.empty((n, p + 1), dtype=dtype)
+    prepared[:, :p] = rows
+    prepared[:, p] = (growth - 0.5) * norms
+    starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
+    return Screen(prepared, norms, slots, codes[slots], starts, centre, Units(scale, growth, slack))
+
+
+def prepare_tests(screen, X):
+    """Return test rows in the screen's units (last column 1), their |a|^2, and which of them may be screened."""
+    rows = X - screen.centre
+    rows *= screen.units.scale
+    norms = np.einsum("ij,ij->i", rows, rows)
+    near = norms <= FAR * FAR
+    prepared = np.ones((X.shape[0], X.shape[1] + 1), dtype=screen.rows.dtype)
+    prepared[near, :-1] = rows[near]
+    return prepared, norms, near
+
+
+def rounding_growth(p, dtype):
+    """Return g for p columns: rounded entries, products and sums, the folded column included."""
+    t = (p + 16) * float(np.finfo(dtype).eps) / 2
+    return t / (1 - t)
+
+
+def _float32_resolves(rows, norms):
+    """Tell whether float32's error is small beside the squared distances of near pairs, by an even sample."""
+    n, p = rows.shape
+    few = rows[:: max(1, n // 64)][:64]
+    many = rows[:: max(1, n // 2048)][:2048]
+    typical = float(np.median(norms))
+    squared = (few**2).sum(axis=1)[:, None] + (many**2).sum(axis=1) - 2 * few @ many.T
+    apart = squared[squared > 1e-9 * typical]
+    return apart.size == 0 or bool(rounding_growth(p, np.float32) * typical < 0.05 * np.quantile(apart, 0.02))
+
+
+@njit(cache=True, nogil=True)
+def row_threshold(norm, d, units):
+    """tau: a pair may be closer than d only if s > tau."""
+    squared = (d * units.scale) ** 2
+    return ((1 - units.growth) * norm - squared) / 2 - units.slack * (norm + squared) - ETA
+
+
+@njit(cache=True, nogil=True)
+def row_half(norm, units):
+    """Half: see `column_reach`."""
+    return (1 - units.growth) * norm / 2 - units.slack * norm - ETA
+
+
+@njit(cache=True, nogil=True)
+def column_reach(d, units):
+    """Reach of an example that cares for what is closer than d: it is met only if s + reach > half."""
+    return (d * units.scale) ** 2 * (0.5 + 2 * units.slack)
+
+
+@njit(cache=True, nogil=True)
+def certain_product(s, norm, units):
+    """Return what the true product of a training row with this norm is at least, up to the test row's part of the error."""
+    return s - (2 * units.growth + units.slack) * norm
+
+
+@njit(cache=True, nogil=True)
+def product_threshold(certain, norm, units):
+    """tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
+    return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
+
+
+@njit(cache=True, nogil=True)
+def flag_hits(products, tau, reach, half, flags):
+    """Flag the products above tau, or above half when their reach is added (written so that it vectorises)."""
+    size = products.shape[0]
+    for j in range(size):
+        s = products[j]
+        flags[j] = np.uint8(s > tau) | np.uint8(s + reach[j] > half)
+    for j in range(size, size + (-size) % WORD):
+        flags[j] = 0

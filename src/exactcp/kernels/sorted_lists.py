@@ -1,0 +1,105 @@
+"""Sorted lists of the smallest distances of one example (SPEC C).
+
+A list is a row of `values` in ascending order, of which the first `length` are in use.
+"""
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def insert(values, length, limit, d):
+    """Insert d into the `limit` smallest seen so far; return the new length."""
+    if length == limit:
+        if d >= values[limit - 1]:
+            return length
+        position = limit - 1
+    else:
+        position = length
+        length += 1
+    while position > 0 and values[position - 1] > d:
+        values[position] = values[position - 1]
+        position -= 1
+    values[position] = d
+    return length
+
+
+@njit(cache=True, nogil=True)
+def insert_large(values, length, limit, s):
+    """Insert s into the `limit` largest seen so far, in descending order; return the new length."""
+    if length == limit:
+        if s <= values[limit - 1]:
+            return length
+        position = limit - 1
+    else:
+        position = length
+        length += 1
+    while position > 0 and values[position - 1] < s:
+        values[position] = values[position - 1]
+        position -= 1
+    values[position] = s
+    return length
+
+
+@njit(cache=True, nogil=True)
+def remove(values, length, d):
+    """Remove one entry equal to d, bit for bit; return the new length (the old one if there is none)."""
+    for position in range(length):
+        if values[position] == d:
+            for j in range(position, length - 1):
+                values[j] = values[j + 1]
+            return length - 1
+    return length
+
+
+@njit(cache=True, nogil=True)
+def kth(values, length, k):
+    """Delta: the k-th smallest, +inf if fewer than k exist."""
+    return values[k - 1] if length >= k else math.inf
+
+
+@njit(cache=True, nogil=True)
+def sum_first(values, length, k):
+    """F: the sum of the k smallest in ascending order (of all, if fewer), +inf if none exists."""
+    used = min(length, k)
+    if used == 0:
+        return math.inf
+    total = 0.0
+    for j in range(used):
+        total += values[j]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sum_first_with(values, length, k, d):
+    """F after d joined: the sum of the k smallest of list and d, in ascending order."""
+    total = 0.0
+    used = 0
+    waiting = True
+    for j in range(length):
+        if used == k:
+            return total
+        if waiting and d <= values[j]:
+            total += d
+            used += 1
+            waiting = False
+            if used == k:
+                return total
+        total += values[j]
+        used += 1
+    if waiting and used < k:
+        total += d
+    return total
+
+
+@njit(cache=True, nogil=True)
+def ratio(numerator, denominator):
+    """k-NN score of the two sums: no same-label example is +inf, no other-label example 0, and 0/0 is 1."""
+    if math.isinf(numerator):
+        return math.inf
+    if math.isinf(denominator):
+        return 0.0
+    if denominator == 0.0:
+        return 1.0 if numerator == 0.0 else math.inf
+    return numerator / denominator

@@ -1,0 +1,162 @@
+"""What NN, k-NN and simplified k-NN share: fitting, scoring, and their bag."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp.kernels.neighbour_count import candidate_scores
+from exactcp.kernels.neighbour_search import Found
+from exactcp.kernels.screen import good_order
+from exactcp.measures._base import Measure
+from exactcp.measures._distance import Distance
+from exactcp.measures._neighbour_bag import NeighbourBag
+from exactcp.measures._neighbour_search import NeighbourSearch
+from exactcp.measures._store import MatrixStore, Store, VectorStore
+
+LARGEST = 1e150  # the square of a larger difference overflows
+
+
+class NeighbourMeasure(Measure):
+    """Base of the nearest-neighbour measures; `use_ratio` tells whether other-label distances matter."""
+
+    use_ratio = True
+    metric: Any
+    metric_params: dict[str, Any] | None = None
+
+    def _neighbours(self) -> int:
+        return self.k  # type: ignore[attr-defined, no-any-return]
+
+    def _checked(self) -> tuple[int, Distance]:
+        k = self._neighbours()
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            msg = f"k={k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
+            raise ValueError(msg)
+        return int(k), Distance(self.metric, self.metric_params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the examples; scores are with respect to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        _, distance = self._checked()
+        X = check_array(X, dtype=np.float64)
+        check_consistent_length(X, y)
+        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        store, slots = _stored(X, codes, distance)
+        self.n_features_in_ = X.shape[1]
+        self._search = NeighbourSearch(store, codes[slots].astype(np.int64), self.classes_.size)
+        self._slots = slots
+        return self
+
+    def score_labels(self, X: Any, labels: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+        """Return the scores (m, l) of every row of X with every one of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        labels : array-like of shape (l,)
+            A label that no example of `fit` had is allowed: it has no neighbours.
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+        """
+        check_is_fitted(self)
+        k, _ = self._checked()
+        X = check_array(X, dtype=np.float64)
+        labels = np.asarray(labels)
+        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
+        known = self.classes_[position] == labels
+        use_ratio = self.use_ratio
+        # an unknown label is one more column, without neighbours
+        column = np.where(known, position, self.classes_.size)
+
+        def score(found: Found) -> np.ndarray:
+            m = found.nearest.shape[0]
+            nearest = np.concatenate([found.nearest, np.empty((m, 1, k))], axis=1)
+            lengths = np.concatenate([found.lengths, np.zeros((m, 1), np.int64)], axis=1)
+            whole = Found(nearest, lengths, found.test, found.slot, found.distance)
+            return candidate_scores(whole, use_ratio)[:, column]  # type: ignore[no-any-return]
+
+        out = np.empty((X.shape[0], labels.size))
+        X = X[:, self._slots] if self._search.store.is_matrix else X
+        for rows, scores in self._search.map(score, X, k, n_jobs=n_jobs, verbose=verbose):
+            out[rows] = scores
+        return out
+
+    def bag(
+        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> NeighbourBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        codes : ndarray of shape (n,)
+            Labels as 0..n_labels-1.
+        n_labels : int
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        NeighbourBag
+        """
+        k, distance = self._checked()
+        store, slots = _stored(X, codes, distance)
+        order = np.empty_like(slots)
+        order[slots] = np.arange(slots.size)
+        bag = NeighbourBag(store, codes[slots], order, n_labels, k=k, use_ratio=self.use_ratio)
+        return bag.fill(n_jobs=n_jobs, verbose=verbose)
+
+
+def _stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray]:
+    """Put objects into a store; return it and the example in each slot."""
+    if distance.is_precomputed:
+        _check_matrix(X)
+        return MatrixStore(X), np.arange(X.shape[0])
+    if X.size and np.abs(X).max() > LARGEST:
+        msg = f"X has values up to {np.abs(X).max():.3g}, whose squares overflow: scale X to below {LARGEST:g}."
+        raise ValueError(msg)
+    slots = good_order(codes)
+    return VectorStore(X[slots], distance), slots
+
+
+def _check_matrix(D: np.ndarray) -> None:
+    n = D.shape[0]
+    if D.shape != (n, n):
+        msg = f"metric='precomputed' got X of shape {D.shape}: expected the square matrix of distances between examples."
+        raise ValueError(msg)
+    if D.size and D.min() < 0:
+        msg = f"metric='precomputed' got the distance {D.min()}: expected distances >= 0."
+        raise ValueError(msg)
+    for first in range(0, n, 1024):
+        differs = D[first : first + 1024] != D[:, first : first + 1024].T
+        if differs.any():
+            i, j = np.argwhere(differs)[0]
+            i += first
+            msg = (
+                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
+                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
+            )
+            raise ValueError(msg)

@@ -1,0 +1,92 @@
+"""Searching a set of stored examples for the neighbours of test objects, in blocks across threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from exactcp._blocks import map_blocks
+from exactcp.kernels.neighbour_search import Found, Training, search_distances, search_screened
+from exactcp.kernels.screen import ROWS, Screen, column_reach, prepare_tests, prepare_training
+from exactcp.measures._store import Store, VectorStore
+
+FEW = 8  # fewer test objects than this are not worth the preparation of a screen
+SMALL = 10**8  # nor are fewer multiplications than this, when the screen is not there yet
+BLOCK_BYTES = 2**24  # a block of plain distances
+
+Result = TypeVar("Result")
+
+
+class NeighbourSearch:
+    """Finds the k nearest of each label, and the examples touched, for test objects.
+
+    The screen is built when a batch first pays for it, and again after `forget_screen`.
+    """
+
+    def __init__(self, store: Store, codes: np.ndarray, n_labels: int) -> None:
+        self.store = store
+        self.codes = codes
+        self.n_labels = n_labels
+        self._screen: Screen | None = None
+
+    def forget_screen(self) -> None:
+        """Say that the stored examples have changed."""
+        self._screen = None
+
+    def screen(self) -> Screen:
+        """Return the screen of the stored examples; only Euclidean distances have one."""
+        if self._screen is None:
+            n = self.store.n
+            self._screen = prepare_training(self.store.objects, self.codes[:n], self.n_labels)
+        return self._screen
+
+    def can_screen(self) -> bool:
+        """Tell whether the metric has a screen."""
+        return isinstance(self.store, VectorStore) and self.store.distance.is_euclidean
+
+    def _pays(self, m: int, p: int) -> bool:
+        if m < FEW or not self.can_screen():
+            return False
+        return self._screen is not None or m * self.store.n * p > SMALL
+
+    def map(
+        self,
+        work: Callable[[Found], Result],
+        X: np.ndarray,
+        k: int,
+        touch: np.ndarray | None = None,
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> list[tuple[np.ndarray, Result]]:
+        """Apply `work` to what blocks of the rows of X find; return (row numbers, result) of each block.
+
+        An example i is touched by a row closer than touch[i]; without `touch` none is.
+        """
+        n = self.store.n
+        touch = np.full(n, -np.inf) if touch is None else touch
+        far = np.arange(X.shape[0])
+        blocks: list[tuple[np.ndarray, bool]] = []
+        if self._pays(*X.shape):
+            screen = self.screen()
+            prepared, norms, near = prepare_tests(screen, X)
+            reach = np.where(touch < 0, -np.inf, column_reach(touch, screen.units))[screen.slots]
+            training = Training(self.store.objects, touch, reach.astype(screen.rows.dtype))
+            rows = np.flatnonzero(near)
+            blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
+            far = np.flatnonzero(~near)
+        size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+        blocks += [(far[i : i + size], False) for i in range(0, far.size, size)]
+
+        def find(block: tuple[np.ndarray, bool]) -> tuple[np.ndarray, Result]:
+            rows, screened = block
+            if screened:
+                found = search_screened(X[rows], prepared[rows], norms[rows], training, screen, k)
+            else:
+                distances = self.store.rows_from(X[rows])
+                found = search_distances(distances, self.codes[:n], touch, self.n_labels, k)
+            return rows, work(found)
+
+        return map_blocks(find, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")

@@ -1,0 +1,112 @@
+"""Where a bag keeps its objects: rows with room to grow, or a matrix of precomputed distances.
+
+Slots are numbered 0..n-1. Appending is amortised; removing moves the last object into the free slot.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exactcp.measures._distance import Distance
+
+
+def with_room(array: np.ndarray, needed: int, axis: int = 0) -> np.ndarray:
+    """Return the array, or a copy with its length along `axis` at least doubled so that `needed` fits."""
+    if needed <= array.shape[axis]:
+        return array
+    shape = list(array.shape)
+    shape[axis] = max(needed, 2 * array.shape[axis])
+    larger = np.empty(shape, dtype=array.dtype)
+    larger[tuple(slice(0, size) for size in array.shape)] = array
+    return larger
+
+
+class VectorStore:
+    """Objects as rows of numbers, with a metric between them."""
+
+    is_matrix = False
+
+    def __init__(self, X: np.ndarray, distance: Distance) -> None:
+        self._rows = np.array(X, dtype=np.float64, order="C")
+        self.n = X.shape[0]
+        self.distance = distance
+
+    @property
+    def objects(self) -> np.ndarray:
+        """The stored rows by slot."""
+        return self._rows[: self.n]
+
+    def rows_from(self, X: np.ndarray) -> np.ndarray:
+        """Distances of the rows of X to all slots."""
+        return self.distance.between(X, self.objects)
+
+    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on."""
+        return self.distance.between(self.objects[first:last], self.objects[start:])
+
+    def append(self, X: np.ndarray) -> None:
+        """Store the rows of X in new slots."""
+        self._rows = with_room(self._rows, self.n + X.shape[0])
+        self._rows[self.n : self.n + X.shape[0]] = X
+        self.n += X.shape[0]
+
+    def remove(self, slot: int) -> None:
+        """Free a slot; the last object moves into it."""
+        self.n -= 1
+        self._rows[slot] = self._rows[self.n]
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Keep these slots only, in this order."""
+        self._rows = self._rows[slots]
+        self.n = slots.size
+
+    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
+        """Return test rows as `rows_from` and `append` want them."""
+        return X
+
+
+class MatrixStore:
+    """Objects known by their distances alone (`metric="precomputed"`); test rows hold distances in slot order."""
+
+    is_matrix = True
+
+    def __init__(self, D: np.ndarray) -> None:
+        self._matrix = np.array(D, dtype=np.float64, order="C")
+        self.n = D.shape[0]
+
+    def rows_from(self, X: np.ndarray) -> np.ndarray:
+        """Distances of test rows to all slots."""
+        return np.ascontiguousarray(X[:, : self.n], dtype=np.float64)
+
+    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on."""
+        return np.ascontiguousarray(self._matrix[first:last, start : self.n])
+
+    def append(self, X: np.ndarray) -> None:
+        """Store new objects; X holds their distances to all slots, then to each other (columns after that are not read)."""
+        m, n = X.shape[0], self.n
+        X = X[:, : n + m]
+        self._matrix = with_room(with_room(self._matrix, n + m, 0), n + m, 1)
+        self._matrix[n : n + m, : n + m] = X
+        self._matrix[:n, n : n + m] = X[:, :n].T
+        self.n = n + m
+
+    def remove(self, slot: int) -> None:
+        """Free a slot; the last object moves into it."""
+        self.n -= 1
+        self._matrix[slot, : self.n + 1] = self._matrix[self.n, : self.n + 1]
+        self._matrix[: self.n + 1, slot] = self._matrix[: self.n + 1, self.n]
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Keep these slots only, in this order."""
+        self._matrix = self._matrix[np.ix_(slots, slots)]
+        self.n = slots.size
+
+    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Return test rows with their columns in slot order; `order` has the slot of each column."""
+        arranged = np.array(X, dtype=np.float64)
+        arranged[:, order] = X[:, : self.n]
+        return arranged
+
+
+Store = VectorStore | MatrixStore

@@ -1,0 +1,322 @@
+"""The criteria against slow loops that spell them object by object, and the comparison against scipy."""
+
+import math
+from dataclasses import FrozenInstanceError, asdict, fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from exactcp import metrics
+
+# Sums of at most 9 p-values and means of at most 40 objects, added in another order: a few units of 2.2e-16.
+ROUNDING = 1e-13
+
+# The naive twins: one test object at a time; row is a list, true the column of the true label.
+NAIVE_P = {
+    "sum_of_p": math.fsum,
+    "unconfidence": lambda row: sorted(row, reverse=True)[1] if len(row) > 1 else 0.0,
+    "fuzziness": lambda row: math.fsum(row) - max(row),
+    "mean_fuzziness": lambda row: (math.fsum(row) - max(row)) / (len(row) - 1) if len(row) > 1 else 0.0,
+}
+NAIVE_SETS = {
+    "set_size": lambda row: row.count(True),
+    "multiple_fraction": lambda row: 1 if row.count(True) > 1 else 0,
+    "excess": lambda row: max(row.count(True) - 1, 0),
+}
+NAIVE_OBSERVED_P = {
+    "observed_unconfidence": lambda row, true: max([v for j, v in enumerate(row) if j != true], default=0.0),
+    "observed_fuzziness": lambda row, true: math.fsum(v for j, v in enumerate(row) if j != true),
+}
+NAIVE_OBSERVED_SETS = {
+    "observed_multiple_fraction": lambda row, true: 1 if any(v for j, v in enumerate(row) if j != true) else 0,
+    "observed_excess": lambda row, true: sum(1 for j, v in enumerate(row) if v and j != true),
+    "coverage": lambda row, true: 1 if row[true] else 0,
+    "error_rate": lambda row, true: 0 if row[true] else 1,
+}
+
+
+def naive_mean(criterion, rows, *columns):
+    return math.fsum(criterion(*args) for args in zip(rows.tolist(), *columns, strict=True)) / len(rows)
+
+
+def problem(n_labels, *, ties, m=40):
+    """Random p-values (on a grid of 5 values if ties) and the column of the true label."""
+    rng = np.random.default_rng(10 * n_labels + ties)
+    p = rng.integers(0, 5, (m, n_labels)) / 4 if ties else rng.uniform(size=(m, n_labels))
+    return p, rng.integers(0, n_labels, m)
+
+
+@pytest.fixture(params=[(n_labels, ties) for n_labels in (1, 2, 5, 9) for ties in (False, True)], ids=str)
+def p_and_true(request):
+    n_labels, ties = request.param
+    return problem(n_labels, ties=ties)
+
+
+@pytest.mark.parametrize("name", NAIVE_P)
+def test_p_criteria_equal_the_loop(name, p_and_true):
+    p, _ = p_and_true
+    value = getattr(metrics, name)(p)
+    assert type(value) is float
+    assert value == pytest.approx(naive_mean(NAIVE_P[name], p), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("name", NAIVE_OBSERVED_P)
+@pytest.mark.parametrize("classes", [None, "reversed strings"])
+def test_observed_p_criteria_equal_the_loop(name, classes, p_and_true):
+    p, true = p_and_true
+    labels = label_columns(classes, p.shape[1])
+    value = getattr(metrics, name)(p, y_of(true, labels), classes=labels)
+    assert type(value) is float
+    assert value == pytest.approx(naive_mean(NAIVE_OBSERVED_P[name], p, true), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("name", NAIVE_SETS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 0.6, 1.0])
+def test_set_criteria_equal_the_loop(name, epsilon, p_and_true):
+    sets = p_and_true[0] > epsilon
+    value = getattr(metrics, name)(sets)
+    assert type(value) is float
+    assert value == naive_mean(NAIVE_SETS[name], sets)
+
+
+@pytest.mark.parametrize("name", NAIVE_OBSERVED_SETS)
+@pytest.mark.parametrize("classes", [None, "reversed strings"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 0.6, 1.0])
+def test_observed_set_criteria_equal_the_loop(name, classes, epsilon, p_and_true):
+    p, true = p_and_true
+    labels = label_columns(classes, p.shape[1])
+    value = getattr(metrics, name)(p > epsilon, y_of(true, labels), classes=labels)
+    assert type(value) is float
+    assert value == naive_mean(NAIVE_OBSERVED_SETS[name], p > epsilon, true)
+
+
+def label_columns(classes, n_labels):
+    """No classes, or strings in falling order: columns need not be sorted."""
+    return None if classes is None else [f"label {n_labels - j}" for j in range(n_labels)]
+
+
+def y_of(true, labels):
+    return true if labels is None else [labels[j] for j in true]
+
+
+def test_fuzziness_per_object_equals_the_loop(p_and_true):
+    p, _ = p_and_true
+    values = metrics.fuzziness_per_object(p)
+    assert values.shape == (len(p),)
+    np.testing.assert_allclose(values, [NAIVE_P["fuzziness"](row) for row in p.tolist()], rtol=0, atol=ROUNDING)
+
+
+@settings(max_examples=50, deadline=None)
+@given(p=arrays(np.float64, (4, 3), elements=st.floats(0, 1)), order=st.permutations(range(3)))
+def test_order_of_the_columns_does_not_matter(p, order):
+    y = [0, 1, 2, 1]
+    before = metrics.efficiency_summary(p, y, confidence_level=0.8).to_dict()
+    after = metrics.efficiency_summary(p[:, order], y, classes=order, confidence_level=0.8).to_dict()
+    assert after == pytest.approx(before, abs=ROUNDING)
+    assert before["unconfidence"] <= before["observed_unconfidence"]  # the true label is at most the largest
+    assert before["excess"] <= before["observed_excess"]
+
+
+def test_a_hand_computed_example():
+    # Sums 1.0, 1.5, 0.25; sets at 0.8 (p > 0.2): {a, b}, {a, b, c}, {c}; true labels b, a, a.
+    p = [[0.625, 0.25, 0.125], [0.5, 0.5, 0.5], [0.0, 0.0, 0.25]]
+    summary = metrics.efficiency_summary(p, ["b", "a", "a"], classes=["a", "b", "c"], confidence_level=0.8)
+    expected = {
+        "confidence_level": 0.8,
+        "sum_of_p": 2.75 / 3,
+        "unconfidence": (0.25 + 0.5 + 0.0) / 3,
+        "fuzziness": (0.375 + 1.0 + 0.0) / 3,
+        "mean_fuzziness": (0.375 + 1.0 + 0.0) / 6,
+        "set_size": 6 / 3,
+        "multiple_fraction": 2 / 3,
+        "excess": 3 / 3,
+        "observed_unconfidence": (0.625 + 0.5 + 0.25) / 3,
+        "observed_fuzziness": (0.75 + 1.0 + 0.25) / 3,
+        "observed_multiple_fraction": 3 / 3,
+        "observed_excess": (1 + 2 + 1) / 3,
+        "coverage": 2 / 3,
+    }
+    assert summary.to_dict() == pytest.approx(expected, abs=ROUNDING)
+    assert list(summary.to_dict()) == list(expected)
+
+
+def test_the_set_leaves_out_p_equal_to_epsilon():
+    summary = metrics.efficiency_summary([[0.25, 0.5]], [0], confidence_level=0.75)
+    assert (summary.set_size, summary.coverage) == (1.0, 0.0)
+
+
+def test_summary_holds_the_value_of_each_function():
+    p, y = problem(5, ties=True)
+    summary = metrics.efficiency_summary(p, y, confidence_level=0.7).to_dict()
+    sets = p > 1 - 0.7
+    for name in NAIVE_P:
+        assert summary.pop(name) == getattr(metrics, name)(p)
+    for name in NAIVE_SETS:
+        assert summary.pop(name) == getattr(metrics, name)(sets)
+    for name in NAIVE_OBSERVED_P:
+        assert summary.pop(name) == getattr(metrics, name)(p, y)
+    for name in NAIVE_OBSERVED_SETS.keys() - {"error_rate"}:
+        assert summary.pop(name) == getattr(metrics, name)(sets, y)
+    assert summary == {"confidence_level": 0.7}
+
+
+def test_summary_without_labels_and_default_level():
+    p, y = problem(3, ties=False)
+    without, with_y = metrics.efficiency_summary(p), metrics.efficiency_summary(p, y)
+    observed = {f.name for f in fields(without) if f.name.startswith("observed") or f.name == "coverage"}
+    assert len(observed) == 5
+    assert {name for name, value in without.to_dict().items() if value is None} == observed
+    assert None not in with_y.to_dict().values()
+    assert without.confidence_level == 0.95
+    assert without.set_size == metrics.set_size(p > 1 - 0.95)
+    with pytest.raises(FrozenInstanceError):
+        without.excess = 0.0
+
+
+def test_error_by_label():
+    sets = np.array([[True, False, True], [False, True, True], [True, False, False], [False, False, False]])
+    errors = metrics.error_by_label(sets, ["z", "z", "x", "z"], classes=["z", "y", "x"])
+    assert list(errors) == ["z", "y", "x"]
+    assert errors["z"] == 2 / 3
+    assert math.isnan(errors["y"])
+    assert errors["x"] == 1.0
+    assert metrics.error_by_label(sets, [0, 1, 2, 0]) == {0: 0.5, 1: 0.0, 2: 1.0}
+
+
+def test_inputs_are_left_alone_and_other_array_likes_are_taken():
+    p, y = problem(3, ties=False)
+    p.setflags(write=False)
+    single = p.astype(np.float32)
+    assert metrics.efficiency_summary(single, y.astype(object)) == metrics.efficiency_summary(
+        single.astype(np.float64).tolist(), y.tolist()
+    )
+    assert metrics.fuzziness(np.array([[1, 0], [1, 1]])) == 0.5
+
+
+def test_compare_equals_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.exponential(1.0, 30), rng.exponential(1.5, 30)
+    result = metrics.compare(a, b)
+    welch = stats.ttest_ind(a, b, equal_var=False, alternative="less")
+    paired = stats.ttest_rel(a, b, alternative="less")
+    # Welch is computed from the moments, the same formula in another order: a few units in the last place.
+    assert (result.welch_statistic, result.welch_p) == pytest.approx(tuple(welch), rel=1e-12)
+    assert (result.paired_statistic, result.paired_p) == (paired.statistic, paired.pvalue)
+    assert asdict(result) == result.to_dict()
+    assert all(type(value) is float for value in result.to_dict().values())
+
+
+def test_compare_has_the_population_standard_deviation():
+    result = metrics.compare([0.0, 2.0, 4.0, 6.0], [1.0, 1.0, 3.0, 3.0])
+    assert (result.mean_a, result.std_a) == pytest.approx((3.0, math.sqrt(5.0)), rel=1e-15)
+    assert (result.mean_b, result.std_b) == (2.0, 1.0)
+
+
+def test_a_small_p_value_says_that_a_is_smaller():
+    a = np.linspace(0.0, 0.1, 20)
+    b = a + np.linspace(0.5, 0.6, 20) ** 2
+    better, worse = metrics.compare(a, b), metrics.compare(b, a)
+    assert max(better.welch_p, better.paired_p) < 1e-6
+    assert min(worse.welch_p, worse.paired_p) > 1 - 1e-6
+
+
+LIMITS = {
+    "identical": ([0.25, 0.5, 0.3], [0.25, 0.5, 0.3], 0.5, 0.5),
+    "all zero": ([0.0, 0.0], [0.0, 0.0], 0.5, 0.5),
+    "the same constant": ([0.1] * 7, [0.1] * 7, 0.5, 0.5),
+    "constants, a smaller": ([0.1] * 7, [0.3] * 7, 0.0, 0.0),
+    "constants, a larger": ([0.3] * 7, [0.1] * 7, 1.0, 1.0),
+    "equal up to rounding": ([0.1 + 0.2, 0.1, 0.7], [0.3, 0.1, 0.7], 0.5, 0.5),
+    "a shift, a smaller": ([0.1, 0.2, 0.7], [1.2, 1.3, 1.8], None, 0.0),
+    "a shift, a larger": ([1.2, 1.3, 1.8], [0.1, 0.2, 0.7], None, 1.0),
+    "a constant, b not": ([0.3] * 4, [0.1, 0.2, 0.4, 0.9], None, None),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.filterwarnings("error")
+def test_compare_without_spread_takes_the_limit(name):
+    a, b, welch_p, paired_p = LIMITS[name]
+    result = metrics.compare(a, b)
+    for p, statistic, expected in (
+        (result.welch_p, result.welch_statistic, welch_p),
+        (result.paired_p, result.paired_statistic, paired_p),
+    ):
+        if expected is None:
+            assert 0 < p < 1
+            assert np.isfinite(statistic)
+        else:
+            # Equal means up to rounding give 0.5 up to rounding, whether the limit or scipy answers.
+            assert p == pytest.approx(expected, abs=1e-12)
+            assert np.sign(round(statistic, 12) if np.isfinite(statistic) else statistic) == np.sign(expected - 0.5)
+
+
+P = [[0.5, 0.25], [1.0, 0.0]]
+SETS = [[True, False], [True, True]]
+ERRORS = {
+    "p is a vector": (lambda: metrics.sum_of_p([0.5, 0.25]), r"p has shape \(2,\); expected \(m, l\).*one row"),
+    "p has no rows": (lambda: metrics.fuzziness(np.empty((0, 3))), r"p has shape \(0, 3\).*at least one test object"),
+    "p has no columns": (lambda: metrics.unconfidence(np.empty((3, 0))), r"p has shape \(3, 0\).*one label"),
+    "p above one": (
+        lambda: metrics.mean_fuzziness([[0.5, 1.5]]),
+        r"value 1\.5; expected p-values in \[0, 1\].*predict_p",
+    ),
+    "p below zero": (lambda: metrics.fuzziness_per_object([[-0.5, 0.5]]), r"value -0\.5; expected p-values"),
+    "p is nan": (lambda: metrics.observed_fuzziness([[np.nan, 0.5]], [0]), r"value nan; expected p-values"),
+    "p is sets": (lambda: metrics.sum_of_p(SETS), r"p has dtype bool; expected numbers.*not sets"),
+    "p is text": (lambda: metrics.efficiency_summary([["a"]]), r"p has dtype <U1; expected numbers"),
+    "y too short": (
+        lambda: metrics.observed_unconfidence(P, [0]),
+        r"y has shape \(1,\).*2 rows; expected shape \(2,\)",
+    ),
+    "y is a matrix": (lambda: metrics.coverage(SETS, [[0], [1]]), r"y has shape \(2, 1\).*pass one true label"),
+    "unknown label": (
+        lambda: metrics.observed_excess(SETS, ["a", "c"], classes=["a", "b"]),
+        r"y has the label 'c', expected one of \['a', 'b'\]: pass classes=.*never seen in training",
+    ),
+    "labels without classes": (
+        lambda: metrics.error_by_label(SETS, ["a", "b"]),
+        r"label 'a', expected one of \[0, 1\]",
+    ),
+    "negative label": (lambda: metrics.coverage(SETS, [-1, 0]), r"label -1, expected one of \[0, 1\]"),
+    "too few classes": (lambda: metrics.coverage(SETS, [0, 0], classes=[0]), r"classes=\[0\].*expected 2 different"),
+    "classes twice": (lambda: metrics.error_rate(SETS, [0, 0], classes=[0, 0]), r"classes=\[0, 0\].*classes_"),
+    "sets are p": (lambda: metrics.set_size(P), r"sets has dtype float64; expected bool: pass predict_set\(X\)"),
+    "sets are 0 and 1": (lambda: metrics.excess([[0, 1]]), r"sets has dtype int64; expected bool"),
+    "sets is a vector": (lambda: metrics.multiple_fraction([True]), r"sets has shape \(1,\); expected \(m, l\)"),
+    "level 1": (lambda: metrics.efficiency_summary(P, confidence_level=1), r"confidence_level=1 is not.*pass 0\.95"),
+    "level 0": (lambda: metrics.efficiency_summary(P, confidence_level=0.0), r"confidence_level=0\.0 is not strictly"),
+    "level nan": (lambda: metrics.efficiency_summary(P, confidence_level=np.nan), r"confidence_level=nan is not"),
+    "different lengths": (lambda: metrics.compare([1, 2], [1, 2, 3]), r"a has 2 values and b has 3.*same test objects"),
+    "one object": (lambda: metrics.compare([1.0], [2.0]), r"a has shape \(1,\).*at least 2 test objects"),
+    "b is a matrix": (lambda: metrics.compare([1.0, 2.0], P), r"b has shape \(2, 2\).*fuzziness_per_object"),
+    "a is infinite": (
+        lambda: metrics.compare([1.0, np.inf], [1, 2]),
+        r"a has a nan or infinite value; expected finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_say_received_expected_remedy(name):
+    call, sentence = ERRORS[name]
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_every_public_name_is_tested_here_and_documented():
+    tested = {*NAIVE_P, *NAIVE_SETS, *NAIVE_OBSERVED_P, *NAIVE_OBSERVED_SETS}
+    others = {
+        "fuzziness_per_object",
+        "error_by_label",
+        "efficiency_summary",
+        "compare",
+        "EfficiencySummary",
+        "Comparison",
+    }
+    assert set(metrics.__all__) == tested | others
+    assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)
