@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from exactcp import textbook
 from exactcp._blocks import map_blocks
-from exactcp.kernels.neighbour_count import LabelCounts
+from exactcp.kernels.label_counts import LabelCounts
 from exactcp.measures import Measure
 from exactcp.pvalues import compare
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from exactcp.kernels.neighbour_count import LabelCounts
+from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.ties import tie_bands
 
 

@@ -6,18 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
 from exactcp.kernels.ties import TOLERANCE, tie_band
-
-
-class LabelCounts(NamedTuple):
-    """Per (test object, label): how many training scores are greater than, or equal to, the candidate's."""
-
-    greater_same: np.ndarray  # (m, l) among the training examples with that label
-    equal_same: np.ndarray
-    greater_other: np.ndarray  # among the others
-    equal_other: np.ndarray
-    scores: np.ndarray  # (m, l) the candidates' own scores
 
 
 class Provisional(NamedTuple):

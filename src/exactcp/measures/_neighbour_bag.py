@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from exactcp._blocks import map_blocks, thread_count
+from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.neighbour_count import (
-    LabelCounts,
     Provisional,
     alternative_scores,
     candidate_scores,
