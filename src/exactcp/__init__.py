@@ -1,7 +1,7 @@
 """Full conformal prediction, exact and fast.
 
-Prediction sets with a finite-sample guarantee, from all of the training data: scikit-learn estimators whose p-values equal
-those of the textbook's algorithm count for count.
+Prediction sets with a finite-sample guarantee, from all of the training data: scikit-learn estimators whose p-values
+equal those of the textbook's algorithm count for count.
 """
 
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier

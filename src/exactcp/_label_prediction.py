@@ -11,7 +11,7 @@ from exactcp import regions
 
 
 class Evaluation(NamedTuple):
-    """p-values and scores (m, l) of all candidates, and how many examples the smallest category has (None: no warning)."""
+    """p-values and scores (m, l) of all candidates, and the size of the smallest category (None: no warning)."""
 
     p: np.ndarray
     scores: np.ndarray
@@ -60,8 +60,8 @@ class LabelPrediction:
             warned.add(confidence_level)
             needed = int(np.ceil(1 / epsilon)) - 1
             msg = (
-                f"confidence_level={confidence_level} needs at least {needed} examples to exclude a label, and there are "
-                f"{n} (in the smallest category, if there are categories): its labels are in every set."
+                f"confidence_level={confidence_level} needs at least {needed} examples to exclude a label, and there "
+                f"are {n} (in the smallest category, if there are categories): its labels are in every set."
             )
             warnings.warn(msg, UserWarning, stacklevel=2)
         return regions.label_sets(evaluation.p, epsilon)

@@ -43,6 +43,29 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
     return np.asarray(X), np.asarray(y)
 
 
+def check_distance_matrix(D: np.ndarray) -> None:
+    """Refuse a matrix that cannot hold the distances of examples to each other."""
+    n = D.shape[0]
+    if D.shape != (n, n):
+        msg = (
+            f"metric='precomputed' got X of shape {D.shape}: expected the square matrix of distances between examples."
+        )
+        raise ValueError(msg)
+    if D.size and D.min() < 0:
+        msg = f"metric='precomputed' got the distance {D.min()}: expected distances >= 0."
+        raise ValueError(msg)
+    for first in range(0, n, 1024):
+        differs = D[first : first + 1024] != D[:, first : first + 1024].T
+        if differs.any():
+            i, j = np.argwhere(differs)[0]
+            i += first
+            msg = (
+                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
+                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
+            )
+            raise ValueError(msg)
+
+
 def check_new_distances(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of new examples of a precomputed metric: distances to the n old ones, then to each other."""
     D = _numeric(lambda: check_array(X, dtype=np.float64))
@@ -52,8 +75,8 @@ def check_new_distances(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]
     m = D.shape[0]
     if D.shape[1] != n + m:
         msg = (
-            f"X has {D.shape[1]} columns, but with metric='precomputed' {m} new examples need {n + m}: their distances to "
-            f"the {n} learned so far, then to each other."
+            f"X has {D.shape[1]} columns, but with metric='precomputed' {m} new examples need {n + m}: their distances "
+            f"to the {n} learned so far, then to each other."
         )
         raise ValueError(msg)
     if (D[:, n:] != D[:, n:].T).any() or D.min() < 0:
@@ -67,7 +90,7 @@ def _numeric(check: Callable[[], Any]) -> Any:
     try:
         return check()
     except (ValueError, TypeError) as error:
-        if "could not convert" not in str(error):
+        if "could not convert" not in str(error) and "dtype='numeric'" not in str(error):
             raise
         msg = (
             f"X has values that are not numbers ({error}): expected numeric columns only. Encode the others first, for "
@@ -89,7 +112,7 @@ def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.
 
 def check_two_classes(classes: np.ndarray, who: str) -> None:
     """Refuse labels of one class."""
-    if classes.size < 2:  # noqa: PLR2004
+    if classes.size < 2:
         msg = (
             f"{who} got examples of one class only ({classes[0]!r}); expected at least two: there is nothing to tell "
             "apart. Declare the others with partial_fit(X, y, classes=...) if they will come later."
@@ -102,7 +125,9 @@ def check_indices(indices: Any, n: int) -> np.ndarray:
     array = np.atleast_1d(np.asarray(indices))
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if array.ndim != 1 or not all(isinstance(i, Integral) and not isinstance(i, bool | np.bool_) for i in array.tolist()):
+    if array.ndim != 1 or not all(
+        isinstance(i, Integral) and not isinstance(i, bool | np.bool_) for i in array.tolist()
+    ):
         msg = f"indices={indices!r} are not positions of examples: expected integers from 0 to {n - 1}."
         raise TypeError(msg)
     array = array.astype(np.int64)

@@ -14,6 +14,7 @@ from exactcp import pvalues
 from exactcp._label_prediction import Evaluation, LabelPrediction
 from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._validation import (
+    check_distance_matrix,
     check_examples,
     check_indices,
     check_new_distances,
@@ -32,11 +33,13 @@ def _resolve_measure(measure: Any) -> Measure:
     """Return a fresh measure: the default, a clone, or a scikit-learn classifier wrapped."""
     if measure is None:
         return KNN()
-    if not isinstance(measure, type) and (isinstance(measure, Measure) or hasattr(measure, "score_labels")):
+    if isinstance(measure, Measure):
         return clone(measure)  # type: ignore[no-any-return]
-    if not isinstance(measure, type) and is_classifier(measure):
+    if isinstance(measure, BaseEstimator) and is_classifier(measure):
         return ModelScore(clone(measure))
-    msg = f"measure={measure!r} is not a nonconformity measure: use an instance from exactcp.measures, such as KNN(k=15)."
+    msg = (
+        f"measure={measure!r} is not a nonconformity measure: use an instance from exactcp.measures, such as KNN(k=15)."
+    )
     raise TypeError(msg)
 
 
@@ -106,24 +109,29 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    Three flowers that iris knows well, and the sets at 95 %:
+    Four flowers, of which the second and third lie between two species, and their sets at 99 %:
 
+    >>> import numpy as np
     >>> from sklearn.datasets import load_iris
     >>> from exactcp import FullConformalClassifier
     >>> from exactcp.measures import KNN
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FullConformalClassifier(KNN(k=5)).fit(X[:-3], y[:-3])
-    >>> clf.predict_p(X[-3:]).round(3)
-    array([[0.007, 0.014, 0.426],
-           [0.007, 0.02 , 0.216],
-           [0.007, 0.054, 0.061]])
-    >>> clf.predict_set(X[-3:], confidence_level=0.95)
-    array([[False, False,  True],
-           [False, False,  True],
-           [False,  True,  True]])
-    >>> result = clf.predict_confidence(X[-3:])
-    >>> result.label, result.credibility.round(3)
-    (array([2, 2, 2]), array([0.426, 0.216, 0.061]))
+    >>> iris = load_iris()
+    >>> X, y = iris.data, iris.target_names[iris.target]
+    >>> held_out = [0, 70, 106, 120]
+    >>> clf = FullConformalClassifier(KNN(k=5)).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf.predict_p(X[held_out]).round(3)
+    array([[1.   , 0.007, 0.007],
+           [0.007, 0.014, 0.054],
+           [0.007, 0.054, 0.014],
+           [0.007, 0.007, 0.599]])
+    >>> clf.predict_set(X[held_out], confidence_level=0.99)
+    array([[ True, False, False],
+           [False,  True,  True],
+           [False,  True,  True],
+           [False, False,  True]])
+    >>> result = clf.predict_confidence(X[held_out])
+    >>> result.label.tolist(), result.credibility.round(3)
+    (['setosa', 'virginica', 'versicolor', 'virginica'], array([1.   , 0.054, 0.054, 0.599]))
     """
 
     def __init__(
@@ -243,7 +251,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             return self
         sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
         kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
-        if sizes.sum() == 0 or kept.size < 2:  # noqa: PLR2004
+        if sizes.sum() == 0 or kept.size < 2:
             msg = (
                 f"unlearning {positions.size} of {self._bag.n} examples would leave {int(sizes.sum())} of "
                 f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
@@ -410,6 +418,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         remedy = "calibrate with labels that X and y have."
         codes = encode(y_calibration, classes, what="y_calibration", remedy=remedy)
         pairwise = _is_pairwise(measure)
+        if pairwise:
+            check_distance_matrix(X)
         measure.fit(X[np.ix_(fitting, fitting)] if pairwise else X[fitting], y[fitting])
         self.classes_, self.measure_, self._columns = classes, measure, fitting if pairwise else None
         scores = self._score_labels(X_calibration)
@@ -420,8 +430,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         return self
 
     def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        if n < 2:  # noqa: PLR2004
-            msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected at least 2, one to fit and one to calibrate."
+        if n < 2:
+            msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
             raise ValueError(msg)
         fitting, calibrating = train_test_split(
             np.arange(n), test_size=self.calibration_size, random_state=self.random_state
@@ -457,6 +467,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
         for category in np.unique(candidates):
             where = candidates == category
-            counts = pvalues.compare_sorted(np.sort(self.calibration_scores_[training == category]), scores[where], **rule)
+            counts = pvalues.compare_sorted(
+                np.sort(self.calibration_scores_[training == category]), scores[where], **rule
+            )
             greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
         return pvalues.Counts(greater, equal, total)

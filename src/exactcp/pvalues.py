@@ -80,13 +80,13 @@ def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, t
 
 
 def marginal(counts: LabelCounts, n: int) -> Counts:
-    """Counts over all n training examples."""
+    """Return counts over all n training examples."""
     greater = counts.greater_same + counts.greater_other
     return Counts(greater, counts.equal_same + counts.equal_other, np.full(greater.shape, n))
 
 
 def label_conditional(counts: LabelCounts, sizes: np.ndarray) -> Counts:
-    """Counts over the training examples that have the candidate's label, of which there are `sizes`."""
+    """Return counts over the training examples that have the candidate's label, of which there are `sizes`."""
     return Counts(counts.greater_same, counts.equal_same, np.broadcast_to(sizes, counts.greater_same.shape))
 
 

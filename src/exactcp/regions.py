@@ -36,7 +36,11 @@ class ConfidencePrediction:
         -------
         ndarray of shape (m,)
         """
-        return np.rec.fromarrays([self.label, self.confidence, self.credibility], names="label,confidence,credibility")
+        fields = [(name, getattr(self, name).dtype) for name in ("label", "confidence", "credibility")]
+        records = np.empty(len(self), dtype=fields)
+        for name, _ in fields:
+            records[name] = getattr(self, name)
+        return records
 
 
 def check_level(confidence_level: float) -> float:

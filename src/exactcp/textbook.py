@@ -1,6 +1,6 @@
 """Full conformal prediction as the paper writes it: slow, obvious, and what every fast path must equal.
 
-A score function takes (x, y, X, Y), an example and a bag of examples, and returns how strange the example is to the bag.
+A score function takes (x, y, X, Y), an example and a bag of examples, and returns how strange the one is to the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ ScoreFunction = Callable[[np.ndarray, Any, np.ndarray, np.ndarray], float]
 DistanceFunction = Callable[[np.ndarray, np.ndarray], float]
 
 
-def algorithm_1(score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray, label: Any) -> tuple[np.ndarray, float]:
+def algorithm_1(
+    score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray, label: Any
+) -> tuple[np.ndarray, float]:
     """Return the scores of the training examples, each against the rest and (x, label), and the score of (x, label).
 
     Parameters

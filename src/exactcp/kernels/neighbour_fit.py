@@ -31,7 +31,11 @@ class Thresholds(NamedTuple):
 def open_thresholds(screen, kinds):
     """Thresholds that let every pair pass."""
     shape, dtype = (kinds, screen.norms.shape[0]), screen.rows.dtype
-    return Thresholds(np.full(shape, -np.inf, dtype), np.full(shape, np.inf, dtype), row_half(screen.norms, screen.units).astype(dtype))
+    return Thresholds(
+        np.full(shape, -np.inf, dtype),
+        np.full(shape, np.inf, dtype),
+        row_half(screen.norms, screen.units).astype(dtype),
+    )
 
 
 @njit(cache=True, nogil=True)

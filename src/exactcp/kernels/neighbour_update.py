@@ -1,7 +1,7 @@
 """Learning and unlearning one example in the sorted lists (SPEC C).
 
 A list holds the `length` smallest of `available` distances, k <= length <= width, or all of them. The entries beyond
-the k-th are a reserve: an example that is forgotten costs a search for the next neighbour only when the reserve is used up.
+the k-th are a reserve: forgetting an example costs a search for the next neighbour only when the reserve is used up.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The screen: one matrix product that tells which pairs are too far apart to matter (SPEC C, Screening).
 
-With centred, scaled rows a (test) and b (training), s = ab - |b|^2/2 gives d^2 = |a|^2 - 2 s. The product is computed in
-float32 or float64; for any order of summation its error is at most g (|a|^2/2 + |b|^2) + eta, where g = t/(1 - t),
+With centred, scaled rows a (test) and b (training), s = ab - |b|^2/2 gives d^2 = |a|^2 - 2 s. The product is computed
+in float32 or float64; for any order of summation its error is at most g (|a|^2/2 + |b|^2) + eta, where g = t/(1 - t),
 t = (p + 16) u, u the unit roundoff. The part g |b|^2 is folded into the column that holds -|b|^2/2, the rest into the
 thresholds, which also leave room for their own rounding and for that of the distances (`slack`). A pair that the screen
 drops is certainly too far; a pair that it keeps is measured by direct differences. So the screen decides how long a
@@ -119,13 +119,13 @@ def column_reach(d, units):
 
 @njit(cache=True, nogil=True)
 def certain_product(s, norm, units):
-    """Return what the true product of a training row with this norm is at least, up to the test row's part of the error."""
+    """Return a lower bound of the true product, but for the test row's part of the error."""
     return s - (2 * units.growth + units.slack) * norm
 
 
 @njit(cache=True, nogil=True)
 def product_threshold(certain, norm, units):
-    """tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
+    """Tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
     return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
 
 

@@ -1,14 +1,15 @@
 """Nonconformity measures, one a file.
 
-A measure's *definition* is `fit(X, y)` and `score(X, y)`: the strangeness of examples with respect to a fixed bag. Split
-CP and Algorithm 1 need nothing else. Its *bag*, made by `measure.bag(X, codes, n_labels, n_jobs=, verbose=)`, is state
-that learns and unlearns one example, so that full CP needs no refit:
+A measure's *definition* is `fit(X, y)` and `score(X, y)`: the strangeness of examples with respect to a fixed bag.
+Split CP and Algorithm 1 need nothing else. Its *bag*, made by `measure.bag(X, codes, n_labels, n_jobs=, verbose=)`, is
+state that learns and unlearns one example, so that full CP needs no refit:
 
-- `bag.label_counts(X, n_jobs=, verbose=)` -> `LabelCounts`: for every test object and label, the training scores greater
-  than and equal to the candidate's, among the examples with that label and among the others, and the candidate's score;
+- `bag.label_counts(X, n_jobs=, verbose=)` -> `LabelCounts`: for every test object and label, how many training scores
+  are greater than and equal to the candidate's, among the examples with that label and among the others, and its score;
 - `bag.scores(X)` yields for each test object the training scores (n_labels, n) themselves, in the order of arrival, and
   the candidates' (n_labels,);
-- `bag.learn(X, codes)`, `bag.unlearn(positions)`, `bag.relabel(new_codes, n_labels)` change it; `bag.n` is its size.
+- `bag.learn(X, codes)`, `bag.unlearn(positions)`, `bag.relabel(new_codes, n_labels)` change it; `bag.n`, `bag.sizes`
+  and `bag.codes()` tell its size, that of each label, and the labels in the order of arrival.
 
 `exactcp.checks.check_measure` tells whether a measure keeps this contract.
 """

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 class Measure(BaseEstimator):
     """A nonconformity measure: `fit(X, y)`, then `score(X, y)` or `score_labels(X, labels)`, large means strange.
 
-    A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides `bag`;
-    the overview of `exactcp.measures` says what a bag does.
+    A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides
+    `bag`; the overview of `exactcp.measures` says what a bag does.
     """
 
     tie_floor = 0.0  # s0 of the tie rule: 0 for sums and ratios of distances, 1 for signed and log scores

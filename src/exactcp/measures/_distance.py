@@ -48,7 +48,7 @@ class Distance:
             distances = cdist(A, B, "euclidean" if name == "l2" else name, **self.params)
         if not np.isfinite(distances).all() or (distances < 0).any():
             # cosine and correlation round to -1e-16 for parallel rows
-            if np.isfinite(distances).all() and distances.min() > -1e-12:  # noqa: PLR2004
+            if np.isfinite(distances).all() and distances.min() > -1e-12:
                 return np.maximum(distances, 0.0)
             bad = distances[~(np.isfinite(distances) & (distances >= 0))].flat[0]
             msg = f"metric={self.metric!r} gave the distance {bad} for some pair: expected finite numbers >= 0."

@@ -107,7 +107,9 @@ class NeighbourBag:
             fill_lists_screened(rows, columns, self.k, objects, screen, thresholds, self._lists)
 
         for number, pairs in enumerate(_rounds(bounds.size - 1)):
-            map_blocks(meet, pairs, n_jobs=n_jobs, verbose=verbose, task=f"fitting, round {number + 1} of {bounds.size - 1}")
+            map_blocks(
+                meet, pairs, n_jobs=n_jobs, verbose=verbose, task=f"fitting, round {number + 1} of {bounds.size - 1}"
+            )
 
     def _fill_plain(self, verbose: int) -> None:
         size = max(1, BLOCK_BYTES // (8 * max(1, self.n)))
@@ -141,8 +143,10 @@ class NeighbourBag:
         def count(found: Found) -> LabelCounts:
             return count_labels(found, lists, codes, provisional, k)
 
-        out = LabelCounts(*(np.empty((m, n_labels), np.int64) for _ in range(4)), np.empty((m, n_labels)))
-        for rows, part in self.search.map(count, self._store.arrange(X, self.order), k, self._touch(), n_jobs=n_jobs, verbose=verbose):
+        out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+        for rows, part in self.search.map(
+            count, self._store.arrange(X, self.order), k, self._touch(), n_jobs=n_jobs, verbose=verbose
+        ):
             for whole, piece in zip(out, part, strict=True):
                 whole[rows] = piece
         return out
@@ -152,7 +156,7 @@ class NeighbourBag:
         labels = np.arange(self.search.n_labels)[:, None]
         X = self._store.arrange(X, self.order)
         candidates = np.empty((X.shape[0], self.search.n_labels))
-        for rows, part in self.search.map(lambda found: candidate_scores(found, self.kinds == 2), X, self.k):  # noqa: PLR2004
+        for rows, part in self.search.map(lambda found: candidate_scores(found, self.kinds == 2), X, self.k):
             candidates[rows] = part
         for row, candidate in zip(X, candidates, strict=True):
             distances = self._store.rows_from(row[None])[0]
@@ -227,7 +231,9 @@ class NeighbourBag:
     def _unlearn_one(self, position: int) -> None:
         slot, last = int(self.order[position]), self.n - 1
         distances = self._store.rows_within(slot, slot + 1)[0]
-        short = unlearn_distances(distances, slot, self._codes, self.sizes, self.k, self._lists, self._sums, self._scores)
+        short = unlearn_distances(
+            distances, slot, self._codes, self.sizes, self.k, self._lists, self._sums, self._scores
+        )
         self.sizes[self._codes[slot]] -= 1
         move_example(last, slot, self._codes, self._lists, self._sums, self._scores)
         self._store.remove(slot)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._validation import check_distance_matrix
 from exactcp.kernels.neighbour_count import candidate_scores
 from exactcp.kernels.neighbour_search import Found
 from exactcp.kernels.screen import good_order
@@ -104,7 +105,7 @@ class NeighbourMeasure(Measure):
             out[rows] = scores
         return out
 
-    def bag(
+    def bag(  # type: ignore[override]
         self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
     ) -> NeighbourBag:
         """Return the bag of these examples.
@@ -133,30 +134,10 @@ class NeighbourMeasure(Measure):
 def _stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray]:
     """Put objects into a store; return it and the example in each slot."""
     if distance.is_precomputed:
-        _check_matrix(X)
+        check_distance_matrix(X)
         return MatrixStore(X), np.arange(X.shape[0])
     if X.size and np.abs(X).max() > LARGEST:
         msg = f"X has values up to {np.abs(X).max():.3g}, whose squares overflow: scale X to below {LARGEST:g}."
         raise ValueError(msg)
     slots = good_order(codes)
     return VectorStore(X[slots], distance), slots
-
-
-def _check_matrix(D: np.ndarray) -> None:
-    n = D.shape[0]
-    if D.shape != (n, n):
-        msg = f"metric='precomputed' got X of shape {D.shape}: expected the square matrix of distances between examples."
-        raise ValueError(msg)
-    if D.size and D.min() < 0:
-        msg = f"metric='precomputed' got the distance {D.min()}: expected distances >= 0."
-        raise ValueError(msg)
-    for first in range(0, n, 1024):
-        differs = D[first : first + 1024] != D[:, first : first + 1024].T
-        if differs.any():
-            i, j = np.argwhere(differs)[0]
-            i += first
-            msg = (
-                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
-                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
-            )
-            raise ValueError(msg)

@@ -10,7 +10,7 @@ import numpy as np
 from exactcp._blocks import map_blocks
 from exactcp.kernels.neighbour_search import Found, Training, search_distances, search_screened
 from exactcp.kernels.screen import ROWS, Screen, column_reach, prepare_tests, prepare_training
-from exactcp.measures._store import Store, VectorStore
+from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
 SMALL = 10**8  # nor are fewer multiplications than this, when the screen is not there yet
@@ -38,9 +38,14 @@ class NeighbourSearch:
     def screen(self) -> Screen:
         """Return the screen of the stored examples; only Euclidean distances have one."""
         if self._screen is None:
-            n = self.store.n
-            self._screen = prepare_training(self.store.objects, self.codes[:n], self.n_labels)
+            objects = self._vectors().objects
+            self._screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels)
         return self._screen
+
+    def _vectors(self) -> VectorStore:
+        if isinstance(self.store, MatrixStore):
+            raise TypeError("precomputed distances have no screen")
+        return self.store
 
     def can_screen(self) -> bool:
         """Tell whether the metric has a screen."""
@@ -73,7 +78,7 @@ class NeighbourSearch:
             screen = self.screen()
             prepared, norms, near = prepare_tests(screen, X)
             reach = np.where(touch < 0, -np.inf, column_reach(touch, screen.units))[screen.slots]
-            training = Training(self.store.objects, touch, reach.astype(screen.rows.dtype))
+            training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
             far = np.flatnonzero(~near)

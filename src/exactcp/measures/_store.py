@@ -83,7 +83,7 @@ class MatrixStore:
         return np.ascontiguousarray(self._matrix[first:last, start : self.n])
 
     def append(self, X: np.ndarray) -> None:
-        """Store new objects; X holds their distances to all slots, then to each other (columns after that are not read)."""
+        """Store new objects; X holds their distances to all slots, then to each other (what follows is not read)."""
         m, n = X.shape[0], self.n
         X = X[:, : n + m]
         self._matrix = with_room(with_room(self._matrix, n + m, 0), n + m, 1)

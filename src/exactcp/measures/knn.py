@@ -22,9 +22,9 @@ class KNN(NeighbourMeasure):
 
     Notes
     -----
-    Equation 2 of the founding paper [1]_. No same-label example makes the score infinite, no other-label example makes it
-    0, and 0/0 is 1. The bag fits in n^2/2 screened pairs and O(n k) memory; a prediction for all labels costs about one
-    product of the test object with the training matrix.
+    Equation 2 of the founding paper [1]_. No same-label example makes the score infinite, no other-label example makes
+    it 0, and 0/0 is 1. The bag fits in n^2/2 screened pairs and O(n k) memory; a prediction for all labels costs about
+    one product of the test object with the training matrix.
 
     References
     ----------

@@ -56,16 +56,32 @@ class ModelScore(Measure):
         -------
         self
         """
+        self._check()
+        self.classes_ = np.unique(np.asarray(y))
+        # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
+        self.estimator_ = clone(self.estimator).fit(X, y) if self.classes_.size > 1 else None
+        return self
+
+    def _check(self) -> None:
         if not hasattr(self.estimator, "predict_proba"):
             msg = (
                 f"ModelScore got {self.estimator!r}, which has no predict_proba: give a classifier that estimates "
                 "probabilities, or wrap it in CalibratedClassifierCV."
             )
             raise TypeError(msg)
-        self.classes_ = np.unique(np.asarray(y))
-        # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
-        self.estimator_ = clone(self.estimator).fit(X, y) if self.classes_.size > 1 else None
-        return self
+
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, **how: Any) -> None:  # noqa: ARG002
+        """Return None: full CP refits the classifier; but refuse a classifier that cannot be used at all.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        codes : ndarray of shape (n,)
+        n_labels : int
+        **how : dict
+            Not used.
+        """
+        self._check()
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.

@@ -1,0 +1,123 @@
+"""The checker passes what is right, and sees what is broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from exactcp.checks import check_measure
+from exactcp.measures import KNN, Measure, ModelScore, SimplifiedKNN, _neighbour_bag
+from measure_table import MEASURES
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_all_measures_keep_the_contract(name):
+    check_measure(MEASURES[name])
+
+
+class CentreDistance(Measure):
+    """A user's own measure without a bag: distance to the mean of the label."""
+
+    def fit(self, X, y):
+        self.means_ = {label: X[y == label].mean(axis=0) for label in np.unique(y)}
+        return self
+
+    def score(self, X, y):
+        return np.array(
+            [np.linalg.norm(x - self.means_[c]) if c in self.means_ else np.inf for x, c in zip(X, y, strict=True)]
+        )
+
+
+def test_a_users_measure_passes():
+    check_measure(CentreDistance())
+
+
+class FirstExample(CentreDistance):
+    def fit(self, X, y):
+        self.means_ = {label: X[y == label][0] for label in np.unique(y)}
+        return self
+
+
+class DependsOnTheOthers(CentreDistance):
+    def score(self, X, y):
+        return super().score(X - X.mean(axis=0), y)
+
+
+class ScoresNan(CentreDistance):
+    def score(self, X, y):
+        return np.where(super().score(X, y) == np.inf, np.nan, np.nan)
+
+
+class ChangesItsInput(CentreDistance):
+    def fit(self, X, y):
+        X += 1.0
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("measure", "sentence"),
+    [
+        (FirstExample(), "depends on the order of the training examples"),
+        (DependsOnTheOthers(), "differently alone and among others"),
+        (ScoresNan(), "scored nan"),
+        (ChangesItsInput(), "changed its input"),
+    ],
+)
+def test_broken_definitions_are_seen(measure, sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        check_measure(measure)
+
+
+def _broken_count(change):
+    def count(found, lists, codes, provisional, k):
+        return change(_neighbour_bag_count(found, lists, codes, provisional, k))
+
+    return count
+
+
+_neighbour_bag_count = _neighbour_bag.count_labels
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda counts: counts._replace(
+            greater_same=counts.greater_same + counts.equal_same, equal_same=counts.equal_same * 0
+        ),
+        lambda counts: counts._replace(greater_other=np.maximum(counts.greater_other - 1, 0)),
+    ],
+)
+def test_a_bag_that_miscounts_is_seen(change, monkeypatch):
+    monkeypatch.setattr(_neighbour_bag, "count_labels", _broken_count(change))
+    with pytest.raises(AssertionError, match="differs from Algorithm 1"):
+        check_measure(KNN(k=3))
+
+
+class OneNeighbourTooFew(KNN):
+    def bag(self, X, codes, n_labels, **how):
+        return clone(KNN(k=max(1, self.k - 1))).bag(X, codes, n_labels, **how)
+
+
+class NeverForgets(SimplifiedKNN):
+    def bag(self, X, codes, n_labels, **how):
+        bag = super().bag(X, codes, n_labels, **how)
+        unlearn = bag.unlearn
+
+        def forget_all_but_one(indices, **how):
+            if len(indices) > 1:
+                unlearn(indices[1:], **how)
+
+        bag.unlearn = forget_all_but_one
+        return bag
+
+
+@pytest.mark.parametrize("measure", [OneNeighbourTooFew(k=3), NeverForgets(k=2)])
+def test_a_broken_bag_is_seen(measure):
+    with pytest.raises(AssertionError, match=r"differs? from Algorithm 1"):
+        check_measure(measure)
+
+
+def test_a_classifier_as_a_measure_passes():
+    check_measure(ModelScore(GaussianNB(var_smoothing=1e-3)))

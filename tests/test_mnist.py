@@ -1,0 +1,41 @@
+"""The founding paper's MNIST figures, to every printed digit (SPEC K)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exactcp import FullConformalClassifier
+from exactcp.measures import KNN, NN, SimplifiedKNN
+from exactcp.metrics import fuzziness_per_object
+
+MNIST = Path(__file__).parents[2] / "shared" / "data" / "mnist.npz"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not MNIST.exists(), reason="needs the MNIST file, which is not part of the repository"),
+]
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    data = np.load(MNIST)
+    flat = lambda X: X.reshape(len(X), -1).astype(float)  # noqa: E731
+    return flat(data["X_train"]), data["y_train"], flat(data["X_test"])
+
+
+@pytest.mark.parametrize(
+    ("measure", "mean", "std"),
+    [
+        (NN(), "0.00047", "0.00105"),
+        (SimplifiedKNN(k=15), "0.04998", "0.07151"),
+        (KNN(k=15), "0.00066", "0.00125"),
+    ],
+)
+def test_fuzziness(measure, mean, std, mnist):
+    X, y, X_test = mnist
+    fuzziness = fuzziness_per_object(FullConformalClassifier(measure).fit(X, y).predict_p(X_test)) / 9
+    assert f"{fuzziness.mean():.5f}" == mean
+    assert f"{fuzziness.std():.5f}" == std

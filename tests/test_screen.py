@@ -1,0 +1,76 @@
+"""The screen may keep too much, never drop what matters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exactcp.kernels import screen as screens
+from exactcp.kernels.distances import euclidean_block
+
+
+def _data(seed, n, p, scale, shift, spread):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * spread ** rng.uniform(-1, 1, (n, 1))
+    return scale * X + shift
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    p=st.sampled_from([1, 3, 30, 300]),
+    scale=st.sampled_from([1e-100, 1e-6, 1.0, 1e6, 1e100]),
+    shift=st.sampled_from([0.0, 1.0, 1e5]),
+    spread=st.sampled_from([1.0, 10.0, 1e6]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spread, dtype):
+    X = _data(seed, 40, p, scale, shift * scale, spread)
+    X_test = np.concatenate([_data(seed + 1, 8, p, scale, shift * scale, spread), X[:4]])
+    codes = np.zeros(40, np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screens, "_float32_resolves", lambda rows, norms: dtype == np.float32)
+        screen = screens.prepare_training(X, codes, 1)
+    assert screen.rows.dtype == dtype
+    prepared, norms, near = screens.prepare_tests(screen, X_test)
+    products = prepared @ screen.rows.T
+    exact = euclidean_block(X_test, X[screen.slots])
+    half = screens.row_half(norms, screen.units).astype(dtype)
+    for t in np.flatnonzero(near):
+        for d in np.quantile(exact[t], [0.0, 0.1, 0.5, 1.0]):
+            tau = dtype(screens.row_threshold(norms[t], d, screen.units))
+            reach = dtype(screens.column_reach(d, screen.units))
+            closer = exact[t] < d
+            assert (products[t] > tau)[closer].all()
+            assert (products[t] + reach > half[t])[closer].all()
+        k = 5
+        certain = np.sort(screens.certain_product(products[t].astype(float), screen.norms, screen.units))[::-1]
+        tau = dtype(screens.product_threshold(certain[k - 1], norms[t], screen.units))
+        among_the_nearest = exact[t] <= np.sort(exact[t])[k - 1]
+        assert (products[t] > tau)[among_the_nearest].all()
+
+
+def test_the_screen_does_drop_pairs():
+    """A screen that keeps everything would pass the test above."""
+    X = _data(0, 400, 10, 1.0, 0.0, 1.0)
+    screen = screens.prepare_training(X, np.zeros(400, np.int64), 1)
+    prepared, norms, _ = screens.prepare_tests(screen, X[:10])
+    d = np.sort(euclidean_block(X[:10], X), axis=1)[:, 10]
+    tau = screens.row_threshold(norms, d, screen.units)
+    # ten are closer than d, and one lies at d itself
+    assert ((prepared @ screen.rows.T) > tau[:, None]).sum() == 10 * 11
+
+
+def test_coarse_data_are_screened_in_float64():
+    rng = np.random.default_rng(0)
+    clusters = np.concatenate([rng.normal(size=(100, 5)), 1e5 + rng.normal(size=(100, 5))])
+    assert screens.prepare_training(clusters, np.zeros(200, np.int64), 1).rows.dtype == np.float64
+    assert screens.prepare_training(clusters[:100], np.zeros(100, np.int64), 1).rows.dtype == np.float32
+
+
+def test_flags_beyond_the_products_are_cleared():
+    flags = np.ones(16, np.uint8)
+    screens.flag_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, flags)
+    assert flags[:8].tolist() == [0, 1, 1, 0, 0, 0, 0, 0]
