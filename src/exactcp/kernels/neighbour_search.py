@@ -54,7 +54,8 @@ def _room_for(kept, needed):
         return kept
     longer = max(needed, 2 * size)
     test, row, value = np.empty(longer, np.int64), np.empty(longer, np.int64), np.empty(longer, kept.value.dtype)
-    test[:size], row[:size], value[:size] = kept.test, kept.row, kept.value
+    for r in range(size):
+        test[r], row[r], value[r] = kept.test[r], kept.row[r], kept.value[r]
     return Kept(test, row, value)
 
 

@@ -29,7 +29,7 @@ from exactcp.kernels.neighbour_update import learn_distances, move_example, refr
 from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures._store import Store, VectorStore, with_room
 
-SCREEN_FROM = 10**9  # n^2 p from which filling the lists is screened
+SCREEN_FROM = 10**8  # n^2 p from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew
 
 

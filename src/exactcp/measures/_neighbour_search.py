@@ -13,7 +13,7 @@ from exactcp.kernels.screen import ROWS, Screen, column_reach, prepare_tests, pr
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
-SMALL = 10**8  # nor are fewer multiplications than this, when the screen is not there yet
+SMALL = 10**7  # nor are fewer multiplications than this, when the screen is not there yet
 BLOCK_BYTES = 2**24  # a block of plain distances
 
 Result = TypeVar("Result")
