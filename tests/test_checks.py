@@ -71,8 +71,8 @@ def test_broken_definitions_are_seen(measure, sentence):
 
 
 def _broken_count(change):
-    def count(found, lists, codes, provisional, k):
-        return change(_neighbour_bag_count(found, lists, codes, provisional, k))
+    def count(*arguments):
+        return change(_neighbour_bag_count(*arguments))
 
     return count
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from exactcp.kernels.distances import euclidean
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
 from exactcp.kernels.ties import TOLERANCE, tie_band
@@ -160,33 +161,63 @@ def _bands(scores):
 
 
 @njit(cache=True, nogil=True)
-def _correct(kind, found, lists, codes, provisional, k, bands, at_least, above):
+def _score_bounds(kind, delta, sums, slot, low, high):
+    """Bounds on `_score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
+    total = sums[kind, slot]
+    rest = 0.0 if math.isinf(total) else total
+    slack = 1e-13 * (rest + high)
+    rest = rest if math.isinf(delta) else rest - delta
+    least, most = max(rest + low - slack, 0.0), rest + high + slack
+    if sums.shape[0] == 1:
+        return least, most
+    fixed = sums[1 - kind, slot]
+    if kind == 0:
+        return ratio(least, fixed) * (1 - 1e-13), ratio(most, fixed) * (1 + 1e-13)
+    return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
+
+
+@njit(cache=True, nogil=True)
+def _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_least, above):
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
     Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
-    sorted thresholds, then suffix sums, and the own label is taken out again (SPEC A3).
+    sorted thresholds, then suffix sums, and the own label is taken out again (SPEC A3). Where the bounds of a score
+    have the same rank among the thresholds, the score need not be known; else the pair is measured, the score summed.
     """
     values, lengths, sums, scores = lists.values, lists.lengths, provisional.sums, provisional.scores
     lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
-    test, touched, distance = found.test, found.slot, found.distance
+    test, touched, lows, highs = found.test, found.slot, found.low, found.high
     m, n_labels = lo.shape
     jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
     for r in range(touched.shape[0]):
-        t, i, d = test[r], touched[r], distance[r]
-        if d < kth(values[kind, i], lengths[kind, i], k):
-            c, old, new = codes[i], scores[i], _score_with(kind, values, lengths, sums, i, k, d)
-            own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
-            own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
-            if kind == 0:
-                at_least[t, 0, c] += own_at_least
-                above[t, 0, c] += own_above
-            else:
-                jumps_at_least[t, _rank(lo_sorted[t], new, True)] += 1
-                jumps_at_least[t, _rank(lo_sorted[t], old, True)] -= 1
-                jumps_above[t, _rank(hi_sorted[t], new, False)] += 1
-                jumps_above[t, _rank(hi_sorted[t], old, False)] -= 1
-                at_least[t, 1, c] -= own_at_least
-                above[t, 1, c] -= own_above
+        t, i, low, high = test[r], touched[r], lows[r], highs[r]
+        c, old, delta = codes[i], scores[i], kth(values[kind, i], lengths[kind, i], k)
+        if low >= delta:
+            continue
+        new, other_end = _score_bounds(kind, delta, sums, i, low, high)
+        rank_lo, rank_hi = _rank(lo_sorted[t], new, True), _rank(hi_sorted[t], new, False)
+        if (
+            high >= delta
+            or rank_lo != _rank(lo_sorted[t], other_end, True)
+            or rank_hi != _rank(hi_sorted[t], other_end, False)
+        ):
+            d = low if low == high else euclidean(X[t], objects[i])
+            if d >= delta:
+                continue
+            new = _score_with(kind, values, lengths, sums, i, k, d)
+            rank_lo, rank_hi = _rank(lo_sorted[t], new, True), _rank(hi_sorted[t], new, False)
+        own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
+        own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
+        if kind == 0:
+            at_least[t, 0, c] += own_at_least
+            above[t, 0, c] += own_above
+        else:
+            jumps_at_least[t, rank_lo] += 1
+            jumps_at_least[t, _rank(lo_sorted[t], old, True)] -= 1
+            jumps_above[t, rank_hi] += 1
+            jumps_above[t, _rank(hi_sorted[t], old, False)] -= 1
+            at_least[t, 1, c] -= own_at_least
+            above[t, 1, c] -= own_above
     for t in range(m):
         sum_at_least, sum_above = 0, 0
         for rank in range(n_labels - 1, -1, -1):
@@ -197,8 +228,11 @@ def _correct(kind, found, lists, codes, provisional, k, bands, at_least, above):
 
 
 @njit(cache=True, nogil=True)
-def count_labels(found, lists, codes, provisional, k):
-    """Count, for all labels of all test objects, the training scores greater than and equal to the candidate's."""
+def count_labels(found, X, objects, lists, codes, provisional, k):
+    """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
+
+    `objects` are the training objects, for pairs of which only bounds are known.
+    """
     kinds = lists.values.shape[0]
     scores = candidate_scores(found, kinds == 2)
     m, n_labels = scores.shape
@@ -207,7 +241,7 @@ def count_labels(found, lists, codes, provisional, k):
     for t in range(m):
         _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
     for kind in range(kinds):
-        _correct(kind, found, lists, codes, provisional, k, bands, at_least, above)
+        _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_least, above)
     equal = at_least - above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
 

@@ -6,7 +6,15 @@ import numpy as np
 from numba import njit
 
 from exactcp.kernels.distances import euclidean
-from exactcp.kernels.screen import COLUMNS, WORD, certain_product, flag_hits, product_threshold, row_half
+from exactcp.kernels.screen import (
+    COLUMNS,
+    WORD,
+    certain_product,
+    distance_bounds,
+    flag_hits,
+    product_threshold,
+    row_half,
+)
 from exactcp.kernels.sorted_lists import insert, insert_large
 
 
@@ -17,7 +25,8 @@ class Found(NamedTuple):
     lengths: np.ndarray  # (m, l) how many of them exist
     test: np.ndarray  # (r,) of each touch: the test row,
     slot: np.ndarray  # the training example,
-    distance: np.ndarray  # and how far apart they are
+    low: np.ndarray  # and bounds on how far apart they are:
+    high: np.ndarray  # equal where it has been measured
 
 
 class Batch(NamedTuple):
@@ -75,7 +84,8 @@ def search_distances(distances, codes, touch, n_labels, k):
             if d < touch[i]:
                 test[used], slot[used], distance[used] = t, i, d
                 used += 1
-    return Found(nearest, lengths, kept.test[:used], kept.row[:used], kept.value[:used])
+    distance = kept.value[:used]
+    return Found(nearest, lengths, kept.test[:used], kept.row[:used], distance, distance)
 
 
 @njit(cache=True, nogil=True)
@@ -115,25 +125,28 @@ def _keep_row(t, first, products, batch, reach, screen, kept, used, flags):
 
 @njit(cache=True, nogil=True)
 def _measure(X, batch, training, screen, kept, used):
-    """Measure the kept pairs that still matter now that all have been seen."""
-    codes, slots, tau, half = screen.codes, screen.slots, batch.tau, batch.half
+    """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
+    codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
+    tau, half, test_norms = batch.tau, batch.half, batch.norms
     objects, touch, reach = training.objects, training.touch, training.reach
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
-    test, touched, distance = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used)
+    test, touched, low, high = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used), np.empty(used)
     touches = 0
     for r in range(used):
         t, row, s = kept.test[r], kept.row[r], kept.value[r]
         label, slot = codes[row], slots[row]
         is_near = s > tau[t, label]
         if is_near or s + reach[row] > half[t]:
-            d = euclidean(X[t], objects[slot])
             if is_near:
-                lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, d)
-            if d < touch[slot]:
-                test[touches], touched[touches], distance[touches] = t, slot, d
+                near = far = euclidean(X[t], objects[slot])
+                lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, near)
+            else:
+                near, far = distance_bounds(s, test_norms[t], norms[row], units)
+            if near < touch[slot]:
+                test[touches], touched[touches], low[touches], high[touches] = t, slot, near, far
                 touches += 1
-    return Found(nearest, lengths, test[:touches], touched[:touches], distance[:touches])
+    return Found(nearest, lengths, test[:touches], touched[:touches], low[:touches], high[:touches])
 
 
 @njit(cache=True, nogil=True)

@@ -8,6 +8,7 @@ drops is certainly too far; a pair that it keeps is measured by direct differenc
 result takes, never what it is.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -127,6 +128,17 @@ def certain_product(s, norm, units):
 def product_threshold(certain, norm, units):
     """Tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
     return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
+
+
+@njit(cache=True, nogil=True)
+def distance_bounds(s, test_norm, norm, units):
+    """Return (low, high) around the distance of a pair with product s, in the data's own units."""
+    squared = test_norm - 2 * s
+    low = squared - (units.growth + 2 * units.slack) * test_norm - units.slack * norm - 2 * ETA
+    high = (
+        squared + (units.growth + 2 * units.slack) * test_norm + (4 * units.growth + 2 * units.slack) * norm + 2 * ETA
+    )
+    return math.sqrt(max(low, 0.0)) * (1 - units.slack) / units.scale, math.sqrt(high) * (1 + units.slack) / units.scale
 
 
 @njit(cache=True, nogil=True)

@@ -140,8 +140,10 @@ class NeighbourBag:
         m, n_labels = X.shape[0], self.search.n_labels
         provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
 
-        def count(found: Found) -> LabelCounts:
-            return count_labels(found, lists, codes, provisional, k)
+        objects = self._store.objects
+
+        def count(found: Found, rows: np.ndarray) -> LabelCounts:
+            return count_labels(found, rows, objects, lists, codes, provisional, k)
 
         out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
         for rows, part in self.search.map(
@@ -156,7 +158,7 @@ class NeighbourBag:
         labels = np.arange(self.search.n_labels)[:, None]
         X = self._store.arrange(X, self.order)
         candidates = np.empty((X.shape[0], self.search.n_labels))
-        for rows, part in self.search.map(lambda found: candidate_scores(found, self.kinds == 2), X, self.k):
+        for rows, part in self.search.map(lambda found, _: candidate_scores(found, self.kinds == 2), X, self.k):
             candidates[rows] = part
         for row, candidate in zip(X, candidates, strict=True):
             distances = self._store.rows_from(row[None])[0]

@@ -92,11 +92,11 @@ class NeighbourMeasure(Measure):
         # an unknown label is one more column, without neighbours
         column = np.where(known, position, self.classes_.size)
 
-        def score(found: Found) -> np.ndarray:
+        def score(found: Found, _: np.ndarray) -> np.ndarray:
             m = found.nearest.shape[0]
             nearest = np.concatenate([found.nearest, np.empty((m, 1, k))], axis=1)
             lengths = np.concatenate([found.lengths, np.zeros((m, 1), np.int64)], axis=1)
-            whole = Found(nearest, lengths, found.test, found.slot, found.distance)
+            whole = found._replace(nearest=nearest, lengths=lengths)
             return candidate_scores(whole, use_ratio)[:, column]  # type: ignore[no-any-return]
 
         out = np.empty((X.shape[0], labels.size))

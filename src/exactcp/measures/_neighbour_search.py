@@ -58,7 +58,7 @@ class NeighbourSearch:
 
     def map(
         self,
-        work: Callable[[Found], Result],
+        work: Callable[[Found, np.ndarray], Result],
         X: np.ndarray,
         k: int,
         touch: np.ndarray | None = None,
@@ -66,7 +66,7 @@ class NeighbourSearch:
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> list[tuple[np.ndarray, Result]]:
-        """Apply `work` to what blocks of the rows of X find; return (row numbers, result) of each block.
+        """Apply `work` to what blocks of rows of X find, and to the rows; return (row numbers, result) of each block.
 
         An example i is touched by a row closer than touch[i]; without `touch` none is.
         """
@@ -87,11 +87,12 @@ class NeighbourSearch:
 
         def find(block: tuple[np.ndarray, bool]) -> tuple[np.ndarray, Result]:
             rows, screened = block
+            part = X[rows]
             if screened:
-                found = search_screened(X[rows], prepared[rows], norms[rows], training, screen, k)
+                found = search_screened(part, prepared[rows], norms[rows], training, screen, k)
             else:
-                distances = self.store.rows_from(X[rows])
+                distances = self.store.rows_from(part)
                 found = search_distances(distances, self.codes[:n], touch, self.n_labels, k)
-            return rows, work(found)
+            return rows, work(found, part)
 
         return map_blocks(find, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")

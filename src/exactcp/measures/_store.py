@@ -70,6 +70,8 @@ class MatrixStore:
 
     is_matrix = True
 
+    objects = np.empty((0, 0))  # there are none: every distance is known
+
     def __init__(self, D: np.ndarray) -> None:
         self._matrix = np.array(D, dtype=np.float64, order="C")
         self.n = D.shape[0]
