@@ -1,9 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import exactcp
 from exactcp.measures import _neighbour_bag, _neighbour_search
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Forget compiled kernels older than any kernel's source: numba does not see changes in functions they call."""
+    if hasattr(config, "workerinput"):
+        return
+    package = Path(exactcp.__file__).parent
+    newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
+    for compiled in package.rglob("*.nb[ic]"):
+        if compiled.stat().st_mtime < newest:
+            compiled.unlink(missing_ok=True)
 
 
 @pytest.fixture(params=["plain", "screened"])

@@ -58,7 +58,7 @@ def test_the_screen_does_drop_pairs():
     screen = screens.prepare_training(X, np.zeros(400, np.int64), 1)
     prepared, norms, _ = screens.prepare_tests(screen, X[:10])
     d = np.sort(euclidean_block(X[:10], X), axis=1)[:, 10]
-    tau = screens.row_threshold(norms, d, screen.units)
+    tau = np.array([screens.row_threshold(*pair, screen.units) for pair in zip(norms, d, strict=True)])
     # ten are closer than d, and one lies at d itself
     assert ((prepared @ screen.rows.T) > tau[:, None]).sum() == 10 * 11
 

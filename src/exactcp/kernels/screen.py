@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from exactcp.kernels.distances import euclidean_block
+
 ROWS = 256  # rows of one product
 COLUMNS = 2048  # columns of one product
 WORD = 8  # flags looked at together
-ETA = 2.0**-80  # absolute error by underflow, in units where the largest entry is at most 1
-FAR = 2.0**20  # a test row with a larger norm, in the same units, is not screened
+ETA = 2.0**-100  # absolute error by underflow, in units where the largest entry is at most 1
+FAR = 2.0**10  # a test row with a larger norm, in the same units, is not screened
 
 
 class Units(NamedTuple):
@@ -54,7 +56,8 @@ def prepare_training(objects, codes, n_labels):
     """Build the screen of stored objects, in float32 unless that is too coarse for these data."""
     n, p = objects.shape
     slots = np.argsort(codes, kind="stable")
-    centre = objects.mean(axis=0)
+    # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
+    centre = np.median(objects[:: max(1, n // 501)], axis=0)
     rows = objects[slots]
     rows -= centre
     peak = float(np.abs(rows).max())
@@ -91,17 +94,19 @@ def rounding_growth(p, dtype):
 def _float32_resolves(rows, norms):
     """Tell whether float32's error is small beside the squared distances of near pairs, by an even sample."""
     n, p = rows.shape
-    few = rows[:: max(1, n // 64)][:64]
-    many = rows[:: max(1, n // 2048)][:2048]
-    typical = float(np.median(norms))
-    squared = (few**2).sum(axis=1)[:, None] + (many**2).sum(axis=1) - 2 * few @ many.T
-    apart = squared[squared > 1e-9 * typical]
-    return apart.size == 0 or bool(rounding_growth(p, np.float32) * typical < 0.05 * np.quantile(apart, 0.02))
+    few = np.ascontiguousarray(rows[:: max(1, n // 32)][:32])
+    many = np.ascontiguousarray(rows[:: max(1, n // 1024)][:1024])
+    squared = euclidean_block(few, many) ** 2
+    apart = squared[squared > 0]
+    error = rounding_growth(p, np.float32) * float(np.median(norms))
+    return apart.size == 0 or error < 0.05 * float(np.quantile(apart, 0.02))
 
 
 @njit(cache=True, nogil=True)
 def row_threshold(norm, d, units):
     """tau: a pair may be closer than d only if s > tau."""
+    if d == 0.0:
+        return math.inf
     squared = (d * units.scale) ** 2
     return ((1 - units.growth) * norm - squared) / 2 - units.slack * (norm + squared) - ETA
 
@@ -115,7 +120,18 @@ def row_half(norm, units):
 @njit(cache=True, nogil=True)
 def column_reach(d, units):
     """Reach of an example that cares for what is closer than d: it is met only if s + reach > half."""
+    if d <= 0.0:
+        return -math.inf
     return (d * units.scale) ** 2 * (0.5 + 2 * units.slack)
+
+
+@njit(cache=True, nogil=True)
+def column_reaches(distances, units):
+    """`column_reach` of many."""
+    out = np.empty_like(distances)
+    for i in range(distances.shape[0]):
+        out[i] = column_reach(distances[i], units)
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from exactcp._blocks import map_blocks
 from exactcp.kernels.neighbour_search import Found, Training, search_distances, search_screened
-from exactcp.kernels.screen import ROWS, Screen, column_reach, prepare_tests, prepare_training
+from exactcp.kernels.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
@@ -77,7 +77,7 @@ class NeighbourSearch:
         if self._pays(*X.shape):
             screen = self.screen()
             prepared, norms, near = prepare_tests(screen, X)
-            reach = np.where(touch < 0, -np.inf, column_reach(touch, screen.units))[screen.slots]
+            reach = column_reaches(touch, screen.units)[screen.slots]
             training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
