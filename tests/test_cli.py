@@ -60,6 +60,13 @@ def test_the_readme_starts_with_the_two_commands():
     assert all(len(block.strip().splitlines()) == 1 for block in blocks[:2])
 
 
+def test_the_readmes_python_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
 def test_public_names():
     for name in exactcp.__all__:
         assert hasattr(exactcp, name)
