@@ -27,7 +27,7 @@ def test_demo_prints_its_table():
     assert "90% sets" in result.output
     for heading in ("coverage", "set size", "fuzziness", "fit", "predict"):
         assert heading in result.output
-    assert len(re.findall(r"(full|split) +│ (KNN|SimplifiedKNN) ", result.output)) == 4
+    assert len(re.findall(r"(full|split) +(KNN|SimplifiedKNN) ", result.output)) == 4
 
 
 def test_demo_refuses_a_level_that_is_none():

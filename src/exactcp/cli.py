@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -50,7 +51,9 @@ def demo(
 
 def _table(facts: dict[str, Any]) -> Table:
     sizes = f"{facts['n_train']:,} training and {facts['n_test']:,} test objects"
-    table = Table(title=f"digits: {sizes}, {facts['confidence_level']:.0%} sets")
+    table = Table(
+        title=f"digits: {sizes}, {facts['confidence_level']:.0%} sets", box=SIMPLE, show_edge=False, pad_edge=False
+    )
     for heading in ("predictor", "measure"):
         table.add_column(heading, no_wrap=True)
     for heading in ("coverage", "set size", "fuzziness", "fit", "predict"):

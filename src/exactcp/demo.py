@@ -26,7 +26,7 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
     Returns
     -------
     dict
-        `confidence_level`, `n_train`, `n_test`, `compile_seconds`, and `rows`: for each predictor its name, measure,
+        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included), and `rows`: for each predictor its name, measure,
         coverage, set size, mean fuzziness, and the seconds of fit and prediction.
     """
     X, y = load_digits(return_X_y=True)
@@ -36,10 +36,10 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
         for measure in (KNN(), SimplifiedKNN())
         for name, make in (("full", FullConformalClassifier), ("split", SplitConformalClassifier))
     ]
-    start = time.perf_counter()
+    start = time.perf_counter()  # a first round, so that what is timed below has been compiled
     for _, _, predictor in predictors:
-        predictor.fit(X_train[:40], y_train[:40]).predict_p(X_test)
-    compile_seconds = time.perf_counter() - start
+        predictor.fit(X_train, y_train).predict_p(X_test)
+    first_round_seconds = time.perf_counter() - start
 
     rows = []
     for name, measure, predictor in predictors:
@@ -63,7 +63,7 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
         "confidence_level": confidence_level,
         "n_train": len(y_train),
         "n_test": len(y_test),
-        "compile_seconds": compile_seconds,
+        "first_round_seconds": first_round_seconds,
         "rows": rows,
     }
 
