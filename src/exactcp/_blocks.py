@@ -54,16 +54,17 @@ def map_blocks(
     threads = max(1, min(cores, len(blocks)))
     with _threadpools().limit(limits=max(1, cores // threads), user_api="blas"):
         if threads == 1:
-            return list(_progress(map(work, blocks), len(blocks), verbose, task))
+            return list(progress(map(work, blocks), len(blocks), verbose, task))
         parallel = Parallel(n_jobs=threads, backend="threading", return_as="generator")
-        return list(_progress(parallel(delayed(work)(block) for block in blocks), len(blocks), verbose, task))
+        return list(progress(parallel(delayed(work)(block) for block in blocks), len(blocks), verbose, task))
 
 
-def _progress(results: Iterable[Result], total: int, verbose: int, task: str) -> Iterable[Result]:
+def progress(steps: Iterable[Result], total: int, verbose: int, task: str) -> Iterable[Result]:
+    """Pass the steps through, and show on the standard error stream how many of the total are done, if verbose."""
     if verbose <= 0:
-        return results
+        return steps
     from rich.console import Console
     from rich.progress import track
 
     console: Any = Console(file=sys.stderr)
-    return track(results, description=task, total=total, console=console)
+    return track(steps, description=task, total=total, console=console)

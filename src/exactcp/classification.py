@@ -57,8 +57,9 @@ def _categories(taxonomy: Callable[..., Any], X: np.ndarray, labels: np.ndarray)
     return categories
 
 
-def _is_pairwise(measure: Measure) -> bool:
-    return bool(measure.__sklearn_tags__().input_tags.pairwise)
+def _is_pairwise(measure: Any) -> bool:
+    """Tell whether the measure takes distances or kernel values between examples instead of objects."""
+    return isinstance(measure, Measure) and bool(measure.__sklearn_tags__().input_tags.pairwise)
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
@@ -155,7 +156,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = _is_pairwise(_resolve_measure(self.measure))
+        tags.input_tags.pairwise = _is_pairwise(self.measure)
         return tags
 
     @keeps_state
@@ -382,7 +383,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = _is_pairwise(_resolve_measure(self.measure))
+        tags.input_tags.pairwise = _is_pairwise(self.measure)
         return tags
 
     @keeps_state

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from exactcp._blocks import map_blocks, thread_count
+from exactcp._blocks import map_blocks, progress, thread_count
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.neighbour_count import (
     Provisional,
@@ -106,10 +106,8 @@ class NeighbourBag:
             rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
             fill_lists_screened(rows, columns, self.k, objects, screen, thresholds, self._lists)
 
-        for number, pairs in enumerate(_rounds(bounds.size - 1)):
-            map_blocks(
-                meet, pairs, n_jobs=n_jobs, verbose=verbose, task=f"fitting, round {number + 1} of {bounds.size - 1}"
-            )
+        for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, verbose, "fitting"):
+            map_blocks(meet, pairs, n_jobs=n_jobs)
 
     def _fill_plain(self, verbose: int) -> None:
         size = max(1, BLOCK_BYTES // (8 * max(1, self.n)))
