@@ -4,6 +4,7 @@ Who calls whom, for the nearest-neighbour measures:
 
 - `ties` is the one tie rule; everything that compares scores asks it for its band.
 - `label_counts` is what every bag answers: counts for every test object and label.
+- `label_ranks` counts for all labels at once.
 - `sorted_lists` keeps the k smallest distances of an example and sums them in ascending order.
 - `distances` computes Euclidean distances by direct differences: the only distances that enter a score.
 - `screen` decides with one matrix product, and a bound on its rounding error, which pairs need a distance at all.

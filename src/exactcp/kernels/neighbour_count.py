@@ -8,8 +8,8 @@ from numba import njit
 
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.label_counts import LabelCounts
+from exactcp.kernels.label_ranks import add_suffix_sums, bands_of, count_below
 from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
-from exactcp.kernels.ties import TOLERANCE, tie_band
 
 
 class Provisional(NamedTuple):
@@ -55,19 +55,6 @@ def _score_with(kind, values, lengths, sums, slot, k, d):
     if kind == 1:
         return ratio(sums[0, slot], changed)
     return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
-
-
-@njit(cache=True, nogil=True)
-def _rank(ascending, value, or_equal):
-    """Count the entries of a short ascending array that are < value, or <= value."""
-    low, high = 0, ascending.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < value or (or_equal and ascending[middle] == value):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit(cache=True, nogil=True)
@@ -120,44 +107,15 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
     for c in range(lo.shape[0]):
         if ordered.shape[0] == n:
             own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
-            at_least[0, c] = own.shape[0] - _rank(own, lo[c], False)
-            above[0, c] = own.shape[0] - _rank(own, hi[c], True)
-            at_least[1, c] = n - _rank(ordered, lo[c], False) - at_least[0, c]
-            above[1, c] = n - _rank(ordered, hi[c], True) - above[0, c]
+            at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)
+            above[0, c] = own.shape[0] - count_below(own, hi[c], True)
+            at_least[1, c] = n - count_below(ordered, lo[c], False) - at_least[0, c]
+            above[1, c] = n - count_below(ordered, hi[c], True) - above[0, c]
         else:
             for i in range(n):
                 kind = 0 if codes[i] == c else 1
                 at_least[kind, c] += provisional.scores[i] >= lo[c]
                 above[kind, c] += provisional.scores[i] > hi[c]
-
-
-class Bands(NamedTuple):
-    """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
-
-    lo: np.ndarray  # (m, l)
-    hi: np.ndarray
-    order: np.ndarray  # (m, l) labels by ascending score
-    lo_sorted: np.ndarray
-    hi_sorted: np.ndarray
-
-
-@njit(cache=True, nogil=True)
-def _bands(scores):
-    m, n_labels = scores.shape
-    lo, hi, order = np.empty((m, n_labels)), np.empty((m, n_labels)), np.empty((m, n_labels), np.int64)
-    lo_sorted, hi_sorted = np.empty((m, n_labels)), np.empty((m, n_labels))
-    for t in range(m):
-        for c in range(n_labels):
-            lo[t, c], hi[t, c] = tie_band(scores[t, c], 0.0, TOLERANCE)
-            # insertion: labels are few, and it compiles ten times faster than a call of argsort
-            position = c
-            while position > 0 and scores[t, order[t, position - 1]] > scores[t, c]:
-                order[t, position] = order[t, position - 1]
-                position -= 1
-            order[t, position] = c
-        for rank in range(n_labels):
-            lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
-    return Bands(lo, hi, order, lo_sorted, hi_sorted)
 
 
 @njit(cache=True, nogil=True)
@@ -195,17 +153,17 @@ def _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_le
         if low >= delta:
             continue
         new, other_end = _score_bounds(kind, delta, sums, i, low, high)
-        rank_lo, rank_hi = _rank(lo_sorted[t], new, True), _rank(hi_sorted[t], new, False)
+        rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
         if (
             high >= delta
-            or rank_lo != _rank(lo_sorted[t], other_end, True)
-            or rank_hi != _rank(hi_sorted[t], other_end, False)
+            or rank_lo != count_below(lo_sorted[t], other_end, True)
+            or rank_hi != count_below(hi_sorted[t], other_end, False)
         ):
             d = low if low == high else euclidean(X[t], objects[i])
             if d >= delta:
                 continue
             new = _score_with(kind, values, lengths, sums, i, k, d)
-            rank_lo, rank_hi = _rank(lo_sorted[t], new, True), _rank(hi_sorted[t], new, False)
+            rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
         own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
         own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
         if kind == 0:
@@ -213,18 +171,13 @@ def _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_le
             above[t, 0, c] += own_above
         else:
             jumps_at_least[t, rank_lo] += 1
-            jumps_at_least[t, _rank(lo_sorted[t], old, True)] -= 1
+            jumps_at_least[t, count_below(lo_sorted[t], old, True)] -= 1
             jumps_above[t, rank_hi] += 1
-            jumps_above[t, _rank(hi_sorted[t], old, False)] -= 1
+            jumps_above[t, count_below(hi_sorted[t], old, False)] -= 1
             at_least[t, 1, c] -= own_at_least
             above[t, 1, c] -= own_above
-    for t in range(m):
-        sum_at_least, sum_above = 0, 0
-        for rank in range(n_labels - 1, -1, -1):
-            sum_at_least += jumps_at_least[t, rank + 1]
-            sum_above += jumps_above[t, rank + 1]
-            at_least[t, 1, order[t, rank]] += sum_at_least
-            above[t, 1, order[t, rank]] += sum_above
+    add_suffix_sums(jumps_at_least, order, at_least[:, 1])
+    add_suffix_sums(jumps_above, order, above[:, 1])
 
 
 @njit(cache=True, nogil=True)
@@ -236,7 +189,7 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
     kinds = lists.values.shape[0]
     scores = candidate_scores(found, kinds == 2)
     m, n_labels = scores.shape
-    bands = _bands(scores)
+    bands = bands_of(scores, 0.0)
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
         _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])

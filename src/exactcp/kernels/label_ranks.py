@@ -1,0 +1,62 @@
+"""Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (SPEC A3)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from exactcp.kernels.ties import TOLERANCE, tie_band
+
+
+class Bands(NamedTuple):
+    """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
+
+    lo: np.ndarray  # (m, l)
+    hi: np.ndarray
+    order: np.ndarray  # (m, l) labels by ascending score
+    lo_sorted: np.ndarray
+    hi_sorted: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def bands_of(scores, floor):
+    """Tie bands of the candidates' scores (m, l)."""
+    m, n_labels = scores.shape
+    lo, hi, order = np.empty((m, n_labels)), np.empty((m, n_labels)), np.empty((m, n_labels), np.int64)
+    lo_sorted, hi_sorted = np.empty((m, n_labels)), np.empty((m, n_labels))
+    for t in range(m):
+        for c in range(n_labels):
+            lo[t, c], hi[t, c] = tie_band(scores[t, c], floor, TOLERANCE)
+            # insertion: labels are few, and it compiles ten times faster than a call of argsort
+            position = c
+            while position > 0 and scores[t, order[t, position - 1]] > scores[t, c]:
+                order[t, position] = order[t, position - 1]
+                position -= 1
+            order[t, position] = c
+        for rank in range(n_labels):
+            lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
+    return Bands(lo, hi, order, lo_sorted, hi_sorted)
+
+
+@njit(cache=True, nogil=True)
+def count_below(ascending, value, or_equal):
+    """Count the entries of an ascending array that are < value, or <= value."""
+    low, high = 0, ascending.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < value or (or_equal and ascending[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def add_suffix_sums(jumps, order, counts):
+    """Add to counts (m, l) how many ranks lie above each label's place: jumps (m, l + 1) is the histogram of ranks."""
+    m, n_labels = order.shape
+    for t in range(m):
+        total = 0
+        for rank in range(n_labels - 1, -1, -1):
+            total += jumps[t, rank + 1]
+            counts[t, order[t, rank]] += total
