@@ -1,0 +1,206 @@
+"""The KDE bag: training examples that learn and unlearn, and count for all labels at once (SPEC B)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_of, sum_logs
+from exactcp.kernels.label_counts import LabelCounts
+from exactcp.kernels.ties import TOLERANCE, tie_bands
+from exactcp.measures._kde_label import LabelExamples
+from exactcp.measures._kde_meeting import Meeting, hold
+from exactcp.measures._store import check_size
+
+MANY = 8  # changing more than one example in this many of a label makes its sums anew
+SORT_FROM = 64  # candidates from which sorting the training scores pays
+
+
+def bandwidth_of(bandwidth: float | str, n: int, p: int) -> float:
+    """Return the bandwidth for n examples with p features; "scott" and "silverman" are scikit-learn's."""
+    if bandwidth == "scott":
+        return float(max(n, 1) ** (-1 / (p + 4)))
+    if bandwidth == "silverman":
+        return float((max(n, 1) * (p + 2) / 4) ** (-1 / (p + 4)))
+    return float(bandwidth)
+
+
+def candidate_scores(meetings: Sequence[Meeting], sizes: np.ndarray) -> np.ndarray:
+    """Return the scores (m, l) of the objects that have met every label: -log of (1/N_c) sum K (SPEC B)."""
+    columns = []
+    for meeting, size in zip(meetings, sizes, strict=True):
+        top, total = meeting.met.top, meeting.met.total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns.append(np.where(total > 0, math.log(max(size, 1)) - top - np.log(total), np.inf))
+    return np.column_stack(columns)
+
+
+class KDEBag:
+    """State of full CP with kernel density estimates: for each example, the sum of its label's kernels at it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    codes : ndarray of shape (n,)
+        Labels as 0..n_labels-1.
+    n_labels : int
+    bandwidth : float or {"scott", "silverman"}
+    kernel : int
+        A code of `exactcp.kernels.kde_kernels`.
+
+    Notes
+    -----
+    Memory is O(n p). `fill` costs the kernels of all same-label pairs, once each where products are trusted; a
+    prediction for all labels n kernels; `learn` and `unlearn` one kernel for each example of the label, and n more for
+    each sum that lost half or more. A bandwidth that depends on n makes both cost as much as `fill`.
+    """
+
+    def __init__(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, bandwidth: float | str, kernel: int) -> None:
+        self._n_features = X.shape[1]
+        self._kernel = kernel
+        self._bandwidth = bandwidth
+        self._codes = np.array(codes, dtype=np.int64)
+        self._slots = np.empty_like(self._codes)  # of each example, among those of its label
+        h = bandwidth_of(bandwidth, self.n, X.shape[1])
+        self._labels = []
+        for c in range(n_labels):
+            positions = np.flatnonzero(self._codes == c)
+            self._slots[positions] = np.arange(positions.size)
+            self._labels.append(LabelExamples(X[positions], h, kernel))
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._codes.size)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+        return np.array([label.n for label in self._labels], dtype=np.int64)
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+        return self._codes
+
+    def fill(
+        self, labels: Sequence[LabelExamples] | None = None, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> KDEBag:
+        """Make the sums of these labels, or of all, anew from the stored examples."""
+        h = bandwidth_of(self._bandwidth, self.n, self._n_features)
+        if labels is None or any(label.bandwidth != h for label in self._labels):
+            labels = self._labels
+            for label in labels:
+                label.bandwidth = h
+                label.changed()
+        meetings = [Meeting(label, label.objects, own=True, counts=False) for label in labels]
+        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="fitting")
+        for label, meeting in zip(labels, meetings, strict=True):
+            label.set_sums(meeting.met.top, meeting.met.total)
+        return self
+
+    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+        """Return counts and candidate scores of all labels for every row of X."""
+        meetings = [Meeting(label, X, own=False, counts=True) for label in self._labels]
+        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        scores = candidate_scores(meetings, self.sizes)
+        at_least, above = self._rank_others(scores)
+        at_least_same, above_same = (
+            np.column_stack([getattr(meeting.met, name) for meeting in meetings]) for name in ("at_least", "above")
+        )
+        return LabelCounts(above_same, at_least_same - above_same, above, at_least - above, scores)
+
+    def _rank_others(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Count, for every candidate, the scores of the examples with other labels, which it leaves as they are."""
+        at_least, above = np.empty(scores.shape, np.int64), np.empty(scores.shape, np.int64)
+        everyone = np.concatenate([label.provisional_scores() for label in self._labels])
+        sort = scores.size >= SORT_FROM
+        if sort:
+            everyone.sort()
+        for c, label in enumerate(self._labels):
+            column = np.ascontiguousarray(scores[:, c])
+            lo, hi = tie_bands(column, FLOOR, TOLERANCE)
+            if sort:
+                all_at_least = self.n - np.searchsorted(everyone, lo, side="left")
+                all_above = self.n - np.searchsorted(everyone, hi, side="right")
+            else:
+                all_at_least, all_above = (everyone >= lo[:, None]).sum(axis=1), (everyone > hi[:, None]).sum(axis=1)
+            own_at_least, own_above = label.rank(column, label.n - 1)
+            at_least[:, c], above[:, c] = all_at_least - own_at_least, all_above - own_above
+        return at_least, above
+
+    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
+        provisional = np.empty(self.n)
+        positions = [np.flatnonzero(self._codes == c) for c in range(len(self._labels))]
+        for label, where in zip(self._labels, positions, strict=True):
+            provisional[where] = label.provisional_scores()[self._slots[where]]
+        for x in np.ascontiguousarray(X):
+            training, candidates = np.tile(provisional, (len(self._labels), 1)), np.empty(len(self._labels))
+            for c, (label, where) in enumerate(zip(self._labels, positions, strict=True)):
+                log_size = math.log(max(label.n, 1))
+                logs = label.log_kernels(x)
+                candidates[c] = log_size - log_of(*sum_logs(logs))
+                changed = log_size - alternative_sums(logs, label.examples(with_sums=True))
+                training[c, where] = changed[self._slots[where]]
+            yield training, candidates
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels."""
+        h = bandwidth_of(self._bandwidth, self.n, self._n_features)
+        empty = np.empty((0, self._n_features))
+        labels = [LabelExamples(empty, h, self._kernel) for _ in range(n_labels)]
+        for c, label in enumerate(self._labels):
+            if label.n:
+                labels[new_codes[c]] = label
+        self._labels = labels
+        self._codes = np.asarray(new_codes)[self._codes].astype(np.int64)
+
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
+        """Add examples; the state is then that of a fresh fit on all of them."""
+        check_size(X)
+        X = np.ascontiguousarray(X)
+        before = self._labels, self._codes, self._slots
+        joined = np.unique(codes)
+        everything = isinstance(self._bandwidth, str)
+        self._labels = [label.copy() if everything or c in joined else label for c, label in enumerate(self._labels)]
+        try:
+            self._learn(X, codes, joined, n_jobs)
+        except BaseException:
+            self._labels, self._codes, self._slots = before
+            raise
+
+    def _learn(self, X: np.ndarray, codes: np.ndarray, joined: np.ndarray, n_jobs: int | None) -> None:
+        slots, anew = np.empty(codes.size, np.int64), []
+        for c in joined:
+            label, new = self._labels[c], np.flatnonzero(codes == c)
+            slots[new] = np.arange(label.n, label.n + new.size)
+            if isinstance(self._bandwidth, str) or new.size * MANY > label.n:
+                label.append(X[new])
+                anew.append(label)
+            else:
+                for x in X[new]:
+                    label.learn(x)
+        self._codes, self._slots = np.append(self._codes, codes), np.append(self._slots, slots)
+        if anew:
+            self.fill(anew, n_jobs=n_jobs)
+
+    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
+        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
+        left, anew = self._codes[indices], []
+        for c in np.unique(left):
+            label, gone = self._labels[c], indices[left == c]
+            if isinstance(self._bandwidth, str) or gone.size * MANY > label.n:
+                kept = np.setdiff1d(np.flatnonzero(self._codes == c), gone)
+                label.keep(self._slots[kept])
+                self._slots[kept] = np.arange(kept.size)
+                anew.append(label)
+            else:
+                for position in gone:
+                    slot, self._slots[position] = int(self._slots[position]), -1
+                    label.unlearn(slot)
+                    self._slots[(self._codes == c) & (self._slots == label.n)] = slot
+        self._codes, self._slots = np.delete(self._codes, indices), np.delete(self._slots, indices)
+        if anew:
+            self.fill(anew, n_jobs=n_jobs)

@@ -1,0 +1,156 @@
+"""The kernel-density measure."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp.kernels.kde_kernels import KERNELS
+from exactcp.kernels.kde_sums import FLOOR
+from exactcp.measures._base import Measure
+from exactcp.measures._kde_bag import KDEBag, bandwidth_of, candidate_scores
+from exactcp.measures._kde_label import LabelExamples
+from exactcp.measures._kde_meeting import Meeting, hold
+from exactcp.measures._store import check_size
+
+
+class KDE(Measure):
+    """Kernel density: minus the logarithm of the label's density estimate at the object.
+
+    Parameters
+    ----------
+    bandwidth : float or {"scott", "silverman"}, default=1.0
+        Of the kernel. The two rules are scikit-learn's, functions of the numbers of examples and features alone.
+    kernel : {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}, default="gaussian"
+        As in `sklearn.neighbors.KernelDensity`. All but "gaussian" and "exponential" are 0 from the distance
+        `bandwidth` on.
+
+    Notes
+    -----
+    The density is the mean kernel over the examples with the label [1]_, computed in the log domain, so that it may be
+    as small as it likes. The kernel's normalising constant, which all scores share, is left out. A density of 0 makes
+    the score infinite. The bandwidth must not be estimated from the training objects: full CP is valid because it
+    treats the test example like any other. In full CP the two rules take the number of training examples, which is the
+    size of the bag that every example is scored against.
+
+    The bag fits in the kernels of all same-label pairs and O(n p) memory; a prediction for all labels costs n kernels,
+    about one product of the test object with the training matrix and n exponentials.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+
+    Examples
+    --------
+    Two examples of label "a" at the distance 1, one of label "b" at the distance 3, where the Gaussian has fallen
+    to exp(-1/2) and exp(-9/2):
+
+    >>> from exactcp.measures import KDE
+    >>> measure = KDE(bandwidth=1.0).fit([[1.0], [-1.0], [3.0]], ["a", "a", "b"])
+    >>> measure.score([[0.0], [0.0]], ["a", "b"])
+    array([0.5, 4.5])
+    """
+
+    tie_floor = FLOOR
+
+    def __init__(self, bandwidth: float | str = 1.0, kernel: str = "gaussian") -> None:
+        self.bandwidth = bandwidth
+        self.kernel = kernel
+
+    def _checked(self) -> tuple[float | str, int]:
+        h, kernel = self.bandwidth, self.kernel
+        if isinstance(h, str):
+            if h not in ("scott", "silverman"):
+                msg = f"bandwidth={h!r} is not known: use a number above 0, 'scott' or 'silverman'."
+                raise ValueError(msg)
+        elif not isinstance(h, Real) or isinstance(h, bool) or not 0 < h < float("inf"):
+            msg = f"bandwidth={h!r} is not a width: use a finite number above 0 (the default is 1.0)."
+            raise ValueError(msg)
+        if not isinstance(kernel, str) or kernel not in KERNELS:
+            msg = f"kernel={kernel!r} is not known: use one of {', '.join(KERNELS)}."
+            raise ValueError(msg)
+        return h if isinstance(h, str) else float(h), KERNELS[kernel]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the examples; scores are with respect to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        bandwidth, kernel = self._checked()
+        X = check_array(X, dtype=np.float64)
+        check_consistent_length(X, y)
+        check_size(X)
+        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        self.n_features_in_ = X.shape[1]
+        h = bandwidth_of(bandwidth, *X.shape)
+        self._labels = [LabelExamples(X[codes == c], h, kernel) for c in range(self.classes_.size)]
+        return self
+
+    def score_labels(self, X: Any, labels: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+        """Return the scores (m, l) of every row of X with every one of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        labels : array-like of shape (l,)
+            A label that no example of `fit` had is allowed: its density is 0.
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=np.float64)
+        if X.shape[1] != self.n_features_in_:
+            msg = (
+                f"X has {X.shape[1]} features, but KDE was fitted with {self.n_features_in_}: give the same columns in "
+                "the same order."
+            )
+            raise ValueError(msg)
+        labels = np.asarray(labels)
+        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
+        known = np.flatnonzero(self.classes_[position] == labels)
+        asked = [self._labels[c] for c in position[known]]
+        meetings = [Meeting(label, X, own=False, counts=False) for label in asked]
+        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="scoring")
+        out = np.full((X.shape[0], labels.size), np.inf)
+        if asked:
+            out[:, known] = candidate_scores(meetings, np.array([label.n for label in asked]))
+        return out
+
+    def bag(  # type: ignore[override]
+        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> KDEBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        codes : ndarray of shape (n,)
+            Labels as 0..n_labels-1.
+        n_labels : int
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        KDEBag
+        """
+        bandwidth, kernel = self._checked()
+        check_size(X)
+        bag = KDEBag(X, codes, n_labels, bandwidth=bandwidth, kernel=kernel)
+        return bag.fill(n_jobs=n_jobs, verbose=verbose)
