@@ -10,9 +10,9 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import neighbours
+from benchmarks import kde, lssvm, neighbours
 
-MODULES = [neighbours]
+MODULES = [neighbours, kde, lssvm]
 
 
 def _show(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:

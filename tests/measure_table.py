@@ -1,6 +1,6 @@
 """Every measure with a bag, at several hyperparameters: one entry a measure, and all the tests run on it."""
 
-from exactcp.measures import KNN, NN, SimplifiedKNN
+from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
 
 MEASURES = {
     "NN": NN(),
@@ -15,4 +15,13 @@ MEASURES = {
     "SimplifiedKNN 2": SimplifiedKNN(k=2),
     "SimplifiedKNN 7": SimplifiedKNN(k=7),
     "SimplifiedKNN 3 cityblock": SimplifiedKNN(k=3, metric="cityblock"),
+    "KDE": KDE(),
+    "KDE 0.3": KDE(bandwidth=0.3),
+    "KDE tophat 1.5": KDE(bandwidth=1.5, kernel="tophat"),
+    "KDE epanechnikov scott": KDE(bandwidth="scott", kernel="epanechnikov"),
+    "KDE exponential silverman": KDE(bandwidth="silverman", kernel="exponential"),
+    "LSSVM": LSSVM(),
+    "LSSVM 0.01 intercept": LSSVM(rho=0.01, fit_intercept=True),
+    "LSSVM rbf": LSSVM(kernel="rbf"),
+    "LSSVM laplacian 30": LSSVM(rho=30.0, kernel="laplacian", gamma=0.2),
 }

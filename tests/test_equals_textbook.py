@@ -12,6 +12,9 @@ from exactcp.pvalues import compare
 from measure_table import MEASURES
 from problems import PROBLEMS
 
+# LS-SVM's textbook works in long double, which takes minutes on these: tests/test_lssvm.py compares it on its own data
+TABLE = [name for name in MEASURES if not name.startswith("LSSVM")]
+
 
 def _textbook_score(measure):
     metric = measure.get_params().get("metric", "euclidean")
@@ -43,7 +46,7 @@ def expected():
 
 
 @pytest.mark.parametrize("problem_name", PROBLEMS)
-@pytest.mark.parametrize("measure_name", MEASURES)
+@pytest.mark.parametrize("measure_name", TABLE)
 def test_label_counts(measure_name, problem_name, expected, path):
     X, y, X_test = PROBLEMS[problem_name]
     measure = clone(MEASURES[measure_name])

@@ -48,19 +48,27 @@ class StandardBag:
         )
         warnings.warn(msg, UserWarning, stacklevel=4)
 
+    def _precomputed(self) -> str | None:
+        """Return which parameter says that X holds values between examples: "metric", "kernel" or none."""
+        params = self._measure.get_params(deep=False)
+        return next((name for name in ("metric", "kernel") if params.get(name) == "precomputed"), None)
+
     def _score(self, x: np.ndarray) -> tuple[textbook.ScoreFunction, np.ndarray, np.ndarray]:
         """Return the score function, the training objects and the test object as it takes them."""
-        if self._measure.get_params().get("metric") == "precomputed":
-            n = self.n
-            distances = np.zeros((n + 1, n + 1))
-            distances[:n, :n] = self._X
-            distances[n, :n] = distances[:n, n] = x[:n]
-            named = clone(self._measure).set_params(metric=lambda a, b: float(distances[int(a[0]), int(b[0])]))
-            objects = np.arange(n + 1.0)[:, None]
-            score = textbook.twin(named) or textbook.refitted(lambda: clone(named))
-            return score, objects[:n], objects[n]
-        score = textbook.twin(self._measure) or textbook.refitted(lambda: clone(self._measure))
-        return score, self._X, x
+        name = self._precomputed()
+        if name is None:
+            score = textbook.twin(self._measure) or textbook.refitted(lambda: clone(self._measure))
+            return score, self._X, x
+        n = self.n
+        values = np.empty((n + 1, n + 1))
+        values[:n, :n] = self._X
+        values[n, :n] = values[:n, n] = x[:n]
+        values[n, n] = self._X[0, 0]  # 0 for distances; a kernel's diagonal is constant
+        # objects are numbers of rows, and the metric or kernel looks their values up
+        named = clone(self._measure).set_params(**{name: lambda a, b: float(values[int(a[0]), int(b[0])])})
+        objects = np.arange(n + 1.0)[:, None]
+        score = textbook.twin(named) or textbook.refitted(lambda: clone(named))
+        return score, objects[:n], objects[n]
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
@@ -91,8 +99,8 @@ class StandardBag:
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Add examples."""
-        m, n = X.shape[0], self.n
-        if self._X.shape[1] == n and X.shape[1] == n + m:  # precomputed distances
+        n = self.n
+        if self._precomputed():
             self._X = np.block([[self._X, X[:, :n].T], [X[:, :n], X[:, n:]]])
         else:
             self._X = np.concatenate([self._X, X])
@@ -101,7 +109,7 @@ class StandardBag:
     def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
         self._X = np.delete(self._X, indices, axis=0)
-        if self._measure.get_params().get("metric") == "precomputed":
+        if self._precomputed():
             self._X = np.delete(self._X, indices, axis=1)
         self._codes = np.delete(self._codes, indices)
 

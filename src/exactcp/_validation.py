@@ -43,31 +43,15 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
     return np.asarray(X), np.asarray(y)
 
 
-def check_distance_matrix(D: np.ndarray) -> None:
-    """Refuse a matrix that cannot hold the distances of examples to each other."""
-    n = D.shape[0]
-    if D.shape != (n, n):
-        msg = (
-            f"metric='precomputed' got X of shape {D.shape}: expected the square matrix of distances between examples."
-        )
+def check_square(X: np.ndarray) -> None:
+    """Refuse a matrix of precomputed values that is not square."""
+    if X.shape[0] != X.shape[1]:
+        msg = f"X has shape {X.shape}, but precomputed values need the square matrix between all examples."
         raise ValueError(msg)
-    if D.size and D.min() < 0:
-        msg = f"metric='precomputed' got the distance {D.min()}: expected distances >= 0."
-        raise ValueError(msg)
-    for first in range(0, n, 1024):
-        differs = D[first : first + 1024] != D[:, first : first + 1024].T
-        if differs.any():
-            i, j = np.argwhere(differs)[0]
-            i += first
-            msg = (
-                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
-                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
-            )
-            raise ValueError(msg)
 
 
-def check_new_distances(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of new examples of a precomputed metric: distances to the n old ones, then to each other."""
+def check_new_pairs(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of new examples with precomputed values: with the n old ones, then with each other."""
     D = _numeric(lambda: check_array(X, dtype=np.float64))
     y = column_or_1d(y)
     check_classification_targets(y)
@@ -75,12 +59,12 @@ def check_new_distances(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]
     m = D.shape[0]
     if D.shape[1] != n + m:
         msg = (
-            f"X has {D.shape[1]} columns, but with metric='precomputed' {m} new examples need {n + m}: their distances "
-            f"to the {n} learned so far, then to each other."
+            f"X has {D.shape[1]} columns, but with precomputed values {m} new examples need {n + m}: their values with "
+            f"the {n} learned so far, then with each other."
         )
         raise ValueError(msg)
-    if (D[:, n:] != D[:, n:].T).any() or D.min() < 0:
-        msg = "metric='precomputed' got distances between new examples that are negative or not symmetric."
+    if (D[:, n:] != D[:, n:].T).any():
+        msg = f"the last {m} columns of X, the values between new examples, are not symmetric."
         raise ValueError(msg)
     return D, y
 

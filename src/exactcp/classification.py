@@ -14,12 +14,12 @@ from exactcp import pvalues
 from exactcp._label_prediction import Evaluation, LabelPrediction
 from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._validation import (
-    check_distance_matrix,
     check_examples,
     check_indices,
-    check_new_distances,
+    check_new_pairs,
     check_objects,
     check_option,
+    check_square,
     check_two_classes,
     encode,
     keeps_state,
@@ -213,7 +213,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         if not hasattr(self, "_bag"):
             return self._fit(X, y, classes)
         if _is_pairwise(self.measure_):
-            X, y = check_new_distances(X, y, self._bag.n)
+            X, y = check_new_pairs(X, y, self._bag.n)
         else:
             X, y = check_examples(self, X, y, reset=False)
         declared = self._declared
@@ -420,7 +420,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         codes = encode(y_calibration, classes, what="y_calibration", remedy=remedy)
         pairwise = _is_pairwise(measure)
         if pairwise:
-            check_distance_matrix(X)
+            check_square(X)
         measure.fit(X[np.ix_(fitting, fitting)] if pairwise else X[fitting], y[fitting])
         self.classes_, self.measure_, self._columns = classes, measure, fitting if pairwise else None
         scores = self._score_labels(X_calibration)

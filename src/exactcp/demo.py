@@ -26,8 +26,8 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
     Returns
     -------
     dict
-        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included), and `rows`: for each predictor its name, measure,
-        coverage, set size, mean fuzziness, and the seconds of fit and prediction.
+        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included), and `rows`: for each
+        predictor its name, measure, coverage, set size, mean fuzziness, and the seconds of fit and prediction.
     """
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=500, random_state=seed)

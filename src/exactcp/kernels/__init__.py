@@ -11,4 +11,7 @@ Who calls whom, for the nearest-neighbour measures:
 - `neighbour_fit` fills the lists of the training examples (screened, or from blocks of distances).
 - `neighbour_search` finds, for test objects, the k nearest of each label and the training examples they touch.
 - `neighbour_count` turns both into scores and counts for all labels.
+
+For LS-SVM, `loo_count` counts leave-one-out scores and `matrix_update` keeps small products and rank-one updates. For
+KDE, `kde_kernels` are the kernels, `kde_sums`, `kde_dense`, `kde_screen` three ways to sum them, `kde_update` learns.
 """

@@ -15,9 +15,11 @@ state that learns and unlearns one example, so that full CP needs no refit:
 """
 
 from exactcp.measures._base import Measure
+from exactcp.measures.kde import KDE
 from exactcp.measures.knn import KNN
+from exactcp.measures.lssvm import LSSVM
 from exactcp.measures.model_score import ModelScore
 from exactcp.measures.nn import NN
 from exactcp.measures.simplified_knn import SimplifiedKNN
 
-__all__ = ["KNN", "NN", "Measure", "ModelScore", "SimplifiedKNN"]
+__all__ = ["KDE", "KNN", "LSSVM", "NN", "Measure", "ModelScore", "SimplifiedKNN"]

@@ -179,6 +179,7 @@ class NeighbourBag:
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         m = X.shape[0]
+        self._store.check_new(X)
         X = self._store.arrange(X, self.order)
         if m * MANY > self.n:
             self.search.codes = np.concatenate([self._codes[: self.n], codes])

@@ -9,6 +9,15 @@ import numpy as np
 
 from exactcp.measures._distance import Distance
 
+LARGEST = 1e150  # the square of a larger difference overflows
+
+
+def check_size(X: np.ndarray) -> None:
+    """Refuse objects whose squared distances overflow."""
+    if X.size and np.abs(X).max() > LARGEST:
+        msg = f"X has values up to {np.abs(X).max():.3g}, whose squares overflow: scale X to below {LARGEST:g}."
+        raise ValueError(msg)
+
 
 def with_room(array: np.ndarray, needed: int, axis: int = 0) -> np.ndarray:
     """Return the array, or a copy with its length along `axis` at least doubled so that `needed` fits."""
@@ -27,9 +36,14 @@ class VectorStore:
     is_matrix = False
 
     def __init__(self, X: np.ndarray, distance: Distance) -> None:
+        self.check_new(X)
         self._rows = np.array(X, dtype=np.float64, order="C")
         self.n = X.shape[0]
         self.distance = distance
+
+    def check_new(self, X: np.ndarray) -> None:
+        """Refuse objects that cannot be stored."""
+        check_size(X)
 
     @property
     def objects(self) -> np.ndarray:
@@ -73,8 +87,16 @@ class MatrixStore:
     objects = np.empty((0, 0))  # there are none: every distance is known
 
     def __init__(self, D: np.ndarray) -> None:
+        self.check_new(D)
+        _check_symmetric(D)
         self._matrix = np.array(D, dtype=np.float64, order="C")
         self.n = D.shape[0]
+
+    def check_new(self, X: np.ndarray) -> None:
+        """Refuse what cannot be distances."""
+        if X.size and X.min() < 0:
+            msg = f"metric='precomputed' got the distance {X.min()}: expected distances >= 0."
+            raise ValueError(msg)
 
     def rows_from(self, X: np.ndarray) -> np.ndarray:
         """Distances of test rows to all slots."""
@@ -112,3 +134,16 @@ class MatrixStore:
 
 
 Store = VectorStore | MatrixStore
+
+
+def _check_symmetric(D: np.ndarray) -> None:
+    for first in range(0, D.shape[0], 1024):
+        differs = D[first : first + 1024] != D[:, first : first + 1024].T
+        if differs.any():
+            i, j = np.argwhere(differs)[0]
+            i += first
+            msg = (
+                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
+                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
+            )
+            raise ValueError(msg)

@@ -1,0 +1,194 @@
+"""Ridge regression through the inverse of the kernel matrix (SPEC A5)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from exactcp.kernels.matrix_update import add_outer, rows_times
+from exactcp.measures._kernel_store import Columns, KernelStore, group_sums, move_last, with_square_room
+from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Solution
+
+
+class Dual:
+    """The inverse of B = K + rho diag(1 / counts), K the kernel matrix of the distinct objects.
+
+    With groups of equal objects, (K + rho I)^-1 over the examples is (I - E N^-1 E') / rho + E N^-1 B^-1 N^-1 E' (by
+    Woodbury; E tells each example's object, N = diag(counts)). What it gives is on the primal's scale: d = delta / rho,
+    1 - h_i = rho A_ii, e0_i = rho c_i.
+    """
+
+    def __init__(self, store: KernelStore, rho: float, *, intercept: bool) -> None:
+        self._store, self._rho, self._intercept = store, rho, intercept
+        inverse = _positive_inverse(self._system())
+        self.is_indefinite = inverse is None
+        if inverse is None:
+            if not store.kernel.may_be_indefinite:
+                raise ValueError(_not_positive(store.kernel.kernel, rho))
+            inverse = np.linalg.inv(self._system())
+            inverse = 0.5 * (inverse + inverse.T)
+        self._inverse = inverse
+        self._updates = 0
+        self._refresh_border()
+        self._tolerated = max(DRIFT, 30.0 * self._probe())
+
+    def _system(self) -> np.ndarray:
+        """Return a new B."""
+        B = self._store.matrix.copy()
+        B[np.diag_indices_from(B)] += self._rho / self._store.counts
+        return B
+
+    def _refresh_border(self) -> None:
+        """Sum the rows of B^-1, for the unpenalised bias: a = B^-1 1 and 1'a (SPEC A7)."""
+        self._sum = self.inverse.sum(axis=1) if self._intercept else np.zeros(self._store.counts.size)
+        self._total = float(self._sum.sum()) if self._intercept else 1.0
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """B^-1."""
+        size = self._store.counts.size
+        return self._inverse[:size, :size]
+
+    def _bordered_diagonal(self) -> np.ndarray:
+        return np.asarray(self.inverse.diagonal() - self._sum**2 / self._total)
+
+    @property
+    def slack(self) -> np.ndarray:
+        """1 - h_i of every example."""
+        counts = self._store.counts
+        return np.asarray((1.0 - 1.0 / counts + self._rho / counts**2 * self._bordered_diagonal())[self._store.group])
+
+    def solve(self, T: np.ndarray) -> Solution:
+        """Fit the columns of T (n, k)."""
+        counts, group = self._store.counts[:, None], self._store.group
+        means = group_sums(T, group, counts.size) / counts
+        bias = self._sum @ means / self._total
+        C = self.inverse @ means - self._sum[:, None] * bias
+        shrunk = self._rho / counts * C
+        coefficients = np.concatenate([C, bias[None]]) if self._intercept else C
+        return Solution(np.ascontiguousarray(coefficients), T - means[group] + shrunk[group], means - shrunk)
+
+    def coordinates(self, seen: Columns) -> Columns:
+        """Return test objects as `predict` and `reach` take them."""
+        return seen
+
+    def predict(self, place: Columns, solution: Solution) -> np.ndarray:
+        """Return F (m, k): the regressions' values at test objects."""
+        values = place.values
+        if self._intercept:
+            values = np.concatenate([values, np.ones((values.shape[0], 1))], axis=1)
+        F = rows_times(values, solution.coefficients)
+        known = np.flatnonzero(place.same >= 0)
+        if solution.fits is not None:
+            F[known] = solution.fits[place.same[known]]
+        return np.asarray(F)
+
+    def reach(self, place: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """Return what test objects do to the stored ones (m, objects), N g, and d (m,)."""
+        rho, k = self._rho, place.values
+        V = k @ self.inverse
+        open_part = (1.0 - k @ self._sum) if self._intercept else np.zeros(k.shape[0])
+        delta = place.diagonal + rho - np.einsum("ij,ij->i", k, V) + open_part**2 / self._total
+        V += np.outer(open_part / self._total, self._sum)
+        d = delta / rho
+        for t in np.flatnonzero(place.same >= 0):
+            # k is a column of the matrix: v = e - (rho / count) B^-1 e, without the rounding of the product
+            g = place.same[t]
+            share = rho / self._store.counts[g]
+            V[t] = -share * (self.inverse[g] - self._sum * (self._sum[g] / self._total))
+            d[t] = 1.0 + (1.0 + V[t, g]) / self._store.counts[g]
+            V[t, g] += 1.0
+        if not self.is_indefinite and (d <= 0).any():
+            if not self._store.kernel.may_be_indefinite:
+                raise ValueError(_not_positive(self._store.kernel.kernel, rho))
+            self.is_indefinite = True
+        return V, d
+
+    def arrange(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
+        group = self._store.group if order is None else self._store.group[order]
+        weight = 1.0 / self._store.counts[group]
+
+        def across(reach: np.ndarray, first: int, last: int) -> np.ndarray:
+            return reach[:, group[first:last]] * weight[first:last]
+
+        return across
+
+    def can_learn(self, m: int) -> bool:
+        """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
+        return 4 * m <= self._store.n
+
+    def learn(self, x: np.ndarray, seen: Columns) -> bool:
+        """Add one example to the store and the inverse (SPEC A8); False if the inverse must be made anew."""
+        size, same = self._store.counts.size, int(seen.same[0])
+        if same >= 0:
+            count = self._store.counts[same]
+            self._store.append(x, seen)
+            return self._change_diagonal(same, self._rho / (count + 1) - self._rho / count)
+        k = seen.values[0]
+        v = self.inverse @ k
+        full = seen.diagonal[0] + self._rho
+        delta = full - k @ v
+        self._store.append(x, seen)
+        if delta < SMALLEST * full:
+            return False
+        self._inverse = with_square_room(self._inverse, size + 1)
+        add_outer(self._inverse[:size, :size], v, 1.0 / delta)
+        self._inverse[size, :size] = self._inverse[:size, size] = -v / delta
+        self._inverse[size, size] = 1.0 / delta
+        return self._settle()
+
+    def unlearn(self, position: int) -> bool:
+        """Take one example from the store and the inverse; False if the inverse must be made anew."""
+        gone = int(self._store.group[position])
+        count, last = self._store.counts[gone], self._store.counts.size - 1
+        row = self.inverse[gone].copy()
+        full = self._store.matrix[gone, gone] + self._rho / count
+        self._store.remove(position)
+        if count > 1:
+            return self._change_diagonal(gone, self._rho / (count - 1) - self._rho / count)
+        if row[gone] * full > 1.0 / SMALLEST or last == 0:
+            return False
+        add_outer(self._inverse[: last + 1, : last + 1], row, -1.0 / row[gone])
+        move_last(self._inverse, gone, last)
+        return self._settle()
+
+    def _change_diagonal(self, slot: int, change: float) -> bool:
+        row = self.inverse[slot].copy()
+        divisor = 1.0 + change * row[slot]
+        if divisor < SMALLEST:
+            return False
+        add_outer(self.inverse, row, -change / divisor)
+        return self._settle()
+
+    def _settle(self) -> bool:
+        """Finish an update; False if the inverse has drifted."""
+        self._updates += 1
+        self._refresh_border()
+        return self._updates < REFRESH and not self.is_indefinite and self._probe() <= self._tolerated
+
+    def _probe(self) -> float:
+        """|B (B^-1 z) - z| for a fixed random unit z."""
+        z = np.random.default_rng(0).standard_normal(self._store.counts.size)
+        z /= np.linalg.norm(z)
+        image = self.inverse @ z
+        return float(np.linalg.norm(self._store.matrix @ image + self._rho / self._store.counts * image - z))
+
+
+def _positive_inverse(B: np.ndarray) -> np.ndarray | None:
+    """Return the inverse of a symmetric matrix, which is overwritten, by its Cholesky factor; None if it has none."""
+    factor, failed = linalg.lapack.dpotrf(B.T, lower=True, overwrite_a=True)  # in place: B.T is in Fortran's order
+    if failed:
+        return None
+    half, _ = linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)
+    inverse = half.T  # its upper triangle, in C order
+    for i in range(1, inverse.shape[0]):
+        inverse[i, :i] = inverse[:i, i]
+    return np.ascontiguousarray(inverse)
+
+
+def _not_positive(kernel: object, rho: float) -> str:
+    return (
+        f"K + rho I with kernel={kernel!r} and rho={rho:g} is not positive definite on these objects, to working "
+        "precision: use a kernel that is positive semidefinite, or a larger rho."
+    )

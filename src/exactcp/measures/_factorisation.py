@@ -1,0 +1,160 @@
+"""Ridge regression in the primal (SPEC A1), and the choice between primal, dual and singular value decomposition (A6).
+
+`_ridge.Factorisation` says what all three offer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from exactcp.kernels.matrix_update import add_outer, rows_times
+from exactcp.measures._dual import Dual
+from exactcp.measures._feature_store import FeatureStore
+from exactcp.measures._kernel_store import KernelStore
+from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, Solution
+from exactcp.measures._spectral import KernelSpectral, RowSpectral
+
+SOLVERS = ("auto", "primal", "dual", "svd")
+WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits
+DUAL_LOSS = 1e-11  # bound on the plain dual form's rounding error up to which it is chosen
+BLOCK = 1 << 16
+
+
+class Primal:
+    """M itself, from the Cholesky factor of Phi'Phi + rho I scaled to a unit diagonal."""
+
+    is_indefinite = False
+
+    def __init__(self, store: FeatureStore, rho: float, *, intercept: bool) -> None:
+        self._store, self._rho, self._intercept = store, rho, intercept
+        rows = store.rows
+        self._S = rows.T @ rows
+        penalty = np.full(rows.shape[1], rho)
+        penalty[0] = 0.0 if intercept else rho
+        self._S[np.diag_indices_from(self._S)] += penalty
+        scale = 1.0 / np.sqrt(self._S.diagonal())
+        scaled = self._S * scale[:, None] * scale
+        L = linalg.cholesky(scaled, lower=True, check_finite=False)
+        rcond, _ = linalg.lapack.dpocon(L, np.abs(scaled).sum(axis=0).max(), uplo="L")
+        inverse = linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
+        self._M = np.ascontiguousarray(inverse.T @ inverse)
+        self._slack = np.empty(rows.shape[0])
+        for first in range(0, rows.shape[0], BLOCK):
+            part = rows[first : first + BLOCK] @ inverse.T
+            self._slack[first : first + BLOCK] = 1.0 - np.einsum("ij,ij->i", part, part)
+        self.is_accurate = bool(rcond >= WELL_CONDITIONED and self._slack.min() >= SMALLEST)
+        self._updates = 0
+        self._tolerated = max(DRIFT, 30.0 * self._probe())
+
+    @property
+    def slack(self) -> np.ndarray:
+        """1 - h_i of every example."""
+        return self._slack
+
+    def solve(self, T: np.ndarray) -> Solution:
+        """Fit the columns of T (n, k)."""
+        rows = self._store.rows
+        W = self._M @ (rows.T @ T)
+        return Solution(W, T - rows @ W)
+
+    def coordinates(self, seen: np.ndarray) -> np.ndarray:
+        """Return test rows as `predict` and `reach` take them."""
+        return seen
+
+    def predict(self, place: np.ndarray, solution: Solution) -> np.ndarray:
+        """Return F (m, k): the regressions' values at test objects."""
+        return np.asarray(rows_times(place, solution.coefficients))
+
+    def reach(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return u = M phi of test objects (m, q), and d (m,)."""
+        U = rows_times(place, self._M)
+        return U, 1.0 + np.einsum("ij,ij->i", place, U)
+
+    def arrange(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
+        left = self._store.rows if order is None else self._store.rows[order]
+
+        def across(reach: np.ndarray, first: int, last: int) -> np.ndarray:
+            return reach @ left[first:last].T
+
+        return across
+
+    def can_learn(self, m: int) -> bool:
+        """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
+        return m <= self._S.shape[0]
+
+    def learn(self, x: np.ndarray, seen: np.ndarray) -> bool:
+        """Add one example to the store and to M (SPEC A8); False if M must be made anew."""
+        U, d = self.reach(seen)
+        g = self._store.rows @ U[0]
+        self._slack = np.append(self._slack + g * g / d[0], 1.0 / d[0])
+        add_outer(self._M, U[0], -1.0 / d[0])
+        add_outer(self._S, seen[0], 1.0)
+        self._store.append(x, seen)
+        return self._settle()
+
+    def unlearn(self, position: int) -> bool:
+        """Take one example from the store and from M; False if M must be made anew."""
+        phi = self._store.rows[position : position + 1].copy()
+        U, d = self.reach(phi)
+        left = 2.0 - d[0]  # 1 - s
+        self._store.remove(position)
+        if left < SMALLEST or self._store.n < self._S.shape[0]:
+            return False
+        slack = np.delete(self._slack, position)
+        g = self._store.rows @ U[0]
+        self._slack = slack - g * g / left
+        add_outer(self._M, U[0], 1.0 / left)
+        add_outer(self._S, phi[0], -1.0)
+        return self._settle()
+
+    def _settle(self) -> bool:
+        """Finish an update; False if M has drifted or lost its accuracy."""
+        self._updates += 1
+        return self._updates < REFRESH and self._probe() <= self._tolerated and bool(self._slack.min() >= SMALLEST)
+
+    def _probe(self) -> float:
+        """|S (M z) - z| for a fixed random unit z, in units where S has a unit diagonal."""
+        root = np.sqrt(self._S.diagonal())
+        z = np.random.default_rng(0).standard_normal(root.size)
+        z /= np.linalg.norm(z)
+        return float(np.linalg.norm(self._S @ (self._M @ (root * z)) / root - z))
+
+
+def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool) -> Factorisation:
+    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits."""
+    if isinstance(store, FeatureStore):
+        if solver == "primal" or (solver == "auto" and store.rows.shape[0] >= store.rows.shape[1]):
+            try:
+                primal = Primal(store, rho, intercept=intercept)
+            except linalg.LinAlgError:
+                if solver == "primal":
+                    msg = (
+                        f"solver='primal' cannot factorise Phi'Phi + rho I with rho={rho:g}: it is singular to working "
+                        "precision. Use solver='svd' or a larger rho."
+                    )
+                    raise ValueError(msg) from None
+            else:
+                if solver == "primal" or primal.is_accurate:
+                    return primal
+        return RowSpectral(store, rho, intercept=intercept)
+    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho) > DUAL_LOSS):
+        if not store.kernel.may_be_indefinite:
+            spectral = KernelSpectral(store, rho, intercept=intercept)
+            if spectral.is_positive:
+                return spectral
+        if solver == "svd":
+            msg = (
+                f"solver='svd' needs a positive semidefinite kernel, and kernel={store.kernel.kernel!r} is not, "
+                "or not on these objects: use solver='auto'."
+            )
+            raise ValueError(msg)
+    return Dual(store, rho, intercept=intercept)
+
+
+def _dual_loss(store: KernelStore, rho: float) -> float:
+    """Bound of the rounding error of delta relative to rho in the plain dual form: eps lambda_max K(x, x) / rho^2."""
+    K = np.abs(store.matrix)
+    largest = float((K @ store.counts).max())  # the largest row sum bounds lambda_max
+    return float(np.finfo(np.float64).eps) * largest * float(K.diagonal().max()) / rho**2

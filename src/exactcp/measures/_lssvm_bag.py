@@ -1,0 +1,222 @@
+"""The LS-SVM bag: one factorisation that learns and unlearns, and counts for all labels at once (SPEC A)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp._blocks import map_blocks
+from exactcp.kernels.label_counts import LabelCounts
+from exactcp.kernels.label_ranks import bands_of
+from exactcp.kernels.loo_count import (
+    CHUNK,
+    FLOOR,
+    alternative_scores,
+    count_exactly,
+    count_screened,
+    finish,
+    new_tally,
+)
+from exactcp.measures._factorisation import factorise
+from exactcp.measures._feature_store import FeatureStore
+from exactcp.measures._kernel_store import KernelStore
+from exactcp.measures._ridge import Across, Factorisation, Solution
+
+ROWS = 128  # test objects of one product
+COLUMNS = 2 * CHUNK  # training examples of one product
+FEW = 4  # fewer test objects than this are counted without ordering the examples by label
+MANY_LABELS = 64  # more labels than this are counted by rank
+
+
+def targets(codes: np.ndarray, n_labels: int) -> np.ndarray:
+    """One-vs-rest targets (n, l): +1 for the own label, -1 for the others."""
+    return np.where(codes[:, None] == np.arange(n_labels), 1.0, -1.0)
+
+
+class _Fitted(NamedTuple):
+    """What prediction needs, in the order of arrival."""
+
+    factorisation: Factorisation
+    solution: Solution
+    own: np.ndarray  # (n,) e0_i: residual of each example in the regression of its own label
+    slack: np.ndarray  # (n,) 1 - h_i
+
+
+class _Ordered(NamedTuple):
+    """The same with the examples ordered by label."""
+
+    across: Across
+    own: np.ndarray
+    slack: np.ndarray
+    starts: np.ndarray  # (l + 1,)
+    largest: np.ndarray  # max |e0| of each chunk
+
+
+class LSSVMBag:
+    """State of full CP with LS-SVM: rows of features or a kernel matrix, and a factorisation of it.
+
+    Parameters
+    ----------
+    store : FeatureStore or KernelStore
+        The objects.
+    codes : ndarray of shape (n,)
+        Their labels, 0..n_labels-1.
+    n_labels : int
+    rho : float
+    solver : {"auto", "primal", "dual", "svd"}
+    intercept : bool
+
+    Notes
+    -----
+    A prediction for all labels costs n q (primal), n min(n, q) (svd) or n^2 (dual), and a comparison of each example
+    with each label's score. `learn` and `unlearn` cost n q or n^2; the svd is made anew before the next prediction.
+    """
+
+    def __init__(
+        self,
+        store: FeatureStore | KernelStore,
+        codes: np.ndarray,
+        n_labels: int,
+        *,
+        rho: float,
+        solver: str,
+        intercept: bool,
+    ) -> None:
+        self._store = store
+        self._codes = np.array(codes, dtype=np.int64)
+        self._n_labels = n_labels
+        self._rho, self._solver, self._intercept = rho, solver, intercept
+        self._factorisation: Factorisation | None = None
+        self._forget_solution()
+        self._ready()
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._codes.size)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+        return np.bincount(self._codes, minlength=self._n_labels)
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+        return self._codes
+
+    def _forget_solution(self) -> None:
+        self._fitted: _Fitted | None = None
+        self._ordered: _Ordered | None = None
+
+    def _ready(self) -> _Fitted:
+        if self._fitted is None:
+            if self._factorisation is None:
+                self._factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+            factorisation = self._factorisation
+            solution = factorisation.solve(targets(self._codes, self._n_labels))
+            own = solution.residuals[np.arange(self.n), self._codes]
+            self._fitted = _Fitted(factorisation, solution, own, factorisation.slack)
+        return self._fitted
+
+    def _ready_in_order(self) -> _Ordered:
+        if self._ordered is None:
+            fitted, order = self._ready(), np.argsort(self._codes, kind="stable")
+            own = fitted.own[order]
+            starts = np.concatenate([[0], np.cumsum(self.sizes)])
+            largest = np.maximum.reduceat(np.abs(own), np.arange(0, self.n, CHUNK))
+            across = fitted.factorisation.arrange(order)
+            self._ordered = _Ordered(across, own, fitted.slack[order], starts, largest)
+        return self._ordered
+
+    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+        """Return counts and candidate scores of all labels for every row of X."""
+        m, fitted = X.shape[0], self._ready()
+        prepared = self._store.prepare(X)
+        if m >= FEW and self._n_labels <= MANY_LABELS:
+            self._ready_in_order()
+        blocks = [slice(first, first + ROWS) for first in range(0, m, ROWS)]
+
+        def count(block: slice) -> LabelCounts:
+            return self._count(fitted, prepared[block])
+
+        parts = map_blocks(count, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        if not parts:
+            parts = [self._count(fitted, prepared)]
+        return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _count(self, fitted: _Fitted, objects: np.ndarray) -> LabelCounts:
+        """Count for one block of test objects."""
+        factorisation = fitted.factorisation
+        place = factorisation.coordinates(self._store.columns(objects))
+        F = factorisation.predict(place, fitted.solution)
+        reach, d = factorisation.reach(place)
+        bands, tally = bands_of(-F, FLOOR), new_tally(*F.shape)
+        if self._ordered is None or factorisation.is_indefinite:
+            across = factorisation.arrange()
+            for first in range(0, self.n, COLUMNS):
+                part = slice(first, min(first + COLUMNS, self.n))
+                G = across(reach, part.start, part.stop)
+                count_exactly(G, fitted.own[part], fitted.slack[part], self._codes[part], d, F, bands, tally)
+        else:
+            across, own, slack, starts, largest = self._ordered
+            for first in range(0, self.n, COLUMNS):
+                G = across(reach, first, min(first + COLUMNS, self.n))
+                count_screened(G, first, own, slack, starts, largest, d, F, bands, tally)
+        return finish(tally, bands.order, -F)  # type: ignore[no-any-return]
+
+    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
+        fitted = self._ready()
+        across = fitted.factorisation.arrange()
+        own_label = self._codes == np.arange(self._n_labels)[:, None]
+        prepared = self._store.prepare(X)
+        for t in range(X.shape[0]):
+            place = fitted.factorisation.coordinates(self._store.columns(prepared[t : t + 1]))
+            F = fitted.factorisation.predict(place, fitted.solution)[0]
+            reach, d = fitted.factorisation.reach(place)
+            g = across(reach, 0, self.n)[0]
+            same, other = alternative_scores(g, fitted.own, fitted.slack, self._codes, d[0], F)
+            yield np.where(own_label, same, other), -F
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels."""
+        self._codes = new_codes[self._codes]
+        self._n_labels = n_labels
+        self._forget_solution()
+
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+        """Add examples; the state is then that of a fresh fit on all of them."""
+        before, m = self.n, X.shape[0]
+        self._store.check_new(X)
+        prepared = self._store.prepare(X)
+        self._forget_solution()
+        if self._factorisation is not None and not self._factorisation.can_learn(m):
+            self._factorisation = None
+        try:
+            for i in range(m):
+                self._learn_one(prepared[i : i + 1])
+                self._codes = np.append(self._codes, codes[i])
+        except BaseException:
+            self.unlearn(np.arange(before, self.n))
+            raise
+
+    def _learn_one(self, x: np.ndarray) -> None:
+        seen: Any = self._store.columns(x)
+        if self._factorisation is None:
+            self._store.append(x, seen)
+        elif not self._factorisation.learn(x, seen):
+            self._factorisation = None
+
+    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
+        self._forget_solution()
+        if self._factorisation is not None and not self._factorisation.can_learn(indices.size):
+            self._factorisation = None
+        for position in np.sort(indices)[::-1]:
+            if self._factorisation is None:
+                self._store.remove(int(position))
+            elif not self._factorisation.unlearn(int(position)):
+                self._factorisation = None
+        self._codes = np.delete(self._codes, indices)

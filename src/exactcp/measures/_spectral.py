@@ -1,0 +1,253 @@
+"""Ridge regression through the singular value decomposition: accurate however small rho is (SPEC A6)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from exactcp._blocks import map_blocks
+from exactcp.kernels.matrix_update import rows_times
+from exactcp.measures._feature_store import FeatureStore
+from exactcp.measures._kernel_store import Columns, KernelStore, distinct_rows, group_sums
+from exactcp.measures._ridge import Across, Solution
+
+HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
+GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank
+NARROW = 64  # columns up to which a second BLAS thread makes a decomposition slower (five times, for 100,000 x 30)
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Coordinates(NamedTuple):
+    """Test objects in the singular basis."""
+
+    inside: np.ndarray  # (m, r)
+    leverage: np.ndarray  # (m,) phi' M phi, without the bias
+    same: np.ndarray  # (m,) the training object that it equals, or -1
+
+
+class Reach(NamedTuple):
+    """The test objects' side of g."""
+
+    outer: np.ndarray  # (m, columns of U)
+    same: np.ndarray  # (m,) a training object to whose g 1 / count is added, or -1
+
+
+class Basis(NamedTuple):
+    """diag(sqrt(counts)) Phi = U diag(s) V' over the distinct objects."""
+
+    U: np.ndarray  # (objects, r)
+    kept: np.ndarray  # (r,) rho / (s^2 + rho): what the regression leaves of a target in this direction
+    gain: np.ndarray  # (r,) what multiplies a coordinate: s / (s^2 + rho) for V'phi, 1 / (s^2 + rho) for s V'phi
+    own: np.ndarray  # (r,) the coordinates of a training object are own * its row of U / sqrt(count)
+    counts: np.ndarray  # (objects,) how often each occurs
+    group: np.ndarray  # (n,) the object of each example
+
+
+class Spectral:
+    """A singular basis; the unpenalised bias is one more column of U.
+
+    An example of an object that occurs `count` times has 1 - h_i = (count - 1 + (I - H)_gg) / count, where H is that of
+    the weighted objects; so equal objects, whose ties matter most, lose no digits to the singular matrix they make.
+    """
+
+    is_indefinite = False
+
+    def __init__(self, basis: Basis, *, intercept: bool) -> None:
+        U, self._kept, self._gain, self._own, self._counts, self._group = basis
+        self._intercept = intercept
+        if intercept:  # a direction without penalty
+            U = np.column_stack([U, np.sqrt(self._counts / self._counts.sum())])
+            self._kept = np.append(self._kept, 0.0)
+        self._U = U
+        self._is_complete = U.shape[0] == U.shape[1]
+
+    @property
+    def slack(self) -> np.ndarray:
+        """1 - h_i of every example."""
+        unexplained = (self._U**2) @ self._kept
+        if not self._is_complete:
+            rest = 1.0 - (self._U**2).sum(axis=1)
+            high = np.flatnonzero(rest < HIGH_LEVERAGE)
+            for part in np.array_split(high, 1 + high.size * self._U.shape[0] // 2**22):
+                row = -self._U[part] @ self._U.T
+                row[np.arange(part.size), part] += 1.0
+                rest[part] = (row**2).sum(axis=1)
+            unexplained += rest
+        return np.asarray(((self._counts - 1.0 + unexplained) / self._counts)[self._group])
+
+    def solve(self, T: np.ndarray) -> Solution:
+        """Fit the columns of T (n, k)."""
+        counts, group = self._counts[:, None], self._group
+        sums = group_sums(T, group, counts.size)
+        Y = sums / np.sqrt(counts)
+        P = self._U.T @ Y
+        rest = self._U @ (self._kept[:, None] * P)
+        if not self._is_complete:
+            rest += Y - self._U @ P
+        coefficients = self._gain[:, None] * P[: self._gain.size]
+        if self._intercept:
+            coefficients = np.concatenate([coefficients, T.mean(axis=0)[None]])
+        return Solution(
+            np.ascontiguousarray(coefficients), T - (sums / counts)[group] + (rest / np.sqrt(counts))[group]
+        )
+
+    def predict(self, place: Coordinates, solution: Solution) -> np.ndarray:
+        """Return F (m, k): the regressions' values at test objects."""
+        z = place.inside
+        if self._intercept:
+            z = np.concatenate([z, np.ones((z.shape[0], 1))], axis=1)
+        return np.asarray(rows_times(z, solution.coefficients))
+
+    def _recognised(self, place: Coordinates) -> Coordinates:
+        """Give a test object that equals a training object its coordinates: they score alike to the last digits."""
+        known = np.flatnonzero(place.same >= 0)
+        r = self._gain.size
+        rows = self._U[place.same[known], :r] / np.sqrt(self._counts[place.same[known], None])
+        place.inside[known] = rows * self._own
+        place.leverage[known] = (rows * rows) @ (1.0 - self._kept[:r])
+        return place
+
+    def reach(self, place: Coordinates) -> tuple[Reach, np.ndarray]:
+        """Return the test objects' side of g, and d (m,)."""
+        n = float(self._group.size)
+        d, outer = 1.0 + np.maximum(0.0, place.leverage), place.inside * self._gain
+        if self._intercept:
+            d += 1.0 / n
+            outer = np.concatenate([outer, np.full((d.size, 1), 1.0 / np.sqrt(n))], axis=1)
+        same = place.same if self._is_complete else np.full_like(place.same, -1)
+        for t in np.flatnonzero(same >= 0):
+            # a training object: g is a row of I - (I - H), and I - H = U diag(kept) U' keeps its small entries' digits
+            outer[t] = -self._kept * self._U[same[t]] / np.sqrt(self._counts[same[t]])
+        return Reach(outer, same), d
+
+    def arrange(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
+        group = self._group if order is None else self._group[order]
+        left = (self._U / np.sqrt(self._counts)[:, None])[group]
+
+        def across(reach: Reach, first: int, last: int) -> np.ndarray:
+            G = np.asarray(reach.outer @ left[first:last].T)
+            for t in np.flatnonzero(reach.same >= 0):
+                G[t, group[first:last] == reach.same[t]] += 1.0 / self._counts[reach.same[t]]
+            return G
+
+        return across
+
+    def can_learn(self, m: int) -> bool:  # noqa: ARG002
+        """Return False: a decomposition is made anew for every change."""
+        return False
+
+    def learn(self, x: np.ndarray, seen: Any) -> bool:
+        """Not offered, see `can_learn`."""
+        raise NotImplementedError
+
+    def unlearn(self, position: int) -> bool:
+        """Not offered, see `can_learn`."""
+        raise NotImplementedError
+
+
+class RowSpectral(Spectral):
+    """The decomposition of rows of features."""
+
+    def __init__(self, store: FeatureStore, rho: float, *, intercept: bool) -> None:
+        rows = store.features
+        self._distinct = distinct_rows(rows)
+        first, group = self._distinct.first, self._distinct.group
+        counts = np.bincount(group).astype(np.float64)
+        weighted = np.sqrt(counts)[:, None] * rows[first]
+        self._mean = counts @ rows[first] / counts.sum() if intercept else np.zeros(rows.shape[1])
+        mirror = _mirror(np.sqrt(counts)) if intercept else None
+        if mirror is not None:
+            weighted = _reflect(mirror, weighted)[1:]
+        U, s, Vt = _thin_svd(weighted)
+        # a singular value that is rounding must not be divided by a smaller rho
+        s[s <= max(weighted.shape) * EPS * s.max(initial=0.0)] = 0.0
+        if mirror is not None:
+            U = _reflect(mirror, np.concatenate([np.zeros((1, U.shape[1])), U]))
+        self._V, self._rho, self._s = np.ascontiguousarray(Vt.T), rho, s
+        square = s * s + rho
+        super().__init__(Basis(U, rho / square, s / square, s, counts, group), intercept=intercept)
+
+    def coordinates(self, seen: np.ndarray) -> Coordinates:
+        """Return test rows of features in the singular basis."""
+        rows = seen[:, 1:] if self._intercept else seen
+        same = self._distinct.find(rows)
+        rows = rows - self._mean
+        z = rows_times(np.ascontiguousarray(rows), self._V)
+        leverage = (z * z) @ (1.0 / (self._s**2 + self._rho))
+        if self._V.shape[0] > self._V.shape[1]:
+            outside = rows - z @ self._V.T
+            leverage += np.einsum("ij,ij->i", outside, outside) / self._rho
+        return self._recognised(Coordinates(z, leverage, same))
+
+
+class KernelSpectral(Spectral):
+    """The eigendecomposition of a kernel matrix, s^2 its eigenvalues."""
+
+    def __init__(self, store: KernelStore, rho: float, *, intercept: bool) -> None:
+        self._store = store
+        counts = store.counts.astype(np.float64)
+        self._root = np.sqrt(counts)
+        K = self._root[:, None] * store.matrix * self._root
+        noise = 4 * EPS * np.abs(K).sum(axis=1).max()  # of the eigenvalues, also where the bias removes the largest
+        mirror = _mirror(self._root) if intercept else None
+        if mirror is not None:
+            K = _reflect(mirror, _reflect(mirror, K).T)[1:, 1:]
+        values, U = linalg.eigh(K, driver="evd", overwrite_a=True) if K.size else (np.empty(0), np.empty((0, 0)))
+        self.is_positive = bool(values.min(initial=0.0) >= -noise)
+        kept = values > noise
+        # a finite rank: what lies outside the span of the training objects is then known to be rounding
+        self._has_gap = bool(not kept.all() and values[kept].min(initial=np.inf) > GAP * values.max(initial=0.0))
+        if self._has_gap:
+            values, U = values[kept], U[:, kept]
+        values = np.maximum(values, 0.0)
+        if mirror is not None:
+            U = _reflect(mirror, np.concatenate([np.zeros((1, U.shape[1])), U]))
+        self._mean = store.matrix @ counts / counts.sum() if intercept else np.zeros(counts.size)
+        self._values, self._rho = values, rho
+        gain = 1.0 / (values + rho)
+        super().__init__(Basis(U, rho * gain, gain, values, counts, store.group), intercept=intercept)
+
+    def coordinates(self, seen: Columns) -> Coordinates:
+        """Return test columns of kernel values in the singular basis, s V'phi = U'k."""
+        p = ((seen.values - self._mean) * self._root) @ self._U[:, : self._gain.size]
+        norm = seen.diagonal
+        if self._intercept:
+            weight = self._counts / self._counts.sum()
+            norm = norm - 2.0 * (seen.values @ weight) + weight @ self._mean
+        if self._has_gap:
+            outside = norm - (p * p) @ (1.0 / self._values)
+            outside[outside <= 4 * self._counts.size * EPS * seen.diagonal] = 0.0
+            leverage = (p * p) @ (self._gain / self._values) + outside / self._rho
+        else:
+            leverage = (norm - (p * p) @ self._gain) / self._rho
+        return self._recognised(Coordinates(p, leverage, seen.same))
+
+
+def _thin_svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return U, s, V' of A = U diag(s) V'."""
+    if A.shape[1] <= NARROW:
+        return map_blocks(_decompose, [A], n_jobs=1)[0]  # which gives BLAS one thread
+    return _decompose(A)
+
+
+def _decompose(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:  # the divide-and-conquer method can fail to converge
+        U, s, Vt = linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
+    return U, s, Vt
+
+
+def _mirror(direction: np.ndarray) -> np.ndarray:
+    """Return the unit vector whose reflection takes the direction to the first axis (Householder)."""
+    vector = direction / np.linalg.norm(direction)
+    vector[0] += 1.0  # directions here have positive entries: no cancellation
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+def _reflect(mirror: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the reflection of the columns of a matrix."""
+    return np.asarray(matrix - np.outer(2.0 * mirror, mirror @ matrix))
