@@ -18,7 +18,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp.measures import KNN, NN, ModelScore, SimplifiedKNN
+from exactcp.measures import KDE, KNN, LSSVM, NN, ModelScore, SimplifiedKNN
+from measure_table import MEASURES
 from problems import PROBLEMS
 
 PREDICTORS = [FullConformalClassifier, SplitConformalClassifier]
@@ -27,7 +28,7 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 
 def _estimators():
-    measures = [None, NN(), KNN(k=3), SimplifiedKNN(k=3)]
+    measures = [None, NN(), KNN(k=3), SimplifiedKNN(k=3), KDE(), LSSVM(), LSSVM(kernel="rbf")]
     yield from (predictor(measure) for predictor in PREDICTORS for measure in measures)
     yield SplitConformalClassifier(ModelScore(GaussianNB()))
 
@@ -73,11 +74,13 @@ class TestDataOfAllKinds:
             np.testing.assert_array_equal(predictor(KNN(k=5)).fit(data, Y_IRIS).predict_p(data), expected)
 
     @pytest.mark.parametrize("predictor", PREDICTORS)
-    def test_clone_and_pickle(self, predictor):
-        clf = predictor(KNN(k=2), mondrian="label").fit(X_IRIS[::2], Y_IRIS[::2])
+    @pytest.mark.parametrize("name", MEASURES)
+    def test_clone_and_pickle(self, predictor, name):
+        clf = predictor(MEASURES[name], mondrian="label").fit(X_IRIS[::2], Y_IRIS[::2])
+        p = clf.predict_p(X_IRIS)
         copied = pickle.loads(pickle.dumps(clf))
-        np.testing.assert_array_equal(copied.predict_p(X_IRIS), clf.predict_p(X_IRIS))
-        assert clone(clf).get_params()["measure__k"] == 2
+        np.testing.assert_array_equal(copied.predict_p(X_IRIS), p)
+        np.testing.assert_array_equal(clone(clf).fit(X_IRIS[::2], Y_IRIS[::2]).predict_p(X_IRIS), p)
         if predictor is FullConformalClassifier:
             copied.partial_fit(X_IRIS[1:3], Y_IRIS[1:3])
             clf.partial_fit(X_IRIS[1:3], Y_IRIS[1:3])

@@ -11,9 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp.measures._store import with_room
-
-LARGEST = 1e150  # the square of a larger number overflows
+from exactcp.measures._store import check_size, with_room
 
 
 class FeatureMap:
@@ -22,7 +20,7 @@ class FeatureMap:
     def __init__(self, feature_map: Any) -> None:
         self._map = feature_map
         if feature_map is None:
-            self._apply: Callable[[np.ndarray], Any] = lambda X: X
+            self._apply: Callable[[np.ndarray], Any] = np.asarray
         elif hasattr(feature_map, "transform"):
             if isinstance(feature_map, BaseEstimator):
                 try:
@@ -50,9 +48,7 @@ class FeatureMap:
         if not np.isfinite(rows).all():
             msg = "feature_map returned values that are not finite: expected numbers."
             raise ValueError(msg)
-        if rows.size and np.abs(rows).max() > LARGEST:
-            msg = f"X has values up to {np.abs(rows).max():.3g}, whose squares overflow: scale X to below {LARGEST:g}."
-            raise ValueError(msg)
+        check_size(rows)
         return rows
 
     def check_rowwise(self, X: np.ndarray, rows: np.ndarray) -> None:

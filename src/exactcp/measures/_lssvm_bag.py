@@ -92,6 +92,10 @@ class LSSVMBag:
         self._forget_solution()
         self._ready()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
+        return {**self.__dict__, "_ordered": None}
+
     @property
     def n(self) -> int:
         """Number of examples."""
