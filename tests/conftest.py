@@ -4,9 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import exactcp
 from exactcp.measures import _neighbour_bag, _neighbour_search
+
+# the same examples in every run: a failure is then a change's own; `--hypothesis-profile explore` looks for new ones
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=1000, deadline=None)
+settings.load_profile("repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:
