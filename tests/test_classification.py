@@ -270,6 +270,7 @@ class TestBadInput:
         "width": (X_IRIS[:, :2], "X has 2 features, but .* is expecting 4"),
         "empty": (X_IRIS[:0], "0 sample"),
         "strings": ([["a", "b", "c", "d"]], "not numbers"),
+        "overflow": (X_IRIS * 1e200, "scale X"),
     }
 
     @pytest.mark.parametrize("name", BAD_TESTS)

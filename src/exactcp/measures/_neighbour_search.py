@@ -70,6 +70,7 @@ class NeighbourSearch:
 
         An example i is touched by a row closer than touch[i]; without `touch` none is.
         """
+        self.store.check_new(X)
         n = self.store.n
         touch = np.full(n, -np.inf) if touch is None else touch
         far = np.arange(X.shape[0])

@@ -42,7 +42,7 @@ class VectorStore:
         self.distance = distance
 
     def check_new(self, X: np.ndarray) -> None:
-        """Refuse objects that cannot be stored."""
+        """Refuse objects, stored or not, whose distances overflow."""
         check_size(X)
 
     @property
