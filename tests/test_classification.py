@@ -366,3 +366,5 @@ class TestBadInput:
         assert "fitting" in captured.err
         assert "predicting" in captured.err
         assert captured.out == ""
+        SplitConformalClassifier(KNN(k=3), verbose=1).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
+        assert "predicting" in capfd.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -441,7 +442,10 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def _score_labels(self, X: np.ndarray) -> np.ndarray:
         objects = X if self._columns is None else X[:, self._columns]
-        return np.asarray(self.measure_.score_labels(objects, self.classes_))
+        # a user's own measure need not know threads or progress bars
+        takes = signature(self.measure_.score_labels).parameters
+        how = {name: getattr(self, name) for name in ("n_jobs", "verbose") if name in takes}
+        return np.asarray(self.measure_.score_labels(objects, self.classes_, **how))
 
     def _evaluate(self, X: Any) -> Evaluation:
         check_is_fitted(self)
