@@ -12,8 +12,14 @@ from exactcp.pvalues import compare
 from measure_table import MEASURES
 from problems import PROBLEMS
 
-# LS-SVM's textbook works in long double, which takes minutes on these: tests/test_lssvm.py compares it on its own data
-TABLE = [name for name in MEASURES if not name.startswith("LSSVM")]
+# LS-SVM's textbook refits in long double, which takes minutes on the largest problems: those are left out for it
+SLOW_FOR_LSSVM = {"ten labels", "more features than examples"}
+PAIRS = [
+    (measure, problem)
+    for measure in MEASURES
+    for problem in PROBLEMS
+    if not (measure.startswith("LSSVM") and problem in SLOW_FOR_LSSVM)
+]
 
 
 def _textbook_score(measure):
@@ -45,8 +51,7 @@ def expected():
     return scores
 
 
-@pytest.mark.parametrize("problem_name", PROBLEMS)
-@pytest.mark.parametrize("measure_name", TABLE)
+@pytest.mark.parametrize(("measure_name", "problem_name"), PAIRS)
 def test_label_counts(measure_name, problem_name, expected, path):
     X, y, X_test = PROBLEMS[problem_name]
     measure = clone(MEASURES[measure_name])
@@ -61,7 +66,10 @@ def test_label_counts(measure_name, problem_name, expected, path):
             assert found.equal_same[t, c] == same.equal[0], where
             assert found.greater_other[t, c] == other.greater[0], where
             assert found.equal_other[t, c] == other.equal[0], where
-            assert found.scores[t, c] == pytest.approx(candidate, rel=1e-12)  # sums of distances round differently
+            # sums round differently; a regression with outliers is ill-conditioned itself: only its counts are exact
+            tolerance = 1e-6 if measure_name.startswith("LSSVM") else 1e-12
+            absolute = 1e-6 if measure_name.startswith("LSSVM") else 0.0
+            assert found.scores[t, c] == pytest.approx(candidate, rel=tolerance, abs=absolute), where
 
 
 @pytest.mark.parametrize("mondrian", [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)])
