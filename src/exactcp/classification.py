@@ -7,13 +7,15 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._label_prediction import Evaluation, LabelPrediction
+from exactcp._measure_choice import classification_measure, is_pairwise
 from exactcp._standard_bag import StandardBag, make_bag
+from exactcp._taxonomy import Taxonomy, categories_of, check_taxonomy
 from exactcp._validation import (
     check_examples,
     check_indices,
@@ -25,42 +27,6 @@ from exactcp._validation import (
     encode,
     keeps_state,
 )
-from exactcp.measures import KNN, Measure, ModelScore
-
-Taxonomy = str | Callable[[np.ndarray, np.ndarray], Any] | None
-
-
-def _resolve_measure(measure: Any) -> Measure:
-    """Return a fresh measure: the default, a clone, or a scikit-learn classifier wrapped."""
-    if measure is None:
-        return KNN()
-    if isinstance(measure, Measure):
-        return clone(measure)  # type: ignore[no-any-return]
-    if isinstance(measure, BaseEstimator) and is_classifier(measure):
-        return ModelScore(clone(measure))
-    msg = (
-        f"measure={measure!r} is not a nonconformity measure: use an instance from exactcp.measures, such as KNN(k=15)."
-    )
-    raise TypeError(msg)
-
-
-def _check_taxonomy(mondrian: Taxonomy) -> None:
-    if not callable(mondrian):
-        check_option("mondrian", mondrian, (None, "label"))
-
-
-def _categories(taxonomy: Callable[..., Any], X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the category of each example, as the user's taxonomy tells it."""
-    categories = np.asarray(taxonomy(X, labels))
-    if categories.shape != (X.shape[0],):
-        msg = f"mondrian returned shape {categories.shape} for {X.shape[0]} examples: expected one category for each."
-        raise ValueError(msg)
-    return categories
-
-
-def _is_pairwise(measure: Any) -> bool:
-    """Tell whether the measure takes distances or kernel values between examples instead of objects."""
-    return isinstance(measure, Measure) and bool(measure.__sklearn_tags__().input_tags.pairwise)
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
@@ -157,7 +123,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = _is_pairwise(self.measure)
+        tags.input_tags.pairwise = is_pairwise(self.measure)
         return tags
 
     @keeps_state
@@ -178,8 +144,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         check_option("algorithm", self.algorithm, ("optimized", "standard"))
-        _check_taxonomy(self.mondrian)
-        measure = _resolve_measure(self.measure)
+        check_taxonomy(self.mondrian)
+        measure = classification_measure(self.measure)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, type(self).__name__)
@@ -188,7 +154,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             measure, X, codes, classes.size, algorithm=self.algorithm, n_jobs=self.n_jobs, verbose=self.verbose
         )
         if callable(self.mondrian):
-            self._training_categories = _categories(self.mondrian, X, y)
+            self._training_categories = categories_of(self.mondrian, X, y)
         self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
         self._warned_levels: set[float] = set()
         self._warned_of_cost = self.algorithm == "standard"
@@ -213,7 +179,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         """
         if not hasattr(self, "_bag"):
             return self._fit(X, y, classes)
-        if _is_pairwise(self.measure_):
+        if is_pairwise(self.measure_):
             X, y = check_new_pairs(X, y, self._bag.n)
         else:
             X, y = check_examples(self, X, y, reset=False)
@@ -225,7 +191,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
         codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
         if callable(self.mondrian):
-            new = _categories(self.mondrian, X, y)
+            new = categories_of(self.mondrian, X, y)
             self._training_categories = np.concatenate([self._training_categories, new])
         if known.size > self.classes_.size:
             self._bag.relabel(np.searchsorted(known, self.classes_), known.size)
@@ -272,7 +238,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def _examples_changed(self) -> None:
         self._warned_levels = set()
-        if _is_pairwise(self.measure_):
+        if is_pairwise(self.measure_):
             self.n_features_in_ = self._bag.n
 
     def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
@@ -289,7 +255,9 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def _count_in_categories(self, X: np.ndarray, taxonomy: Callable[..., Any]) -> tuple[pvalues.Counts, np.ndarray]:
         m = X.shape[0]
-        candidates = [_categories(taxonomy, X, np.full(m, label, dtype=self.classes_.dtype)) for label in self.classes_]
+        candidates = [
+            categories_of(taxonomy, X, np.full(m, label, dtype=self.classes_.dtype)) for label in self.classes_
+        ]
         counted, scores = [], []
         for i, (training, candidate) in enumerate(self._bag.scores(X)):
             inside = np.array([self._training_categories == column[i] for column in candidates])
@@ -384,7 +352,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = _is_pairwise(self.measure)
+        tags.input_tags.pairwise = is_pairwise(self.measure)
         return tags
 
     @keeps_state
@@ -403,8 +371,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        _check_taxonomy(self.mondrian)
-        measure = _resolve_measure(self.measure)
+        check_taxonomy(self.mondrian)
+        measure = classification_measure(self.measure)
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
@@ -419,7 +387,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             X_calibration, y_calibration = check_examples(self, X_calibration, y_calibration, reset=False)
         remedy = "calibrate with labels that X and y have."
         codes = encode(y_calibration, classes, what="y_calibration", remedy=remedy)
-        pairwise = _is_pairwise(measure)
+        pairwise = is_pairwise(measure)
         if pairwise:
             check_square(X)
         measure.fit(X[np.ix_(fitting, fitting)] if pairwise else X[fitting], y[fitting])
@@ -427,7 +395,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         scores = self._score_labels(X_calibration)
         self._calibration_codes, self.calibration_scores_ = codes, scores[np.arange(codes.size), codes]
         if callable(self.mondrian):
-            self._calibration_categories = _categories(self.mondrian, X_calibration, y_calibration)
+            self._calibration_categories = categories_of(self.mondrian, X_calibration, y_calibration)
         self._warned_levels: set[float] = set()
         return self
 
@@ -464,7 +432,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             training, candidates = np.zeros(self._calibration_codes.size), np.zeros((m, n_labels))
         elif callable(self.mondrian):
             taxonomy, dtype = self.mondrian, self.classes_.dtype
-            columns = [_categories(taxonomy, X, np.full(m, label, dtype=dtype)) for label in self.classes_]
+            columns = [categories_of(taxonomy, X, np.full(m, label, dtype=dtype)) for label in self.classes_]
             training, candidates = self._calibration_categories, np.column_stack(columns)
         else:
             training, candidates = self._calibration_codes, np.tile(np.arange(n_labels), (m, 1))

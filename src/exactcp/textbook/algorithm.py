@@ -1,0 +1,85 @@
+"""Algorithm 1 of the paper, for any score function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from exactcp.pvalues import Counts, compare
+
+ScoreFunction = Callable[[np.ndarray, Any, np.ndarray, np.ndarray], float]
+
+
+def algorithm_1(
+    score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray, label: Any
+) -> tuple[np.ndarray, float]:
+    """Return the scores of the training examples, each against the rest and (x, label), and the score of (x, label).
+
+    Parameters
+    ----------
+    score : callable
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    x : ndarray of shape (p,)
+    label : object
+
+    Returns
+    -------
+    training_scores : ndarray of shape (n,)
+    candidate_score : float
+    """
+    n = len(y)
+    extended_X = np.concatenate([X, x[None]])
+    extended_y = np.concatenate([y, np.asarray([label], dtype=y.dtype)])
+    training_scores = np.empty(n)
+    for i in range(n):
+        rest = np.arange(n + 1) != i
+        training_scores[i] = score(X[i], y[i], extended_X[rest], extended_y[rest])
+    return training_scores, score(x, label, X, y)
+
+
+def counts(
+    score: ScoreFunction,
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray,
+    labels: np.ndarray,
+    *,
+    floor: float = 0.0,
+    tolerance: float = 1e-10,
+) -> Counts:
+    """Return the counts of Algorithm 1 for every test object and label, over all training examples.
+
+    Parameters
+    ----------
+    score : callable
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    X_test : ndarray of shape (m, p)
+    labels : ndarray of shape (l,)
+    floor, tolerance : float
+        Of the tie rule.
+
+    Returns
+    -------
+    Counts
+
+    Examples
+    --------
+    >>> from exactcp.textbook import nn
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> counts(nn(), X, y, np.array([[0.5]]), np.array([0, 1])).greater
+    array([[3, 0]])
+    """
+    rows = []
+    for x in X_test:
+        pairs = [algorithm_1(score, X, y, x, label) for label in labels]
+        training = np.array([scores for scores, _ in pairs])
+        rows.append(compare(training, np.array([s for _, s in pairs]), floor=floor, tolerance=tolerance))
+    return Counts(
+        np.array([row.greater for row in rows]),
+        np.array([row.equal for row in rows]),
+        np.array([row.total for row in rows]),
+    )

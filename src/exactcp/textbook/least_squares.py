@@ -1,0 +1,115 @@
+"""The LS-SVM score, in long double."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from exactcp.textbook.algorithm import ScoreFunction
+
+FEW_MONOMIALS = 60  # of a polynomial kernel, up to which it is the linear kernel of its monomials
+
+
+def _kernel_values(
+    A: np.ndarray, B: np.ndarray, kernel: Any, gamma: float | None, degree: int, coef0: float
+) -> np.ndarray:
+    """Return the kernel of every row of A with every row of B, in long double."""
+    if callable(kernel):
+        return np.array([[kernel(a, b) for b in B] for a in A], dtype=np.longdouble)
+    a, b = A.astype(np.longdouble), B.astype(np.longdouble)
+    scale = np.longdouble(1) / A.shape[1] if gamma is None else np.longdouble(gamma)
+    formulas: dict[str, Callable[[], np.ndarray]] = {
+        "linear": lambda: a @ b.T,
+        "rbf": lambda: np.exp(-scale * ((a[:, None] - b) ** 2).sum(axis=2)),
+        "laplacian": lambda: np.exp(-scale * np.abs(a[:, None] - b).sum(axis=2)),
+        "poly": lambda: (scale * (a @ b.T) + coef0) ** degree,
+        "sigmoid": lambda: np.tanh(scale * (a @ b.T) + coef0),
+    }
+    return formulas[kernel]()
+
+
+def _monomials(X: np.ndarray, gamma: float | None, degree: int, coef0: float) -> np.ndarray:
+    """Return rows phi(x) with phi(x)'phi(z) = (gamma x'z + coef0)^degree: all products that expanding it gives."""
+    p = X.shape[1]
+    scale = np.longdouble(1) / p if gamma is None else np.longdouble(gamma)
+    factors = [np.full(len(X), np.sqrt(np.longdouble(coef0))), *(np.sqrt(scale) * column for column in X.T)]
+    products = Counter(tuple(sorted(chosen)) for chosen in itertools.product(range(p + 1), repeat=degree))
+    rows = [np.sqrt(np.longdouble(often)) * np.prod([factors[j] for j in c], axis=0) for c, often in products.items()]
+    return np.column_stack(rows)
+
+
+def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve A x = b in long double: a float64 inverse, and the residual fed back until it stops shrinking."""
+    inverse = np.linalg.inv(A.astype(np.float64))
+    x, smallest = np.zeros_like(b), np.inf
+    while True:
+        residual = b - A @ x
+        if np.abs(residual).max() >= 0.5 * smallest:
+            return x
+        smallest = np.abs(residual).max()
+        x = x + inverse @ residual.astype(np.float64)
+
+
+def _least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Minimise |A x - b| in long double by Householder reflections, the largest rows first."""
+    largest_first = np.argsort(-np.abs(A).max(axis=1), kind="stable")
+    R = np.column_stack([A, b])[largest_first]
+    q = A.shape[1]
+    for j in range(q):
+        mirror = R[j:, j].copy()
+        mirror[0] += np.copysign(np.sqrt((mirror**2).sum()), mirror[0])
+        R[j:] -= np.outer(mirror, 2 / (mirror**2).sum() * (mirror @ R[j:]))
+    x = np.zeros(q, dtype=np.longdouble)
+    for j in reversed(range(q)):
+        x[j] = (R[j, q] - R[j, :q] @ x) / R[j, j]
+    return x
+
+
+def lssvm(
+    rho: float = 1.0,
+    kernel: Any = "linear",
+    gamma: float | None = None,
+    degree: int = 3,
+    coef0: float = 1,
+    feature_map: Callable[[np.ndarray], np.ndarray] | None = None,
+    fit_intercept: bool = False,  # noqa: FBT001, FBT002
+) -> ScoreFunction:
+    """Return the LS-SVM score: minus the value at x of the ridge regression of +1 for the label, -1 for all others.
+
+    It works in long double, because a small rho costs digits, and scores that are equal must come out equal.
+    """
+    bias = [1] if fit_intercept else []
+
+    def primal(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> float:
+        """Minimise |Phi w - t|^2 + rho |w|^2, the bias not penalised: rows sqrt(rho) I are appended to Phi."""
+        penalty = np.sqrt(np.longdouble(rho)) * np.eye(X.shape[1], dtype=np.longdouble)
+        rows = [*(np.append(bias, row) for row in X), *(np.append([0] * len(bias), row) for row in penalty)]
+        w = _least_squares(np.array(rows, dtype=np.longdouble), np.append(targets, np.zeros(X.shape[1])))
+        return float(np.append(bias, x) @ w)
+
+    def dual(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> float:
+        """Solve (K + rho I) c + bias = t, where the c sum to 0 if there is a bias."""
+        n, how = len(X), (kernel, gamma, degree, coef0)
+        system = np.zeros((n + len(bias), n + len(bias)), dtype=np.longdouble)
+        system[:n, :n] = _kernel_values(X, X, *how) + rho * np.eye(n)
+        system[n:, :n] = 1
+        system[:n, n:] = 1
+        c = _solve(system, np.append(targets, np.zeros(len(bias))))
+        return float(np.append(_kernel_values(x[None], X, *how)[0], bias) @ c)
+
+    def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
+        targets = np.where(y == Y, 1, -1).astype(np.longdouble)
+        if feature_map is not None:
+            x, X = feature_map(x[None])[0], feature_map(X)
+        explicit = kernel == "linear"
+        if kernel == "poly" and coef0 >= 0 and math.comb(X.shape[1] + degree, degree) <= FEW_MONOMIALS:
+            rows = _monomials(np.concatenate([x[None], X]), gamma, degree, coef0)
+            x, X, explicit = rows[0], rows[1:], True
+        return -(primal if explicit else dual)(x, X, targets)
+
+    return score
