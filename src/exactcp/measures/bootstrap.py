@@ -1,0 +1,167 @@
+"""The bootstrap measure with any classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp.measures._base import Measure
+from exactcp.measures._bootstrap_bag import BootstrapBag
+from exactcp.measures._resampling import check_n_estimators, multinomial_samples, seed_of
+
+
+class Bootstrap(Measure):
+    """Minus the number of classifiers, of those trained on samples without the example, that give it its label.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        It is cloned and trained on bootstrap samples.
+    n_estimators : int, default=10
+        Classifiers that vote for each example.
+    random_state : int, RandomState or None, default=None
+        Of the samples. None is the same as 0. The classifier's own randomness is the classifier's parameter: with
+        random_state=None it would differ from fit to fit, so it is set here.
+
+    See Also
+    --------
+    RandomForest : Trees that take in the test example without being trained again: far faster.
+
+    Notes
+    -----
+    Bootstrap samples of the bag and a placeholder for the test example are drawn until every example is missing from
+    `n_estimators` of them [1]_; it votes with the classifiers of these. All examples share the samples, of which
+    `exactcp.measures.expected_samples` tells the number. Those without the placeholder are trained once, in `fit`; the
+    others for each test object and label, and a warning says how many trainings that makes. `partial_fit` and `unlearn`
+    draw all samples anew, because their size is that of the bag.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from exactcp import SplitConformalClassifier
+    >>> from exactcp.measures import Bootstrap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB())).fit(X[1::2], y[1::2])
+    >>> clf.predict_set(X[[0, 76, 120]], confidence_level=0.9)
+    array([[ True, False, False],
+           [False,  True, False],
+           [False, False,  True]])
+    """
+
+    tie_tolerance = 0.0
+
+    def __init__(self, estimator: Any, n_estimators: int = 10, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_n_estimators(self.n_estimators)
+        if not (isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)):
+            msg = (
+                f"Bootstrap got estimator={self.estimator!r}: expected a scikit-learn classifier, such as GaussianNB()."
+            )
+            raise TypeError(msg)
+
+    def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return how often each bootstrap sample holds each example, the test example last.
+
+        Parameters
+        ----------
+        arrivals : ndarray of shape (n,)
+            Arrival numbers of the training examples, of which only the number counts.
+        x : ndarray of shape (p,)
+            The test object; not used.
+
+        Returns
+        -------
+        ndarray of shape (samples, n + 1)
+        """
+        self._check()
+        return multinomial_samples(arrivals.size + 1, int(self.n_estimators), seed_of(self.random_state))
+
+    def train(self, X: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Train on a sample, and return a function that tells the labels of objects.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        labels : ndarray of shape (n,)
+
+        Returns
+        -------
+        callable
+        """
+        if (labels == labels[0]).all():  # most classifiers refuse a single label
+            only = labels[0]
+            return lambda objects: np.full(len(objects), only)
+        model = clone(self.estimator)
+        random = {name: 0 for name, value in model.get_params().items() if name == "random_state" and value is None}
+        return model.set_params(**random).fit(X, labels).predict  # type: ignore[no-any-return]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train `n_estimators` classifiers, each on a sample of the examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        X, y = np.asarray(X), np.asarray(y)
+        self.classes_ = np.unique(y)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        draws = [np.sort(rng.integers(0, len(y), len(y))) for _ in range(self.n_estimators)]
+        self._models = [self.train(X[draw], y[draw]) for draw in draws]
+        return self
+
+    def score_labels(self, X: Any, labels: Any) -> np.ndarray:
+        """Return the scores (m, l) of every row of X with every one of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        labels : array-like of shape (l,)
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+        """
+        check_is_fitted(self)
+        predicted = np.array([model(np.asarray(X)) for model in self._models])
+        return np.column_stack([-(predicted == label).sum(axis=0).astype(np.float64) for label in labels])
+
+    def bag(  # type: ignore[override]
+        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> BootstrapBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        codes : ndarray of shape (n,)
+            Labels as 0..n_labels-1.
+        n_labels : int
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        BootstrapBag
+        """
+        self._check()
+        return BootstrapBag(self, X, codes, n_labels).fill(n_jobs=n_jobs, verbose=verbose)
