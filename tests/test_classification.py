@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp.measures import KDE, KNN, LSSVM, NN, ModelScore, SimplifiedKNN
+from exactcp.measures import KDE, KNN, LSSVM, NN, Bootstrap, ModelScore, RandomForest, SimplifiedKNN
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -30,7 +30,10 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])
 def _estimators():
     measures = [None, NN(), KNN(k=3), SimplifiedKNN(k=3), KDE(), LSSVM(), LSSVM(kernel="rbf")]
     yield from (predictor(measure) for predictor in PREDICTORS for measure in measures)
+    for resampling in ("multinomial", "bernoulli"):
+        yield from (predictor(RandomForest(3, resampling=resampling)) for predictor in PREDICTORS)
     yield SplitConformalClassifier(ModelScore(GaussianNB()))
+    yield SplitConformalClassifier(Bootstrap(GaussianNB(), n_estimators=3))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -133,7 +133,7 @@ def test_check_measure_notices(wrong, monkeypatch):
     elif wrong == "the candidate's kernel":
         monkeypatch.setattr(_kde_meeting.Meeting, "_keep_ranked", _without_losses)
     else:
-        monkeypatch.setattr(textbook, "_log_kernel", lambda d, h, kernel: 0.0 if d <= h else -np.inf)
+        monkeypatch.setattr(textbook.density, "_log_kernel", lambda d, h, kernel: 0.0 if d <= h else -np.inf)
     with pytest.raises(AssertionError, match=r"differs? from Algorithm 1"):
         check_measure(KDE(1.0, kernel))
 

@@ -70,6 +70,15 @@ def test_any_history_equals_a_fresh_fit(data):
 
 
 class TestClassifier:
+    def test_a_refused_example_with_a_new_label_changes_nothing(self, rng):
+        X, y = rng.normal(size=(12, 2)), 2 * (np.arange(12) % 3)
+        clf = FullConformalClassifier(MEASURES["KNN 3"]).fit(X, y)
+        p = clf.predict_p(X)
+        with pytest.raises(ValueError, match="overflow"):
+            clf.partial_fit([[1e200, 0.0]], [3])
+        np.testing.assert_array_equal(clf.classes_, [0, 2, 4])
+        np.testing.assert_array_equal(clf.predict_p(X), p)
+
     def test_a_new_label_becomes_a_class(self, rng):
         X = rng.normal(size=(12, 2))
         y = np.array(["b", "d"] * 4 + ["a", "c", "d", "e"])

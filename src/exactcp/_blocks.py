@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -10,6 +11,8 @@ from typing import Any, TypeVar
 import scipy.linalg  # noqa: F401  (loads the BLAS that compiled code calls, so that the controller below sees it)
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+WORTH_PROCESSES = 5.0  # seconds of work left, from which starting processes pays
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -57,6 +60,32 @@ def map_blocks(
             return list(progress(map(work, blocks), len(blocks), verbose, task))
         parallel = Parallel(n_jobs=threads, backend="threading", return_as="generator")
         return list(progress(parallel(delayed(work)(block) for block in blocks), len(blocks), verbose, task))
+
+
+def map_tasks(
+    work: Callable[[Block], Result],
+    tasks: Sequence[Block],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    task: str = "working",
+) -> list[Result]:
+    """Apply `work`, Python code such as training a model, to every task in processes, and return the results in order.
+
+    Few or short tasks run here: starting processes takes seconds.
+    """
+    start = time.perf_counter()
+    steps: Iterable[Result] = map(work, tasks)
+    results = []
+    for result in progress(steps, len(tasks), verbose, task):
+        results.append(result)
+        spent = time.perf_counter() - start
+        left = len(tasks) - len(results)
+        if thread_count(n_jobs) > 1 and left > 1 and spent / len(results) * left > WORTH_PROCESSES:
+            parallel = Parallel(n_jobs=thread_count(n_jobs), return_as="generator", batch_size="auto")
+            rest = parallel(delayed(work)(one) for one in tasks[len(results) :])
+            return [*results, *progress(rest, left, verbose, task)]
+    return results
 
 
 def progress(steps: Iterable[Result], total: int, verbose: int, task: str) -> Iterable[Result]:

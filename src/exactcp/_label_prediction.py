@@ -24,6 +24,11 @@ class LabelPrediction:
     def _evaluate(self, X: Any) -> Evaluation:
         raise NotImplementedError
 
+    def _decide(self, X: Any, epsilon: float) -> tuple[np.ndarray, int | None]:
+        """Return the prediction sets (m, l), and the size of the smallest category (None: no warning)."""
+        evaluation = self._evaluate(X)
+        return regions.label_sets(evaluation.p, epsilon), evaluation.smallest
+
     def predict_p(self, X: Any) -> np.ndarray:
         """Return the p-value of every label for every object.
 
@@ -53,8 +58,7 @@ class LabelPrediction:
             Columns in the order of `classes_`.
         """
         epsilon = regions.check_level(confidence_level)
-        evaluation = self._evaluate(X)
-        n = evaluation.smallest
+        sets, n = self._decide(X, epsilon)
         warned = self.__dict__.setdefault("_warned_levels", set())
         if n is not None and 1 / (n + 1) > epsilon and confidence_level not in warned:
             warned.add(confidence_level)
@@ -64,7 +68,7 @@ class LabelPrediction:
                 f"are {n} (in the smallest category, if there are categories): its labels are in every set."
             )
             warnings.warn(msg, UserWarning, stacklevel=2)
-        return regions.label_sets(evaluation.p, epsilon)
+        return sets
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with the largest p-value of each object; ties go to the less strange one.

@@ -24,6 +24,7 @@ class StandardBag:
         self._X = X
         self._codes = codes
         self._n_labels = n_labels
+        self._arrivals = np.arange(codes.size)  # where bootstrap samples depend on them
 
     @property
     def n(self) -> int:
@@ -72,10 +73,21 @@ class StandardBag:
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
+        train = textbook.trainer(self._measure, self._n_labels, *self._X.shape)
         for row in X:
+            if train is not None:
+                yield self._votes(train, row)
+                continue
             score, objects, x = self._score(row)
             pairs = [textbook.algorithm_1(score, objects, self._codes, x, c) for c in range(self._n_labels)]
             yield np.array([training for training, _ in pairs]), np.array([candidate for _, candidate in pairs])
+
+    def _votes(self, train: textbook.Trainer, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of a measure that votes with bootstrap samples (Algorithm 3 of the paper)."""
+        samples = self._measure.samples(self._arrivals, x)  # type: ignore[attr-defined]
+        how = (samples, self._measure.get_params(deep=False)["n_estimators"])
+        pairs = [textbook.bootstrap_votes(train, self._X, self._codes, x, c, *how) for c in range(self._n_labels)]
+        return -np.array([votes for votes, _ in pairs], float), -np.array([votes for _, votes in pairs], float)
 
     def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:  # noqa: ARG002
         """Return counts and candidate scores of all labels for every row of X."""
@@ -105,6 +117,8 @@ class StandardBag:
         else:
             self._X = np.concatenate([self._X, X])
         self._codes = np.concatenate([self._codes, codes])
+        first = int(self._arrivals.max(initial=-1)) + 1
+        self._arrivals = np.concatenate([self._arrivals, np.arange(first, first + codes.size)])
 
     def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
@@ -112,6 +126,7 @@ class StandardBag:
         if self._precomputed():
             self._X = np.delete(self._X, indices, axis=1)
         self._codes = np.delete(self._codes, indices)
+        self._arrivals = np.delete(self._arrivals, indices)
 
 
 def make_bag(measure: Measure, X: np.ndarray, codes: np.ndarray, n_labels: int, *, algorithm: str, **how: Any) -> Any:

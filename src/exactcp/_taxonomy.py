@@ -25,3 +25,13 @@ def categories_of(taxonomy: Callable[..., Any], X: np.ndarray, labels: np.ndarra
         msg = f"mondrian returned shape {categories.shape} for {X.shape[0]} examples: expected one category for each."
         raise ValueError(msg)
     return categories
+
+
+def categories_of_objects(taxonomy: Callable[[np.ndarray], Any] | None, X: np.ndarray) -> np.ndarray:
+    """Return the category of each object, as the user's taxonomy of objects tells it; one category without any."""
+    if taxonomy is None:
+        return np.zeros(X.shape[0])
+    if not callable(taxonomy):
+        msg = f"mondrian={taxonomy!r} is not a taxonomy of objects: use None or a function that takes X."
+        raise ValueError(msg)  # noqa: TRY004  (as for every option that is not known)
+    return categories_of(lambda X, _: taxonomy(X), X, np.empty(0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +43,12 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
     return np.asarray(X), np.asarray(y)
 
 
+def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return objects as a float64 array and targets as a flat float64 array of the same length."""
+    X, y = _numeric(lambda: validate_data(estimator, X, y, reset=reset, dtype=np.float64, y_numeric=True))
+    return np.asarray(X), np.asarray(y, dtype=np.float64)
+
+
 def check_square(X: np.ndarray) -> None:
     """Refuse a matrix of precomputed values that is not square."""
     if X.shape[0] != X.shape[1]:
@@ -50,11 +56,13 @@ def check_square(X: np.ndarray) -> None:
         raise ValueError(msg)
 
 
-def check_new_pairs(X: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+def check_new_pairs(
+    X: Any, y: Any, n: int, *, check_targets: Callable[[Any], Any] = check_classification_targets
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of new examples with precomputed values: with the n old ones, then with each other."""
     D = _numeric(lambda: check_array(X, dtype=np.float64))
     y = column_or_1d(y)
-    check_classification_targets(y)
+    check_targets(y)
     check_consistent_length(D, y)
     m = D.shape[0]
     if D.shape[1] != n + m:
@@ -123,6 +131,14 @@ def check_indices(indices: Any, n: int) -> np.ndarray:
         msg = f"indices={indices!r} name an example twice: give each position once."
         raise ValueError(msg)
     return array
+
+
+def check_share(name: str, value: Any, *, what: str) -> float:
+    """Return a number between 0 and 1, both excluded."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        msg = f"{name}={value!r} is not {what}: use a number between 0 and 1."
+        raise ValueError(msg)
+    return float(value)
 
 
 def check_option(name: str, value: Any, options: tuple[Any, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._calibration import Calibration, fit_part
 from exactcp._label_prediction import Evaluation, LabelPrediction
 from exactcp._measure_choice import classification_measure, is_pairwise
 from exactcp._standard_bag import StandardBag, make_bag
@@ -22,7 +22,6 @@ from exactcp._validation import (
     check_new_pairs,
     check_objects,
     check_option,
-    check_square,
     check_two_classes,
     encode,
     keeps_state,
@@ -193,10 +192,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         if callable(self.mondrian):
             new = categories_of(self.mondrian, X, y)
             self._training_categories = np.concatenate([self._training_categories, new])
-        if known.size > self.classes_.size:
-            self._bag.relabel(np.searchsorted(known, self.classes_), known.size)
+        self._learn(X, codes, known)
         self.classes_, self._declared = known, declared
-        self._bag.learn(X, codes, n_jobs=self.n_jobs)
         self._examples_changed()
         return self
 
@@ -236,6 +233,21 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         self._examples_changed()
         return self
 
+    def _learn(self, X: np.ndarray, codes: np.ndarray, known: np.ndarray) -> None:
+        """Let the bag learn examples of the known classes, or leave it as it was if it refuses them."""
+        grown = known.size > self.classes_.size
+        place = np.searchsorted(known, self.classes_)
+        if grown:
+            self._bag.relabel(place, known.size)
+        try:
+            self._bag.learn(X, codes, n_jobs=self.n_jobs)
+        except BaseException:
+            if grown:
+                back = np.full(known.size, -1)
+                back[place] = np.arange(place.size)
+                self._bag.relabel(back, place.size)
+            raise
+
     def _examples_changed(self) -> None:
         self._warned_levels = set()
         if is_pairwise(self.measure_):
@@ -248,7 +260,11 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             self._bag.warn_of_cost(X.shape[0])
         if callable(self.mondrian):
             return self._count_in_categories(X, self.mondrian)
-        counts = self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose)
+        # deterministic p-values do not need to know which scores tie; some bags are faster then
+        count = (
+            self._bag.label_counts if self.smoothed else getattr(self._bag, "at_least_counts", self._bag.label_counts)
+        )
+        counts = count(X, n_jobs=self.n_jobs, verbose=self.verbose)
         if self.mondrian is None:
             return pvalues.marginal(counts, self._bag.n), counts.scores
         return pvalues.label_conditional(counts, self._bag.sizes), counts.scores
@@ -276,6 +292,16 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
             return Evaluation(p, scores, None)
         return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
+
+    def _decide(self, X: Any, epsilon: float) -> tuple[np.ndarray, int | None]:
+        check_is_fitted(self)
+        if self.smoothed or callable(self.mondrian) or not hasattr(self._bag, "label_sets"):
+            return super()._decide(X, epsilon)
+        by_label = self.mondrian == "label"
+        sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
+        thresholds = np.array([pvalues.threshold(epsilon, int(n)) for n in sizes])
+        how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        return self._bag.label_sets(check_objects(self, X), thresholds, same_only=by_label, **how), int(sizes.min())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_bag")
@@ -386,16 +412,11 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
             fitting = np.arange(X.shape[0])
             X_calibration, y_calibration = check_examples(self, X_calibration, y_calibration, reset=False)
         remedy = "calibrate with labels that X and y have."
-        codes = encode(y_calibration, classes, what="y_calibration", remedy=remedy)
-        pairwise = is_pairwise(measure)
-        if pairwise:
-            check_square(X)
-        measure.fit(X[np.ix_(fitting, fitting)] if pairwise else X[fitting], y[fitting])
-        self.classes_, self.measure_, self._columns = classes, measure, fitting if pairwise else None
-        scores = self._score_labels(X_calibration)
-        self._calibration_codes, self.calibration_scores_ = codes, scores[np.arange(codes.size), codes]
-        if callable(self.mondrian):
-            self._calibration_categories = categories_of(self.mondrian, X_calibration, y_calibration)
+        encode(y_calibration, classes, what="y_calibration", remedy=remedy)
+        columns = fit_part(measure, X, y, fitting)
+        self._calibration = Calibration(measure, classes, columns, self.mondrian)
+        self._calibration.calibrate(X_calibration, y_calibration, self._how())
+        self.classes_, self.measure_, self.calibration_scores_ = classes, measure, self._calibration.scores
         self._warned_levels: set[float] = set()
         return self
 
@@ -408,40 +429,14 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         )
         return np.sort(fitting), np.sort(calibrating)
 
-    def _score_labels(self, X: np.ndarray) -> np.ndarray:
-        objects = X if self._columns is None else X[:, self._columns]
-        # a user's own measure need not know threads or progress bars
-        takes = signature(self.measure_.score_labels).parameters
-        how = {name: getattr(self, name) for name in ("n_jobs", "verbose") if name in takes}
-        return np.asarray(self.measure_.score_labels(objects, self.classes_, **how))
+    def _how(self) -> dict[str, Any]:
+        return {"n_jobs": self.n_jobs, "verbose": self.verbose}
 
     def _evaluate(self, X: Any) -> Evaluation:
         check_is_fitted(self)
         X = check_objects(self, X)
-        scores = self._score_labels(X)
-        counts = self._count(X, scores)
+        counts, scores = self._calibration.count(X, self._how())
         if self.smoothed:
             p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
             return Evaluation(p, scores, None)
         return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
-
-    def _count(self, X: np.ndarray, scores: np.ndarray) -> pvalues.Counts:
-        """Return counts (m, l) of calibration scores, one category of candidates at a time."""
-        m, n_labels = scores.shape
-        if self.mondrian is None:
-            training, candidates = np.zeros(self._calibration_codes.size), np.zeros((m, n_labels))
-        elif callable(self.mondrian):
-            taxonomy, dtype = self.mondrian, self.classes_.dtype
-            columns = [categories_of(taxonomy, X, np.full(m, label, dtype=dtype)) for label in self.classes_]
-            training, candidates = self._calibration_categories, np.column_stack(columns)
-        else:
-            training, candidates = self._calibration_codes, np.tile(np.arange(n_labels), (m, 1))
-        greater, equal, total = (np.zeros((m, n_labels), np.int64) for _ in range(3))
-        rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
-        for category in np.unique(candidates):
-            where = candidates == category
-            counts = pvalues.compare_sorted(
-                np.sort(self.calibration_scores_[training == category]), scores[where], **rule
-            )
-            greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
-        return pvalues.Counts(greater, equal, total)

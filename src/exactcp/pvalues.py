@@ -8,8 +8,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from exactcp.kernels.affine_sets import residual_floor
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.ties import tie_bands
+
+__all__ = [
+    "Counts",
+    "compare",
+    "compare_sorted",
+    "deterministic_p",
+    "draw_tau",
+    "label_conditional",
+    "marginal",
+    "residual_floor",
+    "smoothed_p",
+    "threshold",
+    "tie_groups",
+]
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,29 @@ def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, t
     return Counts(greater, at_least - greater, np.full(scores.shape, n))
 
 
+def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.ndarray:
+    """Give ascending scores that are equal, and chains of equal ones, the same number.
+
+    Parameters
+    ----------
+    ascending : ndarray of shape (n,)
+    floor, tolerance : float
+        Of the tie rule, as in `compare`.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        0 for the first group, and so on.
+
+    Examples
+    --------
+    >>> tie_groups(np.array([1.0, 2.0, 2.0 + 1e-12, 3.0]), floor=0.0, tolerance=1e-10)
+    array([0, 1, 1, 2])
+    """
+    lo, _ = tie_bands(np.ascontiguousarray(ascending, dtype=np.float64), floor, tolerance)
+    return np.concatenate([[0], np.cumsum(ascending[:-1] < lo[1:])])[: ascending.size]
+
+
 def marginal(counts: LabelCounts, n: int) -> Counts:
     """Return counts over all n training examples."""
     greater = counts.greater_same + counts.greater_other
@@ -130,3 +168,32 @@ def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
 def draw_tau(m: int, random_state: Any) -> np.ndarray:
     """Draw m numbers uniformly from (0, 1]."""
     return np.asarray(1.0 - check_random_state(random_state).random_sample(m))
+
+
+def threshold(epsilon: float, n: int, tau: float = 1.0) -> int:
+    """Return the smallest count m with (m + tau) / (n + 1) > epsilon: p > epsilon when m scores are at least equal.
+
+    Parameters
+    ----------
+    epsilon : float
+    n : int
+        How many training examples are compared with.
+    tau : float, default=1.0
+        1 for the deterministic p-value; for the smoothed one the number drawn, then the rule holds where no scores tie.
+
+    Returns
+    -------
+    int
+        0 means that everything is in the set, n + 1 that nothing is.
+
+    Examples
+    --------
+    >>> threshold(0.1, 19), threshold(0.05, 19), threshold(0.04, 19)
+    (2, 1, 0)
+    """
+    m = max(0, int(np.floor(epsilon * (n + 1) - tau)))
+    while (m + tau) / (n + 1) <= epsilon:
+        m += 1
+    while m > 0 and (m - 1 + tau) / (n + 1) > epsilon:
+        m -= 1
+    return min(m, n + 1)

@@ -1,4 +1,4 @@
-"""From p-values to what a user reads: label sets, the chosen label with its confidence and credibility."""
+"""From p-values to what a user reads: label sets, the chosen label with its confidence, unions of intervals."""
 
 from __future__ import annotations
 
@@ -41,6 +41,74 @@ class ConfidencePrediction:
         for name, _ in fields:
             records[name] = getattr(self, name)
         return records
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A prediction region of regression: a union of closed intervals.
+
+    Attributes
+    ----------
+    intervals : ndarray of shape (r, 2)
+        Disjoint, ascending; an isolated point is an interval of (almost) no length, ends may be infinite.
+
+    Examples
+    --------
+    >>> region = Region(np.array([[0.0, 1.0], [3.0, 5.0]]))
+    >>> 0.5 in region, 2.0 in region, region.hull, region.measure
+    (True, False, (0.0, 5.0), 3.0)
+    """
+
+    intervals: np.ndarray
+
+    def __contains__(self, y: object) -> bool:
+        if not isinstance(y, Real):
+            return False
+        return bool(((self.intervals[:, 0] <= float(y)) & (float(y) <= self.intervals[:, 1])).any())
+
+    def __len__(self) -> int:
+        return int(self.intervals.shape[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Region) and np.array_equal(self.intervals, other.intervals)
+
+    def __hash__(self) -> int:
+        return hash(self.intervals.tobytes())
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        """Tell of each target whether it is in the region.
+
+        Parameters
+        ----------
+        y : array-like
+
+        Returns
+        -------
+        ndarray of bool of y's shape
+        """
+        targets = np.asarray(y, dtype=np.float64)[..., None]
+        return np.asarray(((self.intervals[:, 0] <= targets) & (targets <= self.intervals[:, 1])).any(axis=-1))
+
+    @property
+    def hull(self) -> tuple[float, float]:
+        """The smallest interval around the region; (nan, nan) if it is empty."""
+        if len(self) == 0:
+            return (float("nan"), float("nan"))
+        return (float(self.intervals[0, 0]), float(self.intervals[-1, 1]))
+
+    @property
+    def measure(self) -> float:
+        """The total length of its intervals."""
+        return float((self.intervals[:, 1] - self.intervals[:, 0]).sum())
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the intervals (r, 2).
+
+        Returns
+        -------
+        ndarray of shape (r, 2)
+        """
+        return self.intervals.copy()
 
 
 def check_level(confidence_level: float) -> float:

@@ -49,7 +49,7 @@ def scores_of(sums, n):
 
 
 @njit(cache=True, nogil=True)
-def _score_with(kind, values, lengths, sums, slot, k, d):
+def score_with(kind, values, lengths, sums, slot, k, d):
     """Score of a training example after an example of the same (kind 0) or another label joined at distance d."""
     changed = sum_first_with(values[kind, slot], lengths[kind, slot], k, d)
     if kind == 1:
@@ -120,7 +120,7 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
 
 @njit(cache=True, nogil=True)
 def _score_bounds(kind, delta, sums, slot, low, high):
-    """Bounds on `_score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
+    """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
     total = sums[kind, slot]
     rest = 0.0 if math.isinf(total) else total
     slack = 1e-13 * (rest + high)
@@ -162,7 +162,7 @@ def _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_le
             d = low if low == high else euclidean(X[t], objects[i])
             if d >= delta:
                 continue
-            new = _score_with(kind, values, lengths, sums, i, k, d)
+            new = score_with(kind, values, lengths, sums, i, k, d)
             rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
         own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
         own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
@@ -208,5 +208,5 @@ def alternative_scores(distances, lists, sums, scores, k):
         for kind in range(2):
             out[kind, i] = scores[i]
             if kind < values.shape[0] and distances[i] < kth(values[kind, i], lengths[kind, i], k):
-                out[kind, i] = _score_with(kind, values, lengths, sums, i, k, distances[i])
+                out[kind, i] = score_with(kind, values, lengths, sums, i, k, distances[i])
     return out

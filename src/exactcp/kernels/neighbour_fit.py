@@ -7,17 +7,25 @@ from numba import njit
 
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
-from exactcp.kernels.sorted_lists import insert, kth
+from exactcp.kernels.sorted_lists import insert, insert_with, kth
 
 
 class Lists(NamedTuple):
     """Sorted lists of every stored example: index 0 holds same-label distances, index 1 other-label ones.
 
-    A measure that needs no other-label distances has one list only.
+    A measure that needs no other-label distances has one list only. Filling notes the partners where there is room for
+    them; where nobody asks, their width is 0.
     """
 
     values: np.ndarray  # (kinds, capacity, width)
     lengths: np.ndarray  # (kinds, capacity)
+    partners: np.ndarray  # (kinds, capacity, width) slot of the example at each distance, or (kinds, capacity, 0)
+
+
+def new_lists(kinds, n, width, *, with_partners=False):
+    """Empty lists of n examples."""
+    partners = np.empty((kinds, n, width if with_partners else 0), np.int64)
+    return Lists(np.empty((kinds, n, width)), np.zeros((kinds, n), np.int64), partners)
 
 
 class Thresholds(NamedTuple):
@@ -39,10 +47,20 @@ def open_thresholds(screen, kinds):
 
 
 @njit(cache=True, nogil=True)
-def _offer(row, slot, kind, d, k, norm, units, values, lengths, tau, reach):
-    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
-    length = insert(values[kind, slot], lengths[kind, slot], k, d)
+def _insert(slot, partner, kind, d, k, values, lengths, partners):
+    """Insert the distance to a partner into the list of an example; return its length."""
+    if partners.shape[2] > 0:
+        length = insert_with(values[kind, slot], partners[kind, slot], lengths[kind, slot], k, d, partner)
+    else:
+        length = insert(values[kind, slot], lengths[kind, slot], k, d)
     lengths[kind, slot] = length
+    return length
+
+
+@njit(cache=True, nogil=True)
+def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partners, tau, reach):
+    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
+    length = _insert(slot, partner, kind, d, k, values, lengths, partners)
     if length == k:
         tau[kind, row] = row_threshold(norm, values[kind, slot, k - 1], units)
         reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
@@ -57,7 +75,7 @@ def _meet_row(row, first, products, k, objects, screen, thresholds, lists, flags
     words, units = flags.view(np.uint64), screen.units
     slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
     tau, reach, half = thresholds.tau, thresholds.reach, thresholds.half[row]
-    values, lengths = lists.values, lists.lengths
+    values, lengths, partners = lists.values, lists.lengths, lists.partners
     start, end = max(first, row + 1), first + products.shape[0]
     while start < end:
         label = codes[start]
@@ -76,9 +94,15 @@ def _meet_row(row, first, products, k, objects, screen, thresholds, lists, flags
                             here, there = slots[row], slots[column]
                             d = euclidean(objects[here], objects[there])
                             if enters_row:
-                                _offer(row, here, kind, d, k, norms[row], units, values, lengths, tau, reach)
+                                _offer(
+                                    row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
+                                    tau, reach,
+                                )  # fmt: skip
                             if enters_column:
-                                _offer(column, there, kind, d, k, norms[column], units, values, lengths, tau, reach)
+                                _offer(
+                                    column, there, here, kind, d, k, norms[column], units, values, lengths, partners,
+                                    tau, reach,
+                                )  # fmt: skip
         start = stop
 
 
@@ -106,16 +130,16 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
 @njit(cache=True, nogil=True)
 def fill_lists(distances, top, left, k, codes, lists):
     """Let the pairs (top + i, left + j) of a block of distances meet where the second comes later."""
-    kinds = lists.values.shape[0]
+    values, lengths, partners = lists.values, lists.lengths, lists.partners
+    kinds = values.shape[0]
     for i in range(distances.shape[0]):
         row = top + i
         for j in range(max(0, row + 1 - left), distances.shape[1]):
             column = left + j
             kind = 0 if codes[row] == codes[column] else 1
             if kind < kinds:
-                d = distances[i, j]
-                lists.lengths[kind, row] = insert(lists.values[kind, row], lists.lengths[kind, row], k, d)
-                lists.lengths[kind, column] = insert(lists.values[kind, column], lists.lengths[kind, column], k, d)
+                _insert(row, column, kind, distances[i, j], k, values, lengths, partners)
+                _insert(column, row, kind, distances[i, j], k, values, lengths, partners)
 
 
 @njit(cache=True, nogil=True)

@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _room_for(kept, needed):
+def room_for(kept, needed):
     """Return the pairs, or a copy at least twice as long."""
     size = kept.test.shape[0]
     if needed <= size:
@@ -76,7 +76,7 @@ def search_distances(distances, codes, touch, n_labels, k):
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     used = 0
     for t in range(m):
-        kept = _room_for(kept, used + n)
+        kept = room_for(kept, used + n)
         test, slot, distance = kept.test, kept.row, kept.value
         for i in range(n):
             d, label = distances[t, i], codes[i]
@@ -150,9 +150,9 @@ def _measure(X, batch, training, screen, kept, used):
 
 
 @njit(cache=True, nogil=True)
-def search_screened(X, prepared, norms, training, screen, k):
-    """Search with the screen; `prepared` and `norms` are those of the rows of X."""
-    m, n, n_labels = X.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
+def screen_pairs(prepared, norms, training, screen, k):
+    """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
+    m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
     half = row_half(norms, screen.units).astype(prepared.dtype)
     tau = np.full((m, n_labels), -np.inf, prepared.dtype)
     batch = Batch(norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
@@ -164,6 +164,13 @@ def search_screened(X, prepared, norms, training, screen, k):
         block = products[: m * (last - first)].reshape(m, last - first)
         np.dot(prepared, screen.rows[first:last].T, block)
         for t in range(m):
-            kept = _room_for(kept, used + last - first)
+            kept = room_for(kept, used + last - first)
             used = _keep_row(t, first, block[t], batch, training.reach, screen, kept, used, flags)
+    return batch, kept, used
+
+
+@njit(cache=True, nogil=True)
+def search_screened(X, prepared, norms, training, screen, k):
+    """Search with the screen; `prepared` and `norms` are those of the rows of X."""
+    batch, kept, used = screen_pairs(prepared, norms, training, screen, k)
     return _measure(X, batch, training, screen, kept, used)

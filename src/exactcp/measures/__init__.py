@@ -11,15 +11,53 @@ state that learns and unlearns one example, so that full CP needs no refit:
 - `bag.learn(X, codes)`, `bag.unlearn(positions)`, `bag.relabel(new_codes, n_labels)` change it; `bag.n`, `bag.sizes`
   and `bag.codes()` tell its size, that of each label, and the labels in the order of arrival.
 
+A bag may have `bag.at_least_counts(X, n_jobs=, verbose=)`, label counts of which only the sums of greater and equal are
+right, and `bag.label_sets(X, thresholds, same_only=, n_jobs=, verbose=)`, whether these sums reach the threshold of
+each label, over same-label examples only or over all, where less than all counts decides it.
+A bag may have `bag.stream(X, codes)`, which counts each example against all before it and then learns it, for streams.
 `exactcp.checks.check_measure` tells whether a measure keeps this contract.
+
+A measure of regression, a `RegressionMeasure`, also predicts: `fit(X, y)`, `predict(X)`, `score(X, y)`. Its bag, made
+by `measure.bag(X, y, n_jobs=, verbose=)`, has `n`, `targets()`, `learn(X, y)`, `unlearn(positions)`, `predict(X)`, and
+
+- `bag.counts(X, y, within=)` -> (greater, equal, total), each (m,): for every pair of a test object and a target;
+- `bag.regions(X, thresholds, within=)` -> the targets for which at least thresholds[t] examples are as strange, as
+  disjoint closed intervals (r, 2), and `bag.intervals(X, thresholds, within=)` -> their hulls (m, 2);
+- `within` is None, or gives for test object t the mask (n,) of the examples that it is compared with.
+
+A bag whose residuals are affine in the target defines `affine(X)` and inherits these from `_affine_bag.AffineBag`.
 """
 
 from exactcp.measures._base import Measure
+from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._resampling import expected_samples
+from exactcp.measures.bootstrap import Bootstrap
 from exactcp.measures.kde import KDE
 from exactcp.measures.knn import KNN
+from exactcp.measures.knn_residual import KNNResidual
+from exactcp.measures.lasso_residual import LassoResidual
 from exactcp.measures.lssvm import LSSVM
+from exactcp.measures.model_residual import ModelResidual
 from exactcp.measures.model_score import ModelScore
 from exactcp.measures.nn import NN
+from exactcp.measures.random_forest import RandomForest
+from exactcp.measures.ridge_residual import RidgeResidual
 from exactcp.measures.simplified_knn import SimplifiedKNN
 
-__all__ = ["KDE", "KNN", "LSSVM", "NN", "Measure", "ModelScore", "SimplifiedKNN"]
+__all__ = [
+    "KDE",
+    "KNN",
+    "LSSVM",
+    "NN",
+    "Bootstrap",
+    "KNNResidual",
+    "LassoResidual",
+    "Measure",
+    "ModelResidual",
+    "ModelScore",
+    "RandomForest",
+    "RegressionMeasure",
+    "RidgeResidual",
+    "SimplifiedKNN",
+    "expected_samples",
+]

@@ -9,10 +9,10 @@ import numpy as np
 
 from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_of, sum_logs
 from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.ties import TOLERANCE, tie_bands
+from exactcp.kernels.ties import TOLERANCE, tie_band, tie_bands
 from exactcp.measures._kde_label import LabelExamples
 from exactcp.measures._kde_meeting import Meeting, hold
-from exactcp.measures._store import check_size
+from exactcp.measures._store import check_size, with_room
 
 MANY = 8  # changing more than one example in this many of a label makes its sums anew
 SORT_FROM = 64  # candidates from which sorting the training scores pays
@@ -61,8 +61,7 @@ class KDEBag:
         self._n_features = X.shape[1]
         self._kernel = kernel
         self._bandwidth = bandwidth
-        self._codes = np.array(codes, dtype=np.int64)
-        self._slots = np.empty_like(self._codes)  # of each example, among those of its label
+        self._set_examples(np.array(codes, dtype=np.int64), np.empty(codes.size, np.int64))
         h = bandwidth_of(bandwidth, self.n, X.shape[1])
         self._labels = []
         for c in range(n_labels):
@@ -70,10 +69,23 @@ class KDEBag:
             self._slots[positions] = np.arange(positions.size)
             self._labels.append(LabelExamples(X[positions], h, kernel))
 
+    def _set_examples(self, codes: np.ndarray, slots: np.ndarray) -> None:
+        self._code_room, self._slot_room, self._n = codes, slots, int(codes.size)
+
+    @property
+    def _codes(self) -> np.ndarray:
+        """Label of each example."""
+        return self._code_room[: self._n]
+
+    @property
+    def _slots(self) -> np.ndarray:
+        """Slot of each example, among those of its label."""
+        return self._slot_room[: self._n]
+
     @property
     def n(self) -> int:
         """Number of examples."""
-        return int(self._codes.size)
+        return self._n
 
     @property
     def sizes(self) -> np.ndarray:
@@ -155,12 +167,15 @@ class KDEBag:
             if label.n:
                 labels[new_codes[c]] = label
         self._labels = labels
-        self._codes = np.asarray(new_codes)[self._codes].astype(np.int64)
+        self._set_examples(np.asarray(new_codes)[self._codes].astype(np.int64), self._slots)
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         check_size(X)
         X = np.ascontiguousarray(X)
+        if codes.size == 1 and self._labels[codes[0]].n >= MANY and not isinstance(self._bandwidth, str):
+            self._learn_one(X[0], int(codes[0]))
+            return
         before = self._labels, self._codes, self._slots
         joined = np.unique(codes)
         everything = isinstance(self._bandwidth, str)
@@ -168,8 +183,49 @@ class KDEBag:
         try:
             self._learn(X, codes, joined, n_jobs)
         except BaseException:
-            self._labels, self._codes, self._slots = before
+            self._labels = before[0]
+            self._set_examples(*before[1:])
             raise
+
+    def _learn_one(self, x: np.ndarray, code: int, logs: np.ndarray | None = None) -> None:
+        n, label = self._n, self._labels[code]
+        self._code_room, self._slot_room = with_room(self._code_room, n + 1), with_room(self._slot_room, n + 1)
+        slot = label.n
+        label.learn(x, logs)
+        self._code_room[n], self._slot_room[n] = code, slot
+        self._n = n + 1
+
+    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        codes : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
+            label, and among the others.
+        """
+        check_size(X)
+        out = np.empty((codes.size, 4), np.int64)
+        for t, (x, code) in enumerate(zip(np.ascontiguousarray(X), codes.tolist(), strict=True)):
+            if isinstance(self._bandwidth, str):
+                out[t] = [field[0, code] for field in self.label_counts(x[None], n_jobs=1)[:4]]
+                self.learn(x[None], codes[t : t + 1], n_jobs=1)
+                continue
+            label = self._labels[code]
+            logs = label.log_kernels(x)
+            score, at_least, above = label.count(logs)
+            lo, hi = tie_band(score, FLOOR, TOLERANCE)
+            others = [other.provisional_scores() for other in self._labels if other is not label]
+            above_other = sum(int((scores > hi).sum()) for scores in others)
+            at_least_other = sum(int((scores >= lo).sum()) for scores in others)
+            out[t] = above, at_least - above, above_other, at_least_other - above_other
+            self._learn_one(x, code, logs)
+        return out
 
     def _learn(self, X: np.ndarray, codes: np.ndarray, joined: np.ndarray, n_jobs: int | None) -> None:
         slots, anew = np.empty(codes.size, np.int64), []
@@ -182,7 +238,7 @@ class KDEBag:
             else:
                 for x in X[new]:
                     label.learn(x)
-        self._codes, self._slots = np.append(self._codes, codes), np.append(self._slots, slots)
+        self._set_examples(np.append(self._codes, codes), np.append(self._slots, slots))
         if anew:
             self.fill(anew, n_jobs=n_jobs)
 
@@ -201,6 +257,6 @@ class KDEBag:
                     slot, self._slots[position] = int(self._slots[position]), -1
                     label.unlearn(slot)
                     self._slots[(self._codes == c) & (self._slots == label.n)] = slot
-        self._codes, self._slots = np.delete(self._codes, indices), np.delete(self._slots, indices)
+        self._set_examples(np.delete(self._codes, indices), np.delete(self._slots, indices))
         if anew:
             self.fill(anew, n_jobs=n_jobs)

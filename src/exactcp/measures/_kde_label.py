@@ -9,7 +9,7 @@ import numpy as np
 
 from exactcp.kernels.kde_dense import Dense, prepare_dense, product_error
 from exactcp.kernels.kde_kernels import log_kernels
-from exactcp.kernels.kde_sums import FLOOR, Examples, meet_all
+from exactcp.kernels.kde_sums import FLOOR, Examples, log_of, lose_ranks, meet_all, sum_logs
 from exactcp.kernels.kde_update import DIRECT, learn_logs, unlearn_logs
 from exactcp.kernels.screen import Screen, prepare_training
 from exactcp.kernels.ties import TOLERANCE, tie_bands
@@ -130,9 +130,19 @@ class LabelExamples:
         log_kernels(x, self.objects, self.bandwidth, self.kernel, logs)
         return logs
 
-    def learn(self, x: np.ndarray) -> None:
-        """Add one example."""
-        logs = self.log_kernels(x)
+    def count(self, logs: np.ndarray) -> tuple[float, int, int]:
+        """Return the score of a candidate with these log kernels, and how many scores are >= and > it then."""
+        if self.n == 0:
+            return math.inf, 0, 0
+        log_size, (top, total) = math.log(self.n), sum_logs(logs)
+        score = log_size - top - float(np.log(total)) if total > 0 else math.inf
+        at_least, above = self.rank(np.array([score]), self.n)
+        lost = lose_ranks(logs, np.arange(self.n), self.examples(with_sums=True), log_size - log_of(top, total))
+        return score, int(at_least[0]) - lost[0], int(above[0]) - lost[1]
+
+    def learn(self, x: np.ndarray, logs: np.ndarray | None = None) -> None:
+        """Add one example, whose log kernels with the others may be known."""
+        logs = self.log_kernels(x) if logs is None else logs
         self._top, self._total, self._error = (
             with_room(array, self.n + 1) for array in (self._top, self._total, self._error)
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from exactcp.kernels.loo_count import (
     finish,
     new_tally,
 )
+from exactcp.kernels.loo_fits import loo_values
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
@@ -27,12 +28,32 @@ from exactcp.measures._ridge import Across, Factorisation, Solution
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
 FEW = 4  # fewer test objects than this are counted without ordering the examples by label
+FITS = 2**22  # test objects times training examples of one block of leave-one-out values
 MANY_LABELS = 64  # more labels than this are counted by rank
+
+Result = TypeVar("Result")
 
 
 def targets(codes: np.ndarray, n_labels: int) -> np.ndarray:
     """One-vs-rest targets (n, l): +1 for the own label, -1 for the others."""
     return np.where(codes[:, None] == np.arange(n_labels), 1.0, -1.0)
+
+
+class LeaveOneOut(NamedTuple):
+    """Every label's regression at the training examples, each left out, with one of m test objects in the bag."""
+
+    G: np.ndarray  # (m, n)
+    d: np.ndarray  # (m,)
+    F: np.ndarray  # (m, l) the regressions' values at the test objects
+    residuals: np.ndarray  # (l, n)
+    targets: np.ndarray  # (l, n)
+    slack: np.ndarray  # (n,)
+
+    def values(self, t: int, label: int) -> np.ndarray:
+        """Return the values (2, n) in one label's regression if test object t has another label, and if it has this."""
+        return np.asarray(
+            loo_values(self.G[t], self.residuals[label], self.slack, self.targets[label], self.d[t], self.F[t, label])
+        )
 
 
 class _Fitted(NamedTuple):
@@ -183,6 +204,27 @@ class LSSVMBag:
             g = across(reach, 0, self.n)[0]
             same, other = alternative_scores(g, fitted.own, fitted.slack, self._codes, d[0], F)
             yield np.where(own_label, same, other), -F
+
+    def map_leave_one_out(
+        self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> list[Result]:
+        """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
+        fitted, prepared = self._ready(), self._store.prepare(X)
+        factorisation, across = fitted.factorisation, fitted.factorisation.arrange()
+        examples = (
+            np.ascontiguousarray(fitted.solution.residuals.T),
+            np.ascontiguousarray(targets(self._codes, self._n_labels).T),
+            fitted.slack,
+        )
+        size = int(np.clip(FITS // max(1, self.n), 1, ROWS))
+
+        def apply(first: int) -> Result:
+            place = factorisation.coordinates(self._store.columns(prepared[first : first + size]))
+            reach, d = factorisation.reach(place)
+            F = factorisation.predict(place, fitted.solution)
+            return work(LeaveOneOut(across(reach, 0, self.n), d, F, *examples))
+
+        return map_blocks(apply, range(0, X.shape[0], size), n_jobs=n_jobs, verbose=verbose, task="predicting")
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
         """Rename label c to new_codes[c], out of n_labels."""

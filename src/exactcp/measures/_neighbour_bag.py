@@ -21,15 +21,17 @@ from exactcp.kernels.neighbour_fit import (
     deltas,
     fill_lists,
     fill_lists_screened,
+    new_lists,
     open_thresholds,
     refill_list,
 )
 from exactcp.kernels.neighbour_search import Found
+from exactcp.kernels.neighbour_stream import Growing, all_entrances, count_and_learn, stream_euclidean
 from exactcp.kernels.neighbour_update import learn_distances, move_example, refresh, unlearn_distances
 from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures._store import Store, VectorStore, with_room
 
-SCREEN_FROM = 10**8  # n^2 p from which filling the lists is screened
+SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew
 
 
@@ -64,11 +66,21 @@ class NeighbourBag:
         self.sizes = np.bincount(codes, minlength=n_labels).astype(np.int64)
         self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels)
         self._sorted: Provisional | None = None
+        self._entrances: np.ndarray | None = None  # of the lists, while examples stream in
 
     @property
     def n(self) -> int:
         """Number of examples."""
         return self.search.store.n
+
+    @property
+    def order(self) -> np.ndarray:
+        """Slot of each example, in the order of arrival."""
+        return self._order[: self.n]
+
+    @order.setter
+    def order(self, slots: np.ndarray) -> None:
+        self._order = slots
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
@@ -85,38 +97,12 @@ class NeighbourBag:
     def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> NeighbourBag:
         """Make all lists anew from the stored examples."""
         n = self.n
-        width = 2 * self.k + 6
-        self._lists = Lists(np.empty((self.kinds, n, width)), np.zeros((self.kinds, n), np.int64))
-        store = self._store
-        if isinstance(store, VectorStore) and self.search.can_screen() and n * store.objects.size >= SCREEN_FROM:
-            self._fill_screened(store.objects, n_jobs, verbose)
-        else:
-            self._fill_plain(verbose)
+        self._lists = new_lists(self.kinds, n, 2 * self.k + 6)
+        fill_all(self.search, self._lists, self.k, n_jobs=n_jobs, verbose=verbose)
         self._sums = sum_lists(self._lists, n, self.k)
         self._scores = scores_of(self._sums, n)
         self._sorted = None
         return self
-
-    def _fill_screened(self, objects: np.ndarray, n_jobs: int | None, verbose: int) -> None:
-        screen = self.search.screen()
-        thresholds = open_thresholds(screen, self.kinds)
-        bounds = np.linspace(0, self.n, 8 * thread_count(n_jobs) + 1).astype(np.int64)
-
-        def meet(pair: tuple[int, int]) -> None:
-            rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
-            fill_lists_screened(rows, columns, self.k, objects, screen, thresholds, self._lists)
-
-        for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, verbose, "fitting"):
-            map_blocks(meet, pairs, n_jobs=n_jobs)
-
-    def _fill_plain(self, verbose: int) -> None:
-        size = max(1, BLOCK_BYTES // (8 * max(1, self.n)))
-
-        def meet(first: int) -> None:
-            distances = self._store.rows_within(first, min(first + size, self.n), first)
-            fill_lists(distances, first, first, self.k, self._codes, self._lists)
-
-        map_blocks(meet, range(0, self.n, size), n_jobs=1, verbose=verbose, task="fitting")
 
     def _touch(self) -> np.ndarray:
         reaches = [deltas(self._lists, kind, self.n, self.k) for kind in range(self.kinds)]
@@ -173,7 +159,7 @@ class NeighbourBag:
         self._changed()
 
     def _changed(self) -> None:
-        self._sorted = None
+        self._sorted = self._entrances = None
         self.search.forget_screen()
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
@@ -205,10 +191,51 @@ class NeighbourBag:
         learn_distances(distances, code, self._codes, self.sizes, self.k, self._lists, self._sums, self._scores)
         self._codes[n] = code
         self.sizes[code] += 1
-        self.order = np.append(self.order, n)
+        self._order[n] = n
         self._store.append(x)
 
+    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        codes : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
+            label, and among the others.
+        """
+        store, n, m = self._store, self.n, X.shape[0]
+        store.check_new(X)
+        self._make_room(n + m)
+        if self._entrances is None or self._entrances.shape != self._sums.shape:
+            self._entrances = all_entrances(self._lists, self._codes, self.sizes, n)
+        self._sorted = None
+        self.search.forget_screen()
+        growing = Growing(self._lists, self._sums, self._scores, self._entrances, self._codes, self.sizes)
+        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+            store.make_room(n + m)
+            out: np.ndarray = stream_euclidean(np.ascontiguousarray(X), codes, store.room, n, self.k, growing)
+            self._order[n : n + m] = np.arange(n, n + m)
+            store.n += m
+            return out
+        out, touched = np.empty((m, 4), np.int64), np.empty(n + m, np.int64)
+        try:
+            for t in range(m):
+                x = store.arrange(X[t : t + 1], self.order)
+                count_and_learn(store.rows_from(x)[0], int(codes[t]), self.k, growing, touched, out[t])
+                self._order[n + t] = n + t
+                store.append(x)
+        except BaseException:
+            self.unlearn(np.arange(n, self.n))
+            raise
+        return out
+
     def _make_room(self, needed: int) -> None:
+        self._order = with_room(self._order, needed)
         self.search.codes = with_room(self._codes, needed)
         self._scores = with_room(self._scores, needed)
         self._sums = with_room(self._sums, needed, axis=1)
@@ -237,14 +264,49 @@ class NeighbourBag:
         )
         self.sizes[self._codes[slot]] -= 1
         move_example(last, slot, self._codes, self._lists, self._sums, self._scores)
-        self._store.remove(slot)
         self.order[self.order == last] = slot
-        self.order = np.delete(self.order, position)
+        self._order[position:last] = self._order[position + 1 : last + 1]
+        self._store.remove(slot)
         for kind, refilled in short:
             target = slot if refilled == last else int(refilled)
             row = self._store.rows_within(target, target + 1)[0]
             refill_list(row, target, kind, self._lists.values.shape[2], self._codes, self._lists)
             refresh(kind, target, self.k, self._lists, self._sums, self._scores)
+
+
+def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, n_jobs: int | None = None, verbose: int = 0) -> None:
+    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
+    store = search.store
+    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= SCREEN_FROM:
+        _fill_screened(search, store.objects, lists, limit, n_jobs=n_jobs, verbose=verbose)
+    else:
+        _fill_plain(search, lists, limit, verbose)
+
+
+def _fill_screened(
+    search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, n_jobs: int | None, verbose: int
+) -> None:
+    screen = search.screen()
+    thresholds = open_thresholds(screen, lists.values.shape[0])
+    bounds = np.linspace(0, objects.shape[0], 8 * thread_count(n_jobs) + 1).astype(np.int64)
+
+    def meet(pair: tuple[int, int]) -> None:
+        rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
+        fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
+
+    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, verbose, "fitting"):
+        map_blocks(meet, pairs, n_jobs=n_jobs)
+
+
+def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, verbose: int) -> None:
+    n = search.store.n
+    size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+
+    def meet(first: int) -> None:
+        distances = search.store.rows_within(first, min(first + size, n), first)
+        fill_lists(distances, first, first, limit, search.codes[:n], lists)
+
+    map_blocks(meet, range(0, n, size), n_jobs=1, verbose=verbose, task="fitting")
 
 
 def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from exactcp._blocks import map_blocks
-from exactcp.kernels.neighbour_search import Found, Training, search_distances, search_screened
+from exactcp.kernels.neighbour_search import Training, search_distances, search_screened
 from exactcp.kernels.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 
@@ -19,16 +19,27 @@ BLOCK_BYTES = 2**24  # a block of plain distances
 Result = TypeVar("Result")
 
 
+class Finder(NamedTuple):
+    """Two ways to what a block of test objects finds in the stored examples."""
+
+    screened: Callable[..., Any]  # of (X, prepared, norms, training, screen, k)
+    plain: Callable[..., Any]  # of (distances, codes, touch, n_labels, k)
+
+
+BY_LABEL = Finder(search_screened, search_distances)  # both give `Found`
+
+
 class NeighbourSearch:
-    """Finds the k nearest of each label, and the examples touched, for test objects.
+    """Finds the k nearest (of each label), and the examples touched, for test objects.
 
     The screen is built when a batch first pays for it, and again after `forget_screen`.
     """
 
-    def __init__(self, store: Store, codes: np.ndarray, n_labels: int) -> None:
+    def __init__(self, store: Store, codes: np.ndarray, n_labels: int, finder: Finder = BY_LABEL) -> None:
         self.store = store
         self.codes = codes
         self.n_labels = n_labels
+        self._finder = finder
         self._screen: Screen | None = None
 
     def forget_screen(self) -> None:
@@ -58,7 +69,7 @@ class NeighbourSearch:
 
     def map(
         self,
-        work: Callable[[Found, np.ndarray], Result],
+        work: Callable[[Any, np.ndarray], Result],
         X: np.ndarray,
         k: int,
         touch: np.ndarray | None = None,
@@ -90,10 +101,10 @@ class NeighbourSearch:
             rows, screened = block
             part = X[rows]
             if screened:
-                found = search_screened(part, prepared[rows], norms[rows], training, screen, k)
+                found = self._finder.screened(part, prepared[rows], norms[rows], training, screen, k)
             else:
                 distances = self.store.rows_from(part)
-                found = search_distances(distances, self.codes[:n], touch, self.n_labels, k)
+                found = self._finder.plain(distances, self.codes[:n], touch, self.n_labels, k)
             return rows, work(found, part)
 
         return map_blocks(find, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")

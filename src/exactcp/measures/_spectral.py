@@ -125,7 +125,9 @@ class Spectral:
     def arrange(self, order: np.ndarray | None = None) -> Across:
         """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
         group = self._group if order is None else self._group[order]
-        left = (self._U / np.sqrt(self._counts)[:, None])[group]
+        # without equal objects or another order this is U itself, which need not be copied for every prediction
+        plain = order is None and group.size == self._counts.size and bool((np.diff(group) == 1).all())
+        left = self._U if plain else (self._U / np.sqrt(self._counts)[:, None])[group]
 
         def across(reach: Reach, first: int, last: int) -> np.ndarray:
             G = np.asarray(reach.outer @ left[first:last].T)

@@ -58,9 +58,18 @@ class VectorStore:
         """Distances of slots first..last-1 to the slots from `start` on."""
         return self.distance.between(self.objects[first:last], self.objects[start:])
 
+    @property
+    def room(self) -> np.ndarray:
+        """The stored rows and the room after them; who writes there counts `n` up."""
+        return self._rows
+
+    def make_room(self, needed: int) -> None:
+        """Have room for this many objects."""
+        self._rows = with_room(self._rows, needed)
+
     def append(self, X: np.ndarray) -> None:
         """Store the rows of X in new slots."""
-        self._rows = with_room(self._rows, self.n + X.shape[0])
+        self.make_room(self.n + X.shape[0])
         self._rows[self.n : self.n + X.shape[0]] = X
         self.n += X.shape[0]
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._blocks import map_blocks
 from exactcp.measures._base import Measure
-from exactcp.measures._factorisation import SOLVERS, factorise
-from exactcp.measures._feature_store import FeatureMap, FeatureStore
-from exactcp.measures._kernel_function import KernelFunction, is_number
-from exactcp.measures._kernel_store import KernelStore, Memory
+from exactcp.measures._factorisation import factorise
+from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._lssvm_bag import ROWS, LSSVMBag, targets
+from exactcp.measures._ridge_parameters import RidgeParameters
 
-MATRICES = {"dual": 2, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
 
-
-class LSSVM(Measure):
+class LSSVM(RidgeParameters, Measure):
     """Least-squares SVM: minus the value, at the object, of the ridge regression of its label against the others.
 
     Parameters
@@ -119,43 +114,6 @@ class LSSVM(Measure):
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.memory_limit = memory_limit
-
-    def __sklearn_clone__(self) -> LSSVM:
-        # a fitted feature map is part of the definition: cloning it would unfit it
-        params = self.get_params(deep=False)
-        feature_map = params.pop("feature_map")
-        return type(self)(**{name: clone(value, safe=False) for name, value in params.items()}, feature_map=feature_map)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-    def _stored(self, X: np.ndarray) -> FeatureStore | KernelStore:
-        """Check the parameters, and put objects where the solver wants them."""
-        if not (is_number(self.rho) and self.rho > 0):
-            msg = f"rho={self.rho!r} is not a regularisation: use a number > 0 (the default is 1.0)."
-            raise ValueError(msg)
-        if self.solver not in SOLVERS:
-            msg = f"solver={self.solver!r} is not known: use one of {', '.join(SOLVERS)}."
-            raise ValueError(msg)
-        if not isinstance(self.memory_limit, Real) or not self.memory_limit > 0:
-            msg = f"memory_limit={self.memory_limit!r} is not a number of bytes: use a number > 0, such as 8 * 2**30."
-            raise ValueError(msg)
-        kernel = KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
-        if self.feature_map is not None and self.kernel != "linear":
-            msg = f"feature_map goes with kernel='linear', and kernel={self.kernel!r}: give one of them."
-            raise ValueError(msg)
-        if self.kernel != "linear" and self.solver == "primal":
-            msg = f"solver='primal' needs kernel='linear' (with or without a feature_map), and kernel={self.kernel!r}."
-            raise ValueError(msg)
-        if self.solver != "dual":
-            feature_map = (
-                kernel.explicit(*X.shape) if self.kernel == "poly" and self.solver == "auto" else self.feature_map
-            )
-            if self.kernel == "linear" or feature_map is not None:
-                return FeatureStore(FeatureMap(feature_map), X, intercept=bool(self.fit_intercept))
-        return KernelStore(kernel, X, FeatureMap(self.feature_map), Memory(self.memory_limit, MATRICES[self.solver]))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the regression of every label; scores are with respect to these examples.

@@ -15,6 +15,7 @@ Examples
 (0.1033, 1.3333, 1.0)
 """
 
+from exactcp.metrics.clustering import purity
 from exactcp.metrics.comparison import Comparison, compare
 from exactcp.metrics.criteria import (
     excess,
@@ -30,6 +31,7 @@ from exactcp.metrics.criteria import (
     sum_of_p,
     unconfidence,
 )
+from exactcp.metrics.distribution import crps, crps_per_object
 from exactcp.metrics.summary import EfficiencySummary, efficiency_summary
 from exactcp.metrics.validity import coverage, error_by_label, error_rate
 
@@ -38,6 +40,8 @@ __all__ = [
     "EfficiencySummary",
     "compare",
     "coverage",
+    "crps",
+    "crps_per_object",
     "efficiency_summary",
     "error_by_label",
     "error_rate",
@@ -50,6 +54,7 @@ __all__ = [
     "observed_fuzziness",
     "observed_multiple_fraction",
     "observed_unconfidence",
+    "purity",
     "set_size",
     "sum_of_p",
     "unconfidence",

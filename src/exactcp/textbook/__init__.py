@@ -7,21 +7,53 @@ knows numpy and the p-value, and none of the fast code.
 
 from exactcp.textbook.algorithm import ScoreFunction, algorithm_1, counts
 from exactcp.textbook.density import kde
-from exactcp.textbook.least_squares import lssvm
+from exactcp.textbook.forest import Trainer, bootstrap_votes, tree_trainer
+from exactcp.textbook.lasso import lasso, lasso_counts
+from exactcp.textbook.least_squares import lssvm, ridge
 from exactcp.textbook.neighbours import DistanceFunction, euclidean, knn, nn, simplified_knn
-from exactcp.textbook.twins import refitted, twin
+from exactcp.textbook.online import stream_p_values
+from exactcp.textbook.regression import (
+    absolute,
+    affine_residuals,
+    knn_mean,
+    knn_residual,
+    ridge_residual,
+    target_counts,
+)
+from exactcp.textbook.twins import refitted, residual_twin, target_twin, trainer, twin
+from exactcp.textbook.venn import category, isotonic_at, venn_abers, venn_table
 
 __all__ = [
     "DistanceFunction",
     "ScoreFunction",
+    "Trainer",
+    "absolute",
+    "affine_residuals",
     "algorithm_1",
+    "bootstrap_votes",
+    "category",
     "counts",
     "euclidean",
+    "isotonic_at",
     "kde",
     "knn",
+    "knn_mean",
+    "knn_residual",
+    "lasso",
+    "lasso_counts",
     "lssvm",
     "nn",
     "refitted",
+    "residual_twin",
+    "ridge",
+    "ridge_residual",
     "simplified_knn",
+    "stream_p_values",
+    "target_counts",
+    "target_twin",
+    "trainer",
+    "tree_trainer",
     "twin",
+    "venn_abers",
+    "venn_table",
 ]

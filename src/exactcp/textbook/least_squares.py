@@ -1,4 +1,4 @@
-"""The LS-SVM score, in long double."""
+"""Ridge regression in long double, and the LS-SVM score."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def _least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return x
 
 
-def lssvm(
+RidgeFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.longdouble]
+
+
+def ridge(
     rho: float = 1.0,
     kernel: Any = "linear",
     gamma: float | None = None,
@@ -78,21 +81,21 @@ def lssvm(
     coef0: float = 1,
     feature_map: Callable[[np.ndarray], np.ndarray] | None = None,
     fit_intercept: bool = False,  # noqa: FBT001, FBT002
-) -> ScoreFunction:
-    """Return the LS-SVM score: minus the value at x of the ridge regression of +1 for the label, -1 for all others.
+) -> RidgeFunction:
+    """Return the function of (x, X, targets) that gives the value at x of the ridge regression of targets on X.
 
     It works in long double, because a small rho costs digits, and scores that are equal must come out equal.
     """
     bias = [1] if fit_intercept else []
 
-    def primal(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> float:
+    def primal(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> np.longdouble:
         """Minimise |Phi w - t|^2 + rho |w|^2, the bias not penalised: rows sqrt(rho) I are appended to Phi."""
         penalty = np.sqrt(np.longdouble(rho)) * np.eye(X.shape[1], dtype=np.longdouble)
         rows = [*(np.append(bias, row) for row in X), *(np.append([0] * len(bias), row) for row in penalty)]
         w = _least_squares(np.array(rows, dtype=np.longdouble), np.append(targets, np.zeros(X.shape[1])))
-        return float(np.append(bias, x) @ w)
+        return np.longdouble(np.append(bias, x) @ w)
 
-    def dual(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> float:
+    def dual(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> np.longdouble:
         """Solve (K + rho I) c + bias = t, where the c sum to 0 if there is a bias."""
         n, how = len(X), (kernel, gamma, degree, coef0)
         system = np.zeros((n + len(bias), n + len(bias)), dtype=np.longdouble)
@@ -100,16 +103,29 @@ def lssvm(
         system[n:, :n] = 1
         system[:n, n:] = 1
         c = _solve(system, np.append(targets, np.zeros(len(bias))))
-        return float(np.append(_kernel_values(x[None], X, *how)[0], bias) @ c)
+        return np.longdouble(np.append(_kernel_values(x[None], X, *how)[0], bias) @ c)
 
-    def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
-        targets = np.where(y == Y, 1, -1).astype(np.longdouble)
+    def value(x: np.ndarray, X: np.ndarray, targets: np.ndarray) -> np.longdouble:
+        targets = targets.astype(np.longdouble)
         if feature_map is not None:
             x, X = feature_map(x[None])[0], feature_map(X)
         explicit = kernel == "linear"
         if kernel == "poly" and coef0 >= 0 and math.comb(X.shape[1] + degree, degree) <= FEW_MONOMIALS:
             rows = _monomials(np.concatenate([x[None], X]), gamma, degree, coef0)
             x, X, explicit = rows[0], rows[1:], True
-        return -(primal if explicit else dual)(x, X, targets)
+        return (primal if explicit else dual)(x, X, targets)
+
+    return value
+
+
+def lssvm(rho: float = 1.0, kernel: Any = "linear", **how: Any) -> ScoreFunction:
+    """Return the LS-SVM score: minus the value at x of the ridge regression of +1 for the label, -1 for all others.
+
+    The other parameters are those of `ridge`.
+    """
+    value = ridge(rho, kernel, **how)
+
+    def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
+        return -float(value(x, X, np.where(y == Y, 1, -1)))
 
     return score

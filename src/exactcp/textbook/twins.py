@@ -9,8 +9,10 @@ import numpy as np
 
 from exactcp.textbook.algorithm import ScoreFunction
 from exactcp.textbook.density import kde
+from exactcp.textbook.forest import Trainer, tree_trainer
 from exactcp.textbook.least_squares import lssvm
 from exactcp.textbook.neighbours import euclidean, knn, nn, simplified_knn
+from exactcp.textbook.regression import ResidualFunction, absolute, knn_residual, ridge_residual
 
 
 def refitted(new_measure: Callable[[], Any]) -> ScoreFunction:
@@ -42,3 +44,40 @@ def twin(measure: Any) -> ScoreFunction | None:
     }
     maker = makers.get(type(measure).__name__)
     return maker(**params, distance=distance) if maker else None
+
+
+def residual_twin(measure: Any) -> ResidualFunction | None:
+    """Return the textbook's own residual function for a measure of this package with a Euclidean or callable metric."""
+    params = measure.get_params(deep=False)
+    name = type(measure).__name__ if type(measure).__module__.startswith("exactcp.") else ""
+    if name == "KNNResidual":
+        metric = params["metric"]
+        if params["metric_params"] or not (callable(metric) or metric in ("euclidean", "l2")):
+            return None
+        return knn_residual(params["k"], metric if callable(metric) else euclidean)
+    if name == "RidgeResidual" and params["kernel"] != "precomputed":
+        feature_map = params.pop("feature_map")
+        for numerical in ("solver", "memory_limit"):
+            params.pop(numerical)
+        return ridge_residual(**params, feature_map=getattr(feature_map, "transform", feature_map))
+    return None
+
+
+def target_twin(measure: Any, new_measure: Callable[[], Any]) -> ScoreFunction:
+    """Return the score function of a measure of regression: the textbook's own, or a new measure fitted on the bag."""
+    residual = residual_twin(measure)
+    return refitted(new_measure) if residual is None else absolute(residual)
+
+
+def trainer(measure: Any, n_labels: int, n: int, p: int) -> Trainer | None:
+    """Return how a measure that votes with bootstrap samples trains on one of them, or None for other measures."""
+    if not hasattr(measure, "samples"):
+        return None
+    if hasattr(measure, "tree_parameters"):
+        return tree_trainer(n_labels, **measure.tree_parameters(n, p))
+
+    def train(number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], int]:  # noqa: ARG001
+        model = measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
+        return lambda x: int(model(x[None])[0])
+
+    return train

@@ -1,0 +1,78 @@
+"""One measure fitted on a part of the examples and calibrated with another: for split, cross and aggregated CP."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from exactcp import pvalues
+from exactcp._measure_choice import is_pairwise
+from exactcp._taxonomy import Taxonomy, categories_of
+from exactcp._validation import check_square, encode
+
+
+def fit_part(measure: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) -> np.ndarray | None:
+    """Fit the measure on these rows; return which columns of precomputed values belong to them, None for objects."""
+    if not is_pairwise(measure):
+        measure.fit(X[fitting], y[fitting])
+        return None
+    check_square(X)
+    measure.fit(X[np.ix_(fitting, fitting)], y[fitting])
+    return fitting
+
+
+def known_options(method: Any, how: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that a measure's method takes: a user's own need not know threads or progress bars."""
+    return {name: value for name, value in how.items() if name in signature(method).parameters}
+
+
+class Calibration:
+    """A fitted measure, and the scores of examples that it has not seen, with which candidates are compared.
+
+    Parameters
+    ----------
+    measure : measure
+        Fitted.
+    classes : ndarray of shape (l,)
+    columns : ndarray or None
+        From `fit_part`.
+    mondrian : None, "label" or callable
+    """
+
+    def __init__(self, measure: Any, classes: np.ndarray, columns: np.ndarray | None, mondrian: Taxonomy) -> None:
+        self.measure = measure
+        self._classes = classes
+        self._columns = columns
+        self._mondrian = mondrian
+
+    def calibrate(self, X: np.ndarray, y: np.ndarray, how: dict[str, Any]) -> None:
+        """Score the calibration examples, whose labels are among the classes."""
+        codes = encode(y, self._classes, what="y", remedy="calibrate with labels that are known.")
+        self.scores = self._score_labels(X, how)[np.arange(codes.size), codes]
+        self._categories = self._categories_of_codes(X, codes)
+
+    def _categories_of_codes(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        if callable(self._mondrian):
+            return categories_of(self._mondrian, X, self._classes[codes])
+        return np.zeros(codes.size) if self._mondrian is None else codes
+
+    def _score_labels(self, X: np.ndarray, how: dict[str, Any]) -> np.ndarray:
+        objects = X if self._columns is None else X[:, self._columns]
+        known = known_options(self.measure.score_labels, how)
+        return np.asarray(self.measure.score_labels(objects, self._classes, **known))
+
+    def count(self, X: np.ndarray, how: dict[str, Any]) -> tuple[pvalues.Counts, np.ndarray]:
+        """Return counts of calibration scores (m, l), one category of candidates at a time, and their scores."""
+        scores = self._score_labels(X, how)
+        m, n_labels = scores.shape
+        columns = [self._categories_of_codes(X, np.full(m, code)) for code in range(n_labels)]
+        candidates = np.column_stack(columns)
+        greater, equal, total = (np.zeros((m, n_labels), np.int64) for _ in range(3))
+        rule = {"floor": self.measure.tie_floor, "tolerance": self.measure.tie_tolerance}
+        for category in np.unique(candidates):
+            where = candidates == category
+            counts = pvalues.compare_sorted(np.sort(self.scores[self._categories == category]), scores[where], **rule)
+            greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
+        return pvalues.Counts(greater, equal, total), scores

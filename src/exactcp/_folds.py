@@ -1,0 +1,51 @@
+"""Folds: every example is left out once, and judged by what was fitted on the others."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, check_cv
+
+Fold = tuple[np.ndarray, np.ndarray]  # positions that fit, positions left out
+
+
+def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list[Fold]:
+    """Return the folds of a number (then shuffled) or of a scikit-learn splitter; refuse what is no partition."""
+    n = X.shape[0]
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        _check_number(int(cv), n)
+        splitter = KFold(int(cv), shuffle=True, random_state=random_state)
+    elif not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
+        splitter = check_cv(cv)
+    else:
+        msg = f"cv={cv!r} are no folds: use a number of folds from 2 to n_samples, or a splitter such as KFold(5)."
+        raise ValueError(msg)
+    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in splitter.split(X, y)]
+    times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
+    if not (times == 1).all():
+        wrong = int(np.flatnonzero(times != 1)[0])
+        msg = (
+            f"cv={cv!r} leaves example {wrong} out {times[wrong]} times: expected once for every example. "
+            "Use a splitter without repetitions, such as KFold(5)."
+        )
+        raise ValueError(msg)
+    return split
+
+
+def _check_number(cv: int, n: int) -> None:
+    if n < 2:
+        msg = f"n_samples={n} (1 sample) cannot be cut into folds: expected 2 examples at least."
+        raise ValueError(msg)
+    if not 2 <= cv <= n:
+        msg = f"cv={cv} folds cannot be made of n_samples={n}: use a number from 2 to {n}."
+        raise ValueError(msg)
+
+
+def left_out_in(split: list[Fold], n: int) -> np.ndarray:
+    """Return for each of n examples the number of the fold that leaves it out."""
+    fold = np.empty(n, dtype=np.int64)
+    for number, (_, out) in enumerate(split):
+        fold[out] = number
+    return fold

@@ -1,0 +1,58 @@
+"""Models that leave examples out: what CV+ and jackknife+ ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from exactcp._blocks import map_blocks
+
+BLOCK_BYTES = 2**24  # of left-out predictions at a time
+
+
+class LeftOut:
+    """Base of left-out models: |y_i - mu_-i(x_i)| of every example, and mu_-i(x) of test objects, block by block.
+
+    `mu_-i` is the model that has learned all examples but i (and, with folds, the others of i's fold).
+    """
+
+    residuals: np.ndarray  # (n,)
+
+    def predictions(self, X: np.ndarray) -> np.ndarray:
+        """Return mu_-i(x) of a block of test objects, (b, n)."""
+        raise NotImplementedError
+
+    def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
+        """Return (m, 2): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
+        n = self.residuals.size
+
+        def ends(part: np.ndarray) -> np.ndarray:
+            P = self.predictions(part)
+            lower = np.partition(P - self.residuals, count - 1, axis=1)[:, count - 1]
+            P += self.residuals
+            return np.column_stack([lower, np.partition(P, n - count, axis=1)[:, n - count]])
+
+        return self._map(ends, X, **how)
+
+    def extremes(self, X: np.ndarray, **how: Any) -> np.ndarray:
+        """Return (m, 2): the smallest and the largest mu_-i(x)."""
+
+        def ends(part: np.ndarray) -> np.ndarray:
+            P = self.predictions(part)
+            return np.column_stack([P.min(axis=1), P.max(axis=1)])
+
+        return self._map(ends, X, **how)
+
+    def _map(
+        self,
+        work: Callable[[np.ndarray], np.ndarray],
+        X: np.ndarray,
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> np.ndarray:
+        size = max(1, BLOCK_BYTES // (8 * self.residuals.size))
+        blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
+        return np.concatenate(map_blocks(work, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting"))

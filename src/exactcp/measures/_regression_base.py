@@ -1,0 +1,27 @@
+"""What every nonconformity measure of regression is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+
+class RegressionMeasure(BaseEstimator):
+    """A nonconformity measure of regression: `fit(X, y)`, then `predict(X)` and `score(X, y)`, large means strange.
+
+    One that can learn and unlearn an example overrides `bag`; the overview of `exactcp.measures` says what a bag does.
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the point prediction of every object."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any) -> np.ndarray:
+        """Return the score of each example: how far its target is from the prediction."""
+        return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
+
+    def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> Any:  # noqa: ARG002
+        """Return the bag of these examples, or None if the measure has none and works in split CP only."""
+        return None

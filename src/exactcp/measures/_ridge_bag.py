@@ -1,0 +1,322 @@
+"""The bag of ridge regression: one factorisation that learns and unlearns (SPEC E)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp._blocks import map_blocks
+from exactcp.kernels.affine_sets import residual_floor
+from exactcp.kernels.ridge_sets import (
+    DELETED,
+    ORDINARY,
+    STUDENTIZED,
+    collect,
+    count_ridge,
+    extents,
+    kappas,
+    with_band,
+)
+from exactcp.measures._affine_bag import AffineBag, Piece, Within, hulls
+from exactcp.measures._factorisation import factorise
+from exactcp.measures._feature_store import FeatureStore
+from exactcp.measures._kernel_store import KernelStore
+from exactcp.measures._ridge import Across, Factorisation, Solution
+
+KINDS = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
+ROWS = 64  # test objects of one product
+COLUMNS = 2048  # training examples of one product
+SAMPLE = 2048  # examples that bracket an order statistic of all
+SPREAD = 4.0  # standard deviations of a sample's rank that the bracket leaves on each side
+LEAST_SLACK = 1e-9  # 1 - h_i from which extents are computed by division
+
+
+class _Fitted(NamedTuple):
+    """What prediction needs, in the order of arrival."""
+
+    factorisation: Factorisation
+    solution: Solution
+    residuals: np.ndarray  # (n,) e0
+    slack: np.ndarray  # (n,) 1 - h
+    across: Across
+    sample: np.ndarray  # examples that bracket
+    across_sample: Across
+
+
+class RidgeBag(AffineBag):
+    """State of full CP with ridge regression: rows of features or a kernel matrix, and a factorisation of it.
+
+    Parameters
+    ----------
+    store : FeatureStore or KernelStore
+        The objects.
+    y : ndarray of shape (n,)
+    residual : {"ordinary", "deleted", "studentized"}
+    rho : float
+    solver : {"auto", "primal", "dual", "svd"}
+    intercept : bool
+
+    Notes
+    -----
+    A prediction costs n q (primal), n min(n, q) (svd) or n^2 (dual); intervals of studentized residuals O(n) beside
+    that, regions of the others O(n log n). `learn` and `unlearn` cost n q or n^2; the svd is made anew.
+    """
+
+    def __init__(
+        self,
+        store: FeatureStore | KernelStore,
+        y: np.ndarray,
+        *,
+        residual: str,
+        rho: float,
+        solver: str,
+        intercept: bool,
+    ) -> None:
+        self._store, self._kind = store, KINDS[residual]
+        self._y = np.array(y, dtype=np.float64)
+        self._rho, self._solver, self._intercept = rho, solver, intercept
+        self._factorisation: Factorisation | None = None
+        self._fitted: _Fitted | None = None
+        self._ready()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # it holds functions of the factorisation, which cannot be pickled and are quickly made anew
+        return {**self.__dict__, "_fitted": None}
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._y.size)
+
+    def targets(self) -> np.ndarray:
+        """Targets of the examples in the order of arrival."""
+        return self._y
+
+    def _ready(self) -> _Fitted:
+        """Factorise and solve, if that has not been done."""
+        if self._factorisation is None:
+            self._factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+        if self._fitted is None:
+            made = self._factorisation
+            self._refuse_indefinite(made)
+            solution, slack = made.solve(self._y[:, None]), made.slack
+            sample = np.linspace(0, self.n - 1, SAMPLE).astype(np.int64) if self.n > 4 * SAMPLE else np.empty(0, int)
+            residuals = np.ascontiguousarray(solution.residuals[:, 0])
+            self._fitted = _Fitted(made, solution, residuals, slack, made.arrange(), sample, made.arrange(sample))
+        return self._fitted
+
+    def _refuse_indefinite(self, made: Factorisation) -> None:
+        if made.is_indefinite:
+            msg = (
+                "the kernel is not positive semidefinite on these objects, and residuals of its ridge regression have "
+                "no meaning: use another kernel, such as 'rbf', or a larger rho."
+            )
+            raise ValueError(msg)
+
+    def _met(self, fitted: _Fitted, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return the test objects' side of g, d (m,) and the predictions (m,)."""
+        place = fitted.factorisation.coordinates(self._store.columns(objects))
+        center = fitted.factorisation.predict(place, fitted.solution)[:, 0]
+        reach, d = fitted.factorisation.reach(place)
+        self._refuse_indefinite(fitted.factorisation)
+        return reach, np.ascontiguousarray(d), np.ascontiguousarray(center)
+
+    def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
+        """Return the point predictions (m,)."""
+        fitted, prepared = self._ready(), self._store.prepare(X)
+        out = np.empty(X.shape[0])
+        for first in range(0, X.shape[0], ROWS):
+            place = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
+            out[first : first + ROWS] = fitted.factorisation.predict(place, fitted.solution)[:, 0]
+        return out
+
+    def deleted_residuals(self) -> np.ndarray:
+        """Return e_i / (1 - h_i): target minus prediction of every example by the others."""
+        fitted = self._ready()
+        return np.asarray(fitted.residuals / fitted.slack)
+
+    def influence(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
+        fitted = self._ready()
+        reach, _, center = self._met(fitted, self._store.prepare(X))
+        return center, np.array(fitted.across(reach, 0, self.n))
+
+    def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
+        """Yield the one piece of every test object."""
+        fitted, prepared = self._ready(), self._store.prepare(X)
+        for first in range(0, X.shape[0], ROWS):
+            reach, d, center = self._met(fitted, prepared[first : first + ROWS])
+            G = fitted.across(reach, 0, self.n)
+            for t in range(d.size):
+                kappa = kappas(self._kind, d[t], fitted.slack, G[t])
+                yield [Piece(-np.inf, np.inf, float(center[t]), d[t] * fitted.residuals, G[t], kappa)]
+
+    def counts(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        within: Within = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
+        if within is not None:
+            return super().counts(X, y, within=within)
+        m, n, scale = X.shape[0], self.n, self.scale()
+        fitted, prepared = self._ready(), self._store.prepare(X)
+        greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
+
+        def count(first: int) -> None:
+            rows = slice(first, min(first + ROWS, m))
+            reach, d, center = self._met(fitted, prepared[rows])
+            z = y[rows] - center
+            for left in range(0, n, COLUMNS):
+                part = slice(left, min(left + COLUMNS, n))
+                G = fitted.across(reach, part.start, part.stop)
+                e, b = fitted.residuals[part], fitted.slack[part]
+                count_ridge(self._kind, G, e, b, d, z, center, scale, greater[rows], at_least[rows])
+
+        map_blocks(count, range(0, m, ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return greater, at_least - greater, np.full(m, n)
+
+    def regions(
+        self,
+        X: np.ndarray,
+        thresholds: np.ndarray,
+        *,
+        within: Within = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> list[np.ndarray]:
+        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
+        if within is None and self._is_fast():
+            hull = self.intervals(X, thresholds, n_jobs=n_jobs, verbose=verbose)
+            return [row[None][~np.isnan(row[:1])] for row in hull]
+
+        def solve(first: int) -> list[np.ndarray]:
+            rows = slice(first, first + ROWS)
+            shifted = None if within is None else lambda t: within(first + t)
+            return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
+
+        self._ready()
+        parts = map_blocks(solve, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return [region for part in parts for region in part]
+
+    def intervals(
+        self,
+        X: np.ndarray,
+        thresholds: np.ndarray,
+        *,
+        within: Within = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> np.ndarray:
+        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
+        if within is not None or not self._is_fast():
+            return hulls(self.regions(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose))
+        fitted, prepared = self._ready(), self._store.prepare(X)
+
+        def bound(first: int) -> np.ndarray:
+            return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
+
+        parts = map_blocks(bound, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return np.concatenate(parts) if parts else np.empty((0, 2))
+
+    def _is_fast(self) -> bool:
+        return self._kind == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
+
+    def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
+        n, m, scale = self.n, objects.shape[0], self.scale()
+        reach, d, center = self._met(fitted, objects)
+        found = self._bracketed(fitted, reach, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
+        out = np.empty((m, 2))
+        for t in range(m):
+            if not 0 < thresholds[t] <= n:
+                out[t] = (-np.inf, np.inf) if thresholds[t] <= 0 else (np.nan, np.nan)
+                continue
+            if np.isnan(found[t]).any():
+                alone, _, _ = self._met(fitted, objects[t : t + 1])
+                all_extents = extents(fitted.across(alone, 0, n)[0], fitted.residuals, fitted.slack, d[t])
+                found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
+            floor = residual_floor(scale, center[t])
+            out[t] = center[t] - with_band(found[t, 1], floor), center[t] + with_band(found[t, 0], floor)
+        return out
+
+    def _bracketed(self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
+        n, m, e, b = self.n, d.size, fitted.residuals, fitted.slack
+        low, high = self._brackets(fitted, reach, d, thresholds)
+        above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
+        kept = np.empty((m, 2, min(n, max(2 * SAMPLE, n // 8))))
+        for first in range(0, n, COLUMNS):
+            last = min(first + COLUMNS, n)
+            G = fitted.across(reach, first, last)
+            collect(G, e[first:last], b[first:last], d, low, high, above, kept, used)
+        found = np.full((m, 2), np.nan)
+        for t, side in np.ndindex(m, 2):
+            rank = int(thresholds[t] - above[t, side])
+            count = int(used[t, side])
+            if 1 <= rank <= count <= kept.shape[2]:
+                value = np.partition(kept[t, side, :count], count - rank)[count - rank]
+                # near an edge of the bracket rounding may have put others on the wrong side
+                if low[t, side] * (1 + 1e-9) < value < high[t, side] * (1 - 1e-9):
+                    found[t, side] = value
+        return found
+
+    def _brackets(
+        self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
+        size = fitted.sample.size
+        G = fitted.across_sample(reach, 0, size)
+        e, b = fitted.residuals[fitted.sample], fitted.slack[fitted.sample]
+        low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
+        for t in range(d.size):
+            expected = thresholds[t] / self.n * size
+            margin = SPREAD * np.sqrt(max(expected * (1 - expected / size), 1.0)) + 1
+            # ranks from the largest, of what is certainly below and above
+            below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
+            ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
+            if ranks:
+                parted = np.partition(extents(G[t], e, b, d[t]), ranks, axis=1)
+                if below <= size:
+                    low[t] = parted[:, size - below]
+                if beyond >= 1:
+                    high[t] = parted[:, size - beyond]
+        return low, high
+
+    def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+        """Add examples; the state is then that of a fresh fit on all of them."""
+        before, m = self.n, X.shape[0]
+        self._store.check_new(X)
+        prepared = self._store.prepare(X)
+        self._fitted = None
+        if self._factorisation is not None and not self._factorisation.can_learn(m):
+            self._factorisation = None
+        try:
+            for i in range(m):
+                seen: Any = self._store.columns(prepared[i : i + 1])
+                if self._factorisation is None:
+                    self._store.append(prepared[i : i + 1], seen)
+                elif not self._factorisation.learn(prepared[i : i + 1], seen):
+                    self._factorisation = None
+                self._y = np.append(self._y, y[i])
+        except BaseException:
+            self.unlearn(np.arange(before, self.n))
+            raise
+
+    def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
+        self._fitted = None
+        if self._factorisation is not None and not self._factorisation.can_learn(positions.size):
+            self._factorisation = None
+        for position in np.sort(positions)[::-1]:
+            if self._factorisation is None:
+                self._store.remove(int(position))
+            elif not self._factorisation.unlearn(int(position)):
+                self._factorisation = None
+        self._y = np.delete(self._y, positions)

@@ -1,0 +1,182 @@
+"""The ridge regression measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+
+from exactcp._validation import check_option
+from exactcp.measures._kernel_store import KernelStore
+from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._ridge_bag import KINDS, RidgeBag
+from exactcp.measures._ridge_jackknife import RidgeLeftOut
+from exactcp.measures._ridge_parameters import RidgeParameters
+
+
+class RidgeResidual(RidgeParameters, RegressionMeasure):
+    """Ridge regression: the distance of a target from the (kernel) ridge regression of the others.
+
+    Parameters
+    ----------
+    rho : float, default=1.0
+        The regularisation, > 0.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed"} or callable, default="linear"
+        As in `LSSVM`.
+    gamma : float, default=None
+        Of "rbf", "poly", "sigmoid" and "laplacian". None means 1 / n_features. It is never estimated from the objects.
+    degree : int, default=3
+        Of "poly".
+    coef0 : float, default=1
+        Of "poly" and "sigmoid".
+    feature_map : callable or fitted transformer, default=None
+        An explicit feature map for the linear kernel, as in `LSSVM`.
+    fit_intercept : bool, default=False
+        Add a bias that is not penalised.
+    residual : {"studentized", "deleted", "ordinary"}, default="studentized"
+        What full CP compares. "deleted": each example is predicted without itself. "ordinary": with itself, so that an
+        example of high leverage never looks strange. "studentized": the ordinary residual over sqrt(1 - leverage),
+        between the two; its region is always one interval, the others' may be unions, rays or the whole line.
+    solver : {"auto", "primal", "dual", "svd"}, default="auto"
+        As in `LSSVM`.
+    memory_limit : float, default=2**32
+        Bytes that the n x n matrices of a kernel may take.
+
+    Notes
+    -----
+    The ridge regression confidence machine [1]_, exact: with a test object in the bag every residual is an affine
+    function of its target, so the region follows from the n intervals where examples are at least as strange. `score`
+    is the plain |y - prediction| for all kinds, as split CP and jackknife+ use it.
+
+    References
+    ----------
+    .. [1] I. Nouretdinov, T. Melluish, V. Vovk, "Ridge Regression Confidence Machine", ICML 2001.
+    .. [2] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", Springer 2005, section 2.3.
+
+    Examples
+    --------
+    The regression through the origin of (1, 2) and (-1, -2) has slope 4 / (2 + rho):
+
+    >>> from exactcp.measures import RidgeResidual
+    >>> measure = RidgeResidual(rho=2.0).fit([[1.0], [-1.0]], [2.0, -2.0])
+    >>> measure.predict([[3.0]]), measure.score([[3.0]], [5.0])
+    (array([3.]), array([2.]))
+    """
+
+    def __init__(
+        self,
+        rho: float = 1.0,
+        kernel: str | Callable[[np.ndarray, np.ndarray], float] = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1,
+        feature_map: Any = None,
+        fit_intercept: bool = False,  # noqa: FBT001, FBT002  (scikit-learn's name and place)
+        residual: str = "studentized",
+        solver: str = "auto",
+        memory_limit: float = 2**32,
+    ) -> None:
+        self.rho = rho
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.feature_map = feature_map
+        self.fit_intercept = fit_intercept
+        self.residual = residual
+        self.solver = solver
+        self.memory_limit = memory_limit
+
+    def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool) -> RidgeBag:
+        check_option("residual", self.residual, tuple(KINDS))
+        store = self._stored(X)
+        if diagonal and isinstance(store, KernelStore):
+            store.require_diagonal()
+        return RidgeBag(
+            store,
+            y,
+            residual=self.residual,
+            rho=float(self.rho),
+            solver=self.solver,
+            intercept=bool(self.fit_intercept),
+        )
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the regression; predictions and scores are with respect to these examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with kernel="precomputed", their kernel values with each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
+        self._fitted = self._bag(X, np.asarray(y, dtype=np.float64), diagonal=False)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the regression's value at every object.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        return self._fitted.predict(check_array(X, dtype=np.float64))
+
+    def bag(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        n_jobs: int | None = None,  # noqa: ARG002  (BLAS uses all cores)
+        verbose: int = 0,  # noqa: ARG002
+    ) -> RidgeBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        y : ndarray of shape (n,)
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        RidgeBag
+        """
+        return self._bag(X, y, diagonal=True)
+
+    def leave_one_out(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        n_jobs: int | None = None,  # noqa: ARG002
+        verbose: int = 0,  # noqa: ARG002
+    ) -> RidgeLeftOut:
+        """Return the n regressions that leave one example out, for jackknife+; none is refitted.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        y : ndarray of shape (n,)
+        n_jobs : int, default=None
+        verbose : int, default=0
+
+        Returns
+        -------
+        RidgeLeftOut
+        """
+        return RidgeLeftOut(self._bag(X, y, diagonal=False))

@@ -1,0 +1,154 @@
+"""Split conformal regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from exactcp._calibration import fit_part, known_options
+from exactcp._interval_prediction import IntervalPrediction
+from exactcp._measure_choice import regression_measure
+from exactcp._taxonomy import categories_of_objects
+from exactcp._validation import check_regression_examples, keeps_state
+from exactcp.pvalues import threshold
+
+
+class SplitConformalRegressor(IntervalPrediction):
+    """Split (inductive) conformal regressor: one part of the data fits the measure, the other calibrates it.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
+        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
+    calibration_size : float or int, default=0.5
+        Share or number of the examples that calibrate.
+    mondrian : None or callable, default=None
+        A callable takes X and returns the category of each object; the guarantee then holds in each category.
+    random_state : int, RandomState or None, default=0
+        Of the split. The default gives the same split every time.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    measure_ : measure
+        Fitted on the proper training set.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    CVPlusRegressor : Uses every example for both purposes, at the price of several fits and a weaker guarantee.
+
+    Notes
+    -----
+    If the examples are exchangeable, an interval contains the true target with probability at least
+    `confidence_level`. It is prediction +- the m-th largest calibration score, where m is the smallest count with
+    (m + 1) / (n_calibration + 1) > epsilon. Cost: one fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from exactcp import SplitConformalRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = SplitConformalRegressor(Ridge(alpha=0.1)).fit(X[:-3], y[:-3])
+    >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
+    array([[ 36. , 221.9],
+           [113.8, 299.7],
+           [-36.9, 149. ]])
+    """
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        calibration_size: float = 0.5,
+        mondrian: Callable[[np.ndarray], Any] | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.calibration_size = calibration_size
+        self.mondrian = mondrian
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # half of few examples, and the mean of 15 of them, say little
+        return tags
+
+    @keeps_state
+    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
+        """Fit the measure on one part of the examples, and score the other part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+        X_calibration : array-like of shape (c, p), default=None
+            Calibration objects of your own; then all of X fits the measure.
+        y_calibration : array-like of shape (c,), default=None
+
+        Returns
+        -------
+        self
+        """
+        measure = regression_measure(self.measure)
+        if (X_calibration is None) != (y_calibration is None):
+            msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
+            raise ValueError(msg)
+        X, y = check_regression_examples(self, X, y, reset=True)
+        if X_calibration is None:
+            fitting, calibrating = self._split(X.shape[0])
+            X_calibration, y_calibration = X[calibrating], y[calibrating]
+        else:
+            fitting = np.arange(X.shape[0])
+            X_calibration, y_calibration = check_regression_examples(self, X_calibration, y_calibration, reset=False)
+        self._columns = fit_part(measure, X, y, fitting)
+        self.measure_ = measure
+        self.calibration_scores_ = measure.score(self._seen(X_calibration), y_calibration)
+        categories = categories_of_objects(self.mondrian, X_calibration)
+        known = np.unique(categories)
+        self._descending = {c: np.sort(self.calibration_scores_[categories == c])[::-1] for c in known.tolist()}
+        self._warned_levels: set[float] = set()
+        return self
+
+    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        if n < 2:
+            msg = f"SplitConformalRegressor got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
+            raise ValueError(msg)
+        fitting, calibrating = train_test_split(
+            np.arange(n), test_size=self.calibration_size, random_state=self.random_state
+        )
+        return np.sort(fitting), np.sort(calibrating)
+
+    def _seen(self, X: np.ndarray) -> np.ndarray:
+        return X if self._columns is None else X[:, self._columns]
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        known = known_options(self.measure_.predict, {"n_jobs": self.n_jobs, "verbose": self.verbose})
+        return np.asarray(self.measure_.predict(self._seen(X), **known), dtype=np.float64)
+
+    def _intervals(self, X: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
+        center, width, smallest = self._points(X), np.empty(X.shape[0]), np.inf
+        categories = categories_of_objects(self.mondrian, X)
+        for category in np.unique(categories).tolist():
+            scores = self._descending.get(category, np.empty(0))
+            m = threshold(epsilon, scores.size)
+            width[categories == category] = scores[m - 1] if m > 0 else np.inf
+            smallest = min(smallest, scores.size)
+        scale = getattr(self.measure_, "scale", None)
+        if scale is not None:
+            width *= scale(self._seen(X))
+        return np.column_stack([center - width, center + width]), int(smallest)

@@ -1,0 +1,137 @@
+"""Regression scores, each recomputed from scratch, and the p-value of a target.
+
+A residual function takes (x, y, X, Y), an example and a bag of the others, and returns the signed residual of the one;
+its absolute value is a score function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp.pvalues import Counts, compare, residual_floor
+from exactcp.textbook.algorithm import ScoreFunction, algorithm_1
+from exactcp.textbook.least_squares import ridge
+from exactcp.textbook.neighbours import DistanceFunction, euclidean
+
+ResidualFunction = Callable[[np.ndarray, float, np.ndarray, np.ndarray], float]
+
+
+def knn_mean(x: np.ndarray, X: np.ndarray, Y: np.ndarray, k: int, distance: DistanceFunction = euclidean) -> float:
+    """Return the mean target of the k nearest; those as far as the k-th share the remaining places equally."""
+    k = min(k, len(X))
+    distances = np.array([distance(x, other) for other in X])
+    boundary = np.sort(distances)[k - 1]
+    closer, at = distances < boundary, distances == boundary
+    return float((Y[closer].sum() + (k - closer.sum()) * Y[at].mean()) / k)
+
+
+def knn_residual(k: int = 15, distance: DistanceFunction = euclidean) -> ResidualFunction:
+    """Return the residual of k-NN regression, trained without the example."""
+
+    def residual(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
+        return y - knn_mean(x, X, Y, k, distance)
+
+    return residual
+
+
+def ridge_residual(
+    rho: float = 1.0, kernel: Any = "linear", residual: str = "studentized", **how: Any
+) -> ResidualFunction:
+    """Return the residual of ridge regression; `how` are the other parameters of `ridge`.
+
+    "deleted": the regression is trained without the example. "ordinary": with it. "studentized": with it, and divided
+    by sqrt(1 - h), where h is how much of the example's own target is in its prediction.
+    """
+    value = ridge(rho, kernel, **how)
+
+    def deleted(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
+        return float(y - value(x, X, Y))
+
+    def ordinary(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
+        return float(y - value(x, np.concatenate([X, x[None]]), np.append(Y, y)))
+
+    def studentized(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
+        whole = np.concatenate([X, x[None]])
+        h = value(x, whole, np.append(np.zeros(len(Y)), 1.0))
+        return float((y - value(x, whole, np.append(Y, y))) / np.sqrt(1 - h))
+
+    return {"deleted": deleted, "ordinary": ordinary, "studentized": studentized}[residual]
+
+
+def absolute(residual: ResidualFunction) -> ScoreFunction:
+    """Return the score |residual|."""
+    return lambda x, y, X, Y: abs(residual(x, y, X, Y))
+
+
+def target_counts(
+    score: ScoreFunction,
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray,
+    y_test: np.ndarray,
+    member: np.ndarray | None = None,
+) -> Counts:
+    """Return the counts of Algorithm 1 for every pair of a test object and a target.
+
+    Parameters
+    ----------
+    score : callable
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    X_test : ndarray of shape (m, p)
+    y_test : ndarray of shape (m,)
+    member : ndarray of bool of shape (n,), default=None
+        The training examples to compare with; None means all.
+
+    Returns
+    -------
+    Counts
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 4.0])
+    >>> target_counts(absolute(knn_residual(k=1)), X, y, np.array([[3.0]]), np.array([5.0])).greater
+    array([0])
+    """
+    rows = []
+    for x, target in zip(X_test, y_test, strict=True):
+        training, candidate = algorithm_1(score, X, y, x, target)
+        training = training if member is None else np.where(member, training, np.nan)
+        floor = residual_floor(float(np.abs(y).max()), float(target))
+        rows.append(compare(training[None], np.array([candidate]), floor=floor, tolerance=1e-10))
+    fields = (np.concatenate([getattr(row, name) for row in rows]) for name in ("greater", "equal", "total"))
+    return Counts(*fields)
+
+
+class AffineResiduals(NamedTuple):
+    """|A_i - g_i z| against |z|, z = y - center: what all scores are proportional to when residuals are affine in y."""
+
+    center: float
+    A: np.ndarray
+    g: np.ndarray
+
+
+def affine_residuals(residual: ResidualFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray) -> AffineResiduals:
+    """Find the two numbers of every residual a + b y from its values at two targets.
+
+    Parameters
+    ----------
+    residual : callable
+        Affine in the candidate's target y, as those of k-NN and ridge regression are.
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    x : ndarray of shape (p,)
+
+    Returns
+    -------
+    AffineResiduals
+    """
+    step = float(np.abs(y).max()) or 1.0
+    at_zero, at_step = residual(x, 0.0, X, y), residual(x, step, X, y)
+    center = -at_zero / (at_step - at_zero) * step
+    (at_center, _), (above, one) = (algorithm_1(residual, X, y, x, center + z) for z in (0.0, step))
+    slope = one / step
+    return AffineResiduals(center, at_center / slope, (at_center - above) / one)
