@@ -10,9 +10,9 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import kde, lssvm, neighbours
+from benchmarks import clustering, forest, jackknife, kde, lssvm, neighbours, regression, stream, venn
 
-MODULES = [neighbours, kde, lssvm]
+MODULES = [neighbours, kde, lssvm, forest, venn, stream, clustering, jackknife, regression]
 
 
 def _show(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:

@@ -1,0 +1,223 @@
+"""Conformal clustering: the connected parts of the region that is not strange."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from scipy import ndimage
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from exactcp import pvalues
+from exactcp._blocks import progress
+from exactcp._measure_choice import is_pairwise, one_class_measure
+from exactcp._standard_bag import StandardBag, make_bag
+from exactcp._validation import check_objects, check_option, check_share, keeps_state
+
+BLOCK = 2**16  # grid points whose p-values are computed together
+MOST_CELLS = 10**8
+
+
+class ConformalClusterer(ClusterMixin, BaseEstimator):
+    """Conformal clustering: p-values on a grid, and the connected components of the cells with p > epsilon.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, default=None
+        How strange an object is to the others. None means `SimplifiedKNN()`.
+    epsilon : float, default=0.1
+        The larger it is, the smaller the clusters, and the more of them: about this share of objects is outside all.
+    n_grid : int, default=50
+        Grid points a side.
+    adjacency : {"face", "full"}, default="face"
+        Cells are neighbours if they share a face, or at least a corner.
+    transformer : transformer, default=None
+        What brings the objects to the few dimensions of the grid. None means PCA to two if there are more than two
+        features, and nothing otherwise.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int of shape (n,)
+        Cluster of each training object; -1 for outliers.
+    n_clusters_ : int
+        Clusters that contain training objects. They come first.
+    axes_ : list of ndarray of shape (n_grid,)
+        Where the grid points are, for each dimension of the grid.
+    p_values_ : ndarray of shape (n_grid, ..., n_grid)
+        p-value at each grid point.
+    cells_ : ndarray of int, of the same shape
+        Cluster of each cell, -1 outside.
+    transformer_ : transformer or None
+        The fitted clone in use.
+    measure_ : measure
+        The clone of `measure` in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    Notes
+    -----
+    A new object from the same distribution falls outside all clusters with probability at most epsilon, up to the
+    grid's resolution, and if no transformer was fitted on the training objects alone [1]_. The cost is
+    n n_grid^d kernel or distance evaluations in d dimensions; the textbook's is n^2 n_grid^d.
+
+    References
+    ----------
+    .. [1] G. Cherubin, I. Nouretdinov, A. Gammerman, R. Jordaney, Z. Wang, D. Papini, L. Cavallaro, "Conformal
+       clustering and its application to botnet traffic", SLDS 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp import ConformalClusterer
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 8.0])
+    >>> clusterer = ConformalClusterer(epsilon=0.1).fit(X)
+    >>> clusterer.n_clusters_
+    2
+    >>> clusterer.predict([[0.0, 0.0], [8.0, 8.0], [4.0, 4.0]])
+    array([ 0,  1, -1])
+    """
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        epsilon: float = 0.1,
+        n_grid: int = 50,
+        adjacency: str = "face",
+        transformer: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.epsilon = epsilon
+        self.n_grid = n_grid
+        self.adjacency = adjacency
+        self.transformer = transformer
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_option("adjacency", self.adjacency, ("face", "full"))
+        check_share("epsilon", self.epsilon, what="a share of outliers")
+        if not isinstance(self.n_grid, Integral) or isinstance(self.n_grid, bool) or self.n_grid < 2:
+            msg = f"n_grid={self.n_grid!r} is not a number of grid points a side: use an integer of at least 2."
+            raise ValueError(msg)
+        if is_pairwise(self.measure):
+            msg = (
+                f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and a "
+                "metric or kernel by name or as a function."
+            )
+            raise ValueError(msg)
+
+    @keeps_state
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
+        transformer = self.transformer
+        if transformer is None:
+            self.transformer_ = PCA(2, svd_solver="full").fit(X) if X.shape[1] > 2 else None
+        else:
+            self.transformer_ = clone(transformer).fit(X)
+        Z = self._reduced(X)
+        if self.n_grid ** Z.shape[1] > MOST_CELLS:
+            msg = (
+                f"n_grid={self.n_grid} points a side in {Z.shape[1]} dimensions are {self.n_grid ** Z.shape[1]:,} "
+                "cells: use a smaller grid, or a transformer to fewer dimensions."
+            )
+            raise ValueError(msg)
+        self.measure_ = one_class_measure(self.measure, stacklevel=4)
+        self.axes_ = [np.linspace(column.min(), column.max(), int(self.n_grid)) for column in Z.T]
+        self.p_values_ = self._grid_p(Z)
+        self.cells_ = self._components(Z)
+        self.labels_ = self._labels_of(Z)
+        self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
+        return self
+
+    def _reduced(self, X: np.ndarray) -> np.ndarray:
+        Z = X if self.transformer_ is None else np.asarray(self.transformer_.transform(X), dtype=np.float64)
+        if Z.ndim != 2 or Z.shape[0] != X.shape[0] or Z.shape[1] == 0 or not np.isfinite(Z).all():
+            msg = (
+                f"transformer gave shape {Z.shape} for {X.shape[0]} objects: expected a row of finite numbers for each."
+            )
+            raise ValueError(msg)
+        return np.ascontiguousarray(Z)
+
+    def _grid_p(self, Z: np.ndarray) -> np.ndarray:
+        """Return the p-value at each grid point, in blocks of them."""
+        bag = make_bag(
+            self.measure_, Z, np.zeros(Z.shape[0], np.int64), 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=0
+        )
+        shape = tuple(axis.size for axis in self.axes_)
+        p = np.empty(int(np.prod(shape)))
+        if isinstance(bag, StandardBag):
+            bag.warn_of_cost(p.size)
+        starts = range(0, p.size, BLOCK)
+        for first in progress(starts, len(starts), self.verbose, "p-values on the grid"):
+            cells = np.unravel_index(np.arange(first, min(first + BLOCK, p.size)), shape)
+            points = np.column_stack([axis[cell] for axis, cell in zip(self.axes_, cells, strict=True)])
+            counts = pvalues.marginal(bag.label_counts(points, n_jobs=self.n_jobs), Z.shape[0])
+            p[first : first + BLOCK] = pvalues.deterministic_p(counts)[:, 0]
+        return p.reshape(shape)
+
+    def _components(self, Z: np.ndarray) -> np.ndarray:
+        """Give numbers to the connected components of p > epsilon, those with training objects first."""
+        d = self.p_values_.ndim
+        structure = ndimage.generate_binary_structure(d, 1 if self.adjacency == "face" else d)
+        found, number = ndimage.label(self.p_values_ > self.epsilon, structure)
+        inhabited = np.bincount(found[tuple(self._cells_of(Z)[0].T)], minlength=number + 1)[1:] > 0
+        order = np.argsort(~inhabited, kind="stable")
+        new = np.full(number + 1, -1, dtype=np.int64)
+        new[1 + order] = np.arange(number)
+        return new[found]
+
+    def _cells_of(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest grid point of each object, and whether the object is within half a step of the grid."""
+        low = np.array([axis[0] for axis in self.axes_])
+        step = np.array([axis[1] - axis[0] for axis in self.axes_])
+        flat = step == 0  # all training objects agree in this dimension
+        with np.errstate(over="ignore", invalid="ignore"):
+            place = np.where(flat, np.where(low == Z, 0.0, np.inf), (Z - low) / np.where(flat, 1.0, step))
+        inside = ((place >= -0.5) & (place <= len(self.axes_[0]) - 0.5)).all(axis=1)
+        nearest = np.clip(np.rint(np.clip(place, 0, len(self.axes_[0]) - 1)), 0, len(self.axes_[0]) - 1)
+        return nearest.astype(np.int64), np.asarray(inside)
+
+    def _labels_of(self, Z: np.ndarray) -> np.ndarray:
+        cells, inside = self._cells_of(Z)
+        return np.where(inside, self.cells_[tuple(cells.T)], -1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each object: that of its cell; -1 outside all clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of int of shape (m,)
+        """
+        check_is_fitted(self)
+        return self._labels_of(self._reduced(check_objects(self, X)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "labels_")

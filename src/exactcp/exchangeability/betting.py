@@ -1,0 +1,276 @@
+"""Betting against the uniformity of p-values: each bet returns the logarithm of what it multiplies the capital by.
+
+A p-value's bet is a function that integrates to 1 over [0, 1] and depends on the p-values before it only. So, if
+p-values are independent and uniform, the capital is a martingale (SPEC H), whatever the strategy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import gammaincc, gammaln, ndtr
+
+from exactcp.exchangeability._record import Record
+
+BLOCK = 256  # terms of the mixture's series that are summed together
+
+
+class Betting:
+    """A strategy: `bet(p)` takes the next p-value and returns log(S_n / S_{n-1}); it remembers what it must."""
+
+    def bet(self, p: float) -> float:
+        """Return the logarithm of the factor by which this p-value multiplies the capital."""
+        raise NotImplementedError
+
+    def fresh(self) -> Self:
+        """Return the same strategy with nothing remembered."""
+        return replace(self)  # type: ignore[type-var]
+
+    def log_martingale(self, p_values: Any) -> np.ndarray:
+        """Return log S_1, ..., log S_n of a gambler who starts with S_0 = 1.
+
+        Parameters
+        ----------
+        p_values : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        gambler = self.fresh()
+        return np.cumsum([gambler.bet(p) for p in check_p_values(p_values)])
+
+
+def check_p_values(p_values: Any) -> list[float]:
+    """Return p-values in (0, 1] as a list, or say what they are instead."""
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p > 0) & (p <= 1)).all():
+        received = f"shape {p.shape}" if p.ndim != 1 else f"the value {p[~((p > 0) & (p <= 1))][0]}"
+        msg = f"p_values have {received}: expected a flat array of numbers in (0, 1], as smoothed p-values are."
+        raise ValueError(msg)
+    return p.tolist()  # type: ignore[no-any-return]
+
+
+def _check_in(name: str, value: float, low: float, high: float) -> None:
+    if not low < value <= high:
+        msg = f"{name}={value!r} is out of range: use a number above {low:g} and at most {high:g}."
+        raise ValueError(msg)
+
+
+@dataclass
+class Power(Betting):
+    """Bet epsilon p^(epsilon - 1), which grows when p-values are small.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.92
+        In (0, 1]; the smaller, the bolder.
+
+    Examples
+    --------
+    >>> float(Power(0.5).log_martingale([0.01, 0.25])[-1].round(6))  # 0.5 / 0.1 * 0.5 / 0.5
+    1.609438
+    """
+
+    epsilon: float = 0.92
+
+    def __post_init__(self) -> None:
+        _check_in("epsilon", self.epsilon, 0.0, 1.0)
+
+    def bet(self, p: float) -> float:
+        """Return log epsilon + (epsilon - 1) log p."""
+        return math.log(self.epsilon) + (self.epsilon - 1.0) * math.log(p)
+
+
+@dataclass
+class SimpleMixture(Betting):
+    """The power bets with every epsilon in [0, 1] at once: S is the integral of their capitals.
+
+    Examples
+    --------
+    >>> float(SimpleMixture().log_martingale([0.05] * 20)[-1].round(6))
+    16.298921
+    """
+
+    _n: int = field(default=0, init=False, repr=False, compare=False)
+    _sum: float = field(default=0.0, init=False, repr=False, compare=False)  # P = -sum log p
+    _log: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def bet(self, p: float) -> float:
+        """Return the change of log S, which is a function of n and P = -sum log p."""
+        self._n += 1
+        self._sum -= math.log(p)
+        before, self._log = self._log, log_mixture(self._n, self._sum)
+        return self._log - before
+
+
+def log_mixture(n: int, P: float) -> float:
+    """Return log of the integral of e^n exp((1 - e) P) over e in [0, 1], which is sum_k P^k / ((n+1) ... (n+1+k))."""
+    if n + 1 + 5 * math.sqrt(n + 1) < P:
+        # most of the Gamma density's mass lies below P: gamma_reg = 1 - gammaincc loses nothing
+        return float(P + gammaln(n + 1) + np.log1p(-gammaincc(n + 1, P)) - (n + 1) * math.log(P))
+    total, term, k = 0.0, 1.0 / (n + 1), 0
+    # terms fall from k = max(0, P - n - 1) on, which is at most 5 sqrt(n + 1); the largest is below e^13 / (n + 1)
+    while term > 1e-18 * total:
+        terms = term * np.cumprod(P / np.arange(n + 2 + k, n + 2 + k + BLOCK))
+        total += term + float(terms[:-1].sum())
+        term, k = float(terms[-1]), k + BLOCK
+    return math.log(total)
+
+
+@dataclass
+class SimpleJumper(Betting):
+    """Bet 1 + e (p - 1/2) with e = -1, 0 and 1, and move a share of the capital between them before each bet.
+
+    Parameters
+    ----------
+    jump : float, default=0.01
+        The share J, in (0, 1].
+
+    Examples
+    --------
+    >>> float(SimpleJumper().log_martingale([0.05] * 20)[-1].round(6))
+    6.225642
+    """
+
+    jump: float = 0.01
+    _shares: tuple[float, float, float] = field(default=(1 / 3, 1 / 3, 1 / 3), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_in("jump", self.jump, 0.0, 1.0)
+
+    def bet(self, p: float) -> float:
+        """Return log of sum_e C_e (1 + e (p - 1/2)), where the C_e add up to 1 after the jump."""
+        low, none, high = self._shares
+        stay, moved, edge = 1.0 - self.jump, self.jump / 3.0, p - 0.5
+        low, none, high = (stay * low + moved) * (1.0 - edge), stay * none + moved, (stay * high + moved) * (1.0 + edge)
+        total = low + none + high
+        self._shares = (low / total, none / total, high / total)
+        return math.log(total)
+
+
+@dataclass
+class CompositeJumper(Betting):
+    """The mean of simple jumpers: no J has to be chosen.
+
+    Parameters
+    ----------
+    jumps : tuple of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+    Examples
+    --------
+    >>> float(CompositeJumper().log_martingale([0.05] * 20)[-1].round(6))
+    5.898279
+    """
+
+    jumps: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    _jumpers: list[SimpleJumper] = field(init=False, repr=False, compare=False)
+    _logs: list[float] = field(init=False, repr=False, compare=False)  # log S of each jumper, less that of the mean
+
+    def __post_init__(self) -> None:
+        self._jumpers = [SimpleJumper(jump) for jump in self.jumps]
+        if not self._jumpers:
+            raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
+        self._logs = [0.0] * len(self._jumpers)
+
+    def bet(self, p: float) -> float:
+        """Return the change of the logarithm of the jumpers' mean capital."""
+        logs = [log + jumper.bet(p) for log, jumper in zip(self._logs, self._jumpers, strict=True)]
+        top = max(logs)
+        growth = top + math.log(sum(math.exp(log - top) for log in logs) / len(logs))
+        self._logs = [log - growth for log in logs]
+        return growth
+
+
+@dataclass
+class PlugIn(Betting):
+    """Bet the density of the past p-values: a Gaussian kernel estimate, reflected at 0 and 1.
+
+    Parameters
+    ----------
+    smallest_bandwidth : float, default=0.01
+        The bandwidth is Silverman's 1.06 s n^(-1/5), s the standard deviation of the past p-values, or this if that is
+        smaller.
+
+    Notes
+    -----
+    The first two p-values are not bet on. A bet costs O(n).
+
+    References
+    ----------
+    .. [1] V. Fedorova, A. Gammerman, I. Nouretdinov, V. Vovk, "Plug-in martingales for testing exchangeability
+       on-line", ICML 2012.
+
+    Examples
+    --------
+    >>> bool(PlugIn().log_martingale([0.45, 0.55] * 50)[-1] > 20)  # p-values that never leave the middle
+    True
+    """
+
+    smallest_bandwidth: float = 0.01
+    _past: Record = field(init=False, repr=False, compare=False)
+    _mean: float = field(default=0.0, init=False, repr=False, compare=False)
+    _squares: float = field(default=0.0, init=False, repr=False, compare=False)  # sum of (p - mean)^2
+
+    def __post_init__(self) -> None:
+        _check_in("smallest_bandwidth", self.smallest_bandwidth, 0.0, 0.5)
+        self._past = Record()
+
+    def bet(self, p: float) -> float:
+        """Return the log density at p, and remember p."""
+        growth = self._log_density(p) if len(self._past) >= 2 else 0.0
+        self._past.append(p)
+        # Welford's update
+        change = p - self._mean
+        self._mean += change / len(self._past)
+        self._squares += change * (p - self._mean)
+        return growth
+
+    def _log_density(self, p: float) -> float:
+        past, n = self._past.values, len(self._past)
+        h = max(1.06 * math.sqrt(self._squares / n) * n**-0.2, self.smallest_bandwidth)
+        # the images c, -c, 2 - c cover [0, 1] as the kernel at c covers [-1, 2]
+        weights = 1.0 / (ndtr((2.0 - past) / h) - ndtr((-1.0 - past) / h))
+        exponents = -0.5 * ((p - np.concatenate([past, -past, 2.0 - past])) / h) ** 2
+        top = float(exponents.max())
+        images = np.exp(exponents - top).reshape(3, n).sum(axis=0)
+        return top + math.log(float(weights @ images) / (n * h * math.sqrt(2 * math.pi)))
+
+
+_STRATEGIES: dict[str, type[Betting]] = {
+    "power": Power,
+    "mixture": SimpleMixture,
+    "simple_mixture": SimpleMixture,
+    "jumper": SimpleJumper,
+    "simple_jumper": SimpleJumper,
+    "composite": CompositeJumper,
+    "composite_jumper": CompositeJumper,
+    "plugin": PlugIn,
+    "plug_in": PlugIn,
+}
+
+
+def make_betting(betting: Any) -> Betting:
+    """Return a fresh strategy from its name or from a strategy.
+
+    Parameters
+    ----------
+    betting : {"power", "mixture", "jumper", "composite", "plugin"} or Betting
+
+    Returns
+    -------
+    Betting
+    """
+    if isinstance(betting, Betting):
+        return betting.fresh()
+    name = betting.lower().replace("-", "_").replace(" ", "_") if isinstance(betting, str) else None
+    if name not in _STRATEGIES:
+        msg = (
+            f"betting={betting!r} is not a strategy: use 'power', 'mixture', 'jumper', 'composite', 'plugin', or an "
+            "object from exactcp.exchangeability, such as SimpleJumper(jump=0.01)."
+        )
+        raise ValueError(msg)
+    return _STRATEGIES[name]()

@@ -1,0 +1,190 @@
+"""From p-values to wealth to alarms, all in the log domain (SPEC H)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from exactcp.exchangeability._record import Record
+from exactcp.exchangeability.betting import Betting, make_betting
+
+
+class AlarmRule:
+    """A statistic of the martingale that raises an alarm at a threshold, and then starts anew.
+
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 0; infinity means that there is never an alarm.
+    """
+
+    at_start = 0.0  # logarithm of the statistic before the first bet
+
+    def __init__(self, threshold: float = 100.0) -> None:
+        if not isinstance(threshold, int | float | np.number) or not threshold > 0:
+            msg = f"threshold={threshold!r} is not a level for alarms: use a number above 0 (the default is 100)."
+            raise ValueError(msg)
+        self.threshold = float(threshold)
+        self._log_threshold = math.log(threshold) if threshold < math.inf else math.inf
+        self._log = self.at_start
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.threshold:g})"
+
+    def _next(self, log: float, growth: float) -> float:
+        raise NotImplementedError
+
+    def step(self, growth: float) -> tuple[float, bool]:
+        """Take the next log(S_n / S_{n-1}); return the log statistic, and whether it is an alarm."""
+        log = self._next(self._log, growth)
+        alarm = log >= self._log_threshold
+        self._log = self.at_start if alarm else log
+        return log, alarm
+
+
+class Ville(AlarmRule):
+    """S itself. If the examples are exchangeable, the probability that there is ever an alarm is at most 1/threshold.
+
+    Examples
+    --------
+    >>> rule = Ville(threshold=10)
+    >>> [rule.step(growth)[1] for growth in (1.0, 1.5, 0.0)]
+    [False, True, False]
+    """
+
+    def _next(self, log: float, growth: float) -> float:
+        return log + growth
+
+
+class CUSUM(AlarmRule):
+    """The largest S_n / S_i over i < n: gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}. It finds late changes sooner.
+
+    Notes
+    -----
+    There will be false alarms; if the examples are exchangeable, the mean time to one is at least the threshold.
+    """
+
+    at_start = -math.inf
+
+    def _next(self, log: float, growth: float) -> float:
+        return max(log, 0.0) + growth
+
+
+class ShiryaevRoberts(AlarmRule):
+    """The sum of S_n / S_i over i < n: R_n = (R_{n-1} + 1) S_n / S_{n-1}.
+
+    Notes
+    -----
+    R_n - n is a martingale if the examples are exchangeable, so the mean time to a false alarm is at least the
+    threshold.
+    """
+
+    at_start = -math.inf
+
+    def _next(self, log: float, growth: float) -> float:
+        return float(np.logaddexp(log, 0.0)) + growth
+
+
+_RULES: dict[str, type[AlarmRule]] = {
+    "ville": Ville,
+    "cusum": CUSUM,
+    "shiryaev_roberts": ShiryaevRoberts,
+    "sr": ShiryaevRoberts,
+}
+
+
+def make_alarm(alarm: Any, threshold: float) -> AlarmRule:
+    """Return a rule that is at its start, from its name.
+
+    Parameters
+    ----------
+    alarm : {"ville", "cusum", "shiryaev-roberts"}
+    threshold : float
+
+    Returns
+    -------
+    AlarmRule
+    """
+    name = alarm.lower().replace("-", "_").replace(" ", "_") if isinstance(alarm, str) else None
+    if name not in _RULES:
+        msg = f"alarm={alarm!r} is not a rule: use 'ville', 'cusum' or 'shiryaev-roberts'."
+        raise ValueError(msg)
+    return _RULES[name](threshold)
+
+
+class Martingale:
+    """The wealth of a gambler, and the alarms that it raises.
+
+    Parameters
+    ----------
+    betting : str or Betting, default="composite"
+    alarm : {"ville", "cusum", "shiryaev-roberts"}, default="ville"
+    threshold : float, default=100.0
+
+    Attributes
+    ----------
+    log_wealth : ndarray of shape (n,)
+        log S_n: the product of all bets, which no alarm interrupts.
+    log_statistic : ndarray of shape (n,)
+        Of the alarm rule. It starts anew after each alarm.
+    alarms : ndarray of int
+        The p-values, counted from 0, at which the statistic reached the threshold.
+
+    Examples
+    --------
+    Small p-values from the 20th on:
+
+    >>> martingale = Martingale("jumper", "cusum")
+    >>> for p in [0.6, 0.4] * 10 + [0.05] * 30:
+    ...     alarmed = martingale.update(p)
+    >>> martingale.alarms
+    array([35, 48])
+    """
+
+    def __init__(self, betting: Any = "composite", alarm: str = "ville", threshold: float = 100.0) -> None:
+        self._betting: Betting = make_betting(betting)
+        self._rule = make_alarm(alarm, threshold)
+        self._wealth, self._statistic, self._alarms = Record(), Record(), Record()
+        self._log = 0.0
+
+    def update(self, p: float) -> bool:
+        """Bet on the next p-value; return whether there is an alarm.
+
+        Parameters
+        ----------
+        p : float
+            In (0, 1].
+
+        Returns
+        -------
+        bool
+        """
+        growth = self._betting.bet(p)
+        log, alarm = self._rule.step(growth)
+        self._log += growth
+        self._wealth.append(self._log)
+        self._statistic.append(log)
+        if alarm:
+            self._alarms.append(len(self._wealth) - 1)
+        return alarm
+
+    def forget(self) -> None:
+        """Bet as if no p-value had been seen; the wealth stays."""
+        self._betting = self._betting.fresh()
+
+    @property
+    def log_wealth(self) -> np.ndarray:
+        """Log S_n after each p-value."""
+        return self._wealth.values
+
+    @property
+    def log_statistic(self) -> np.ndarray:
+        """Logarithm of the alarm rule's statistic after each p-value."""
+        return self._statistic.values
+
+    @property
+    def alarms(self) -> np.ndarray:
+        """Positions of the alarms."""
+        return self._alarms.values.astype(np.int64)

@@ -1,0 +1,293 @@
+"""A stream of examples: data to p-values to a martingale, one example at a time."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from exactcp import pvalues
+from exactcp._measure_choice import classification_measure, is_pairwise, one_class_measure
+from exactcp._validation import check_option
+from exactcp.exchangeability._memory import Memory
+from exactcp.exchangeability._record import Record
+from exactcp.exchangeability.martingale import Martingale
+
+CHUNK = 1024  # examples that a bag counts and learns together
+
+
+class ExchangeabilityTest(BaseEstimator):
+    """Test whether the examples of a stream are exchangeable (IID, for instance), while they come in.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+        How strange an example is to those before it. None means `SimplifiedKNN()` for a stream of objects and `KNN()`
+        for a stream of labelled objects.
+    betting : {"power", "mixture", "jumper", "composite", "plugin"} or Betting, default="composite"
+        How to bet against the p-values' uniformity; `exactcp.exchangeability` has the strategies with parameters.
+    alarm : {"ville", "cusum", "shiryaev-roberts"}, default="ville"
+        When to raise an alarm. "ville" has a false alarm, ever, with probability at most 1/threshold. The other two
+        find a late change sooner, and their mean time to a false alarm is at least `threshold`.
+    threshold : float, default=100.0
+    random_state : int, RandomState or None, default=None
+        Of the smoothing.
+    window : int, default=None
+        Compare with this many of the last examples only. None means with all. See Notes.
+    mondrian : {None, "label"}, default=None
+        "label" compares an example with those of its own label: changes in the labels' frequencies then go unnoticed,
+        and only changes within labels count.
+    restart : {"statistic", "all"}, default="statistic"
+        After an alarm the alarm's statistic starts anew. With "all" the examples and the past bets are forgotten, too:
+        the test then learns what is normal after the change, and can find the next one.
+
+    Attributes
+    ----------
+    p_values_ : ndarray of shape (n,)
+        Smoothed p-value of each example, given those before it.
+    log_martingale_ : ndarray of shape (n,)
+        log S_n, the natural logarithm of the wealth of the gambler who started with 1. No alarm interrupts it.
+    log_statistic_ : ndarray of shape (n,)
+        Logarithm of the alarm rule's statistic, which starts anew after each alarm; with "ville" it is log S_n until
+        the first one.
+    alarms_ : ndarray of int
+        The examples, counted from 0, that raised an alarm.
+    measure_ : measure
+        The clone of `measure` in use.
+    classes_ : ndarray
+        Labels, in the order in which they came first.
+    n_features_in_ : int
+
+    Notes
+    -----
+    An example costs O(n) with k-NN, KDE and LS-SVM: the p-values of a stream cost n^2 distances instead of the n^3 of
+    Algorithm 1 [1]_. If the examples are exchangeable, the p-values are independent and uniform, and S is a test
+    martingale [2]_: it exceeds c, ever, with probability at most 1/c.
+
+    With a window, each p-value is uniform, but p-values of overlapping windows are not independent, and the bound on
+    false alarms holds approximately only.
+
+    An object of this class can be pickled in mid-stream, and has the same future.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+    .. [2] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", 2nd edition, Springer 2022.
+
+    Examples
+    --------
+    The mean of a signal shifts after 200 examples:
+
+    >>> import numpy as np
+    >>> from exactcp import ExchangeabilityTest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> X[200:] += 1.5
+    >>> test = ExchangeabilityTest(alarm="cusum", random_state=0)
+    >>> p = test.update_many(X)
+    >>> bool(abs(p[:200].mean() - 0.5) < 0.1), test.alarms_[:1]
+    (True, array([225]))
+    """
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        betting: Any = "composite",
+        alarm: str = "ville",
+        threshold: float = 100.0,
+        random_state: Any = None,
+        window: int | None = None,
+        mondrian: str | None = None,
+        restart: str = "statistic",
+    ) -> None:
+        self.measure = measure
+        self.betting = betting
+        self.alarm = alarm
+        self.threshold = threshold
+        self.random_state = random_state
+        self.window = window
+        self.mondrian = mondrian
+        self.restart = restart
+
+    def update(self, x: Any, y: Any = None) -> float:
+        """Return the p-value of the next example, and then learn it.
+
+        Parameters
+        ----------
+        x : array-like of shape (p,)
+        y : label, default=None
+            Give it with every example, or with none.
+
+        Returns
+        -------
+        float
+            In (0, 1]. Small when the example is strange to those before it.
+        """
+        X = _numbers(x, "x")
+        X = X.reshape(1, -1) if X.ndim < 2 else X
+        if X.ndim != 2 or X.shape[0] != 1:
+            msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
+            raise ValueError(msg)
+        return float(self._advance(X, None if y is None else [y])[0])
+
+    def update_many(self, X: Any, y: Any = None) -> np.ndarray:
+        """Return the p-values of the next examples, each given all before it, and learn them: as `update` one by one.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        y : array-like of shape (m,), default=None
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        X = _numbers(X, "X")
+        if X.ndim != 2:
+            msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
+            raise ValueError(msg)
+        labels = None if y is None else np.asarray(y)
+        if labels is not None and labels.shape != X.shape[:1]:
+            msg = f"y has shape {labels.shape}: expected one label for each of the {X.shape[0]} rows of X."
+            raise ValueError(msg)
+        return self._advance(X, None if labels is None else labels.tolist())
+
+    def reset(self) -> Self:
+        """Forget everything; the next example is the first.
+
+        Returns
+        -------
+        self
+        """
+        for name in ("_memory", "_codes", "_martingale", "_p", "_random", "measure_", "n_features_in_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    @property
+    def p_values_(self) -> np.ndarray:
+        """Smoothed p-value of each example."""
+        return self._p.values if self._started else np.empty(0)
+
+    @property
+    def log_martingale_(self) -> np.ndarray:
+        """Log S_n after each example."""
+        return self._martingale.log_wealth if self._started else np.empty(0)
+
+    @property
+    def log_statistic_(self) -> np.ndarray:
+        """Logarithm of the alarm rule's statistic after each example."""
+        return self._martingale.log_statistic if self._started else np.empty(0)
+
+    @property
+    def alarms_(self) -> np.ndarray:
+        """Examples that raised an alarm."""
+        return self._martingale.alarms if self._started else np.empty(0, np.int64)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Labels in the order in which they came first."""
+        return np.array(list(self._codes) if self._started and self._codes is not None else [])
+
+    @property
+    def _started(self) -> bool:
+        return "_martingale" in self.__dict__
+
+    def _start(self, n_features: int, *, labelled: bool) -> None:
+        """Check the parameters, and take the first example's word for its kind."""
+        check_option("mondrian", self.mondrian, (None, "label"))
+        check_option("restart", self.restart, ("statistic", "all"))
+        window = self.window
+        if window is not None and (not isinstance(window, Integral) or isinstance(window, bool) or window < 1):
+            msg = f"window={window!r} is not a number of examples: use an integer of at least 1, or None."
+            raise ValueError(msg)
+        if self.mondrian == "label" and not labelled:
+            raise ValueError("mondrian='label' got an example without a label: give y, or use mondrian=None.")
+        if is_pairwise(self.measure):
+            msg = (
+                f"measure={self.measure!r} wants precomputed values, and the examples of a stream do not know each "
+                "other: give objects, and a function of two of them if no metric has a name."
+            )
+            raise ValueError(msg)
+        martingale = Martingale(self.betting, self.alarm, self.threshold)
+        measure = classification_measure(self.measure) if labelled else one_class_measure(self.measure, stacklevel=5)
+        self.measure_, self.n_features_in_ = measure, n_features
+        # a generator of its own: the global one would not be pickled with this object
+        self._random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
+        self._memory = Memory(measure, by_label=self.mondrian == "label")
+        self._codes: dict[Any, int] | None = {} if labelled else None
+        self._p = Record()
+        self._martingale = martingale
+
+    def _check(self, X: np.ndarray, labels: list[Any] | None) -> None:
+        """Refuse examples that are not like those before them, or not numbers."""
+        if X.shape[1] == 0:
+            msg = f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+            raise ValueError(msg)
+        if not np.isfinite(X).all():
+            row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+            bad = X[row][~np.isfinite(X[row])][0]
+            msg = (
+                f"the object in row {row} of {X.shape[0]} has the value {bad}: expected finite numbers. Nothing has "
+                "been learned; leave the object out, or impute it."
+            )
+            raise ValueError(msg)
+        if labels is not None and any(label is None or label != label for label in labels):
+            raise ValueError("y has a missing label: expected a label for each object. Nothing has been learned.")
+        if self._started:
+            if X.shape[1] != self.n_features_in_:
+                msg = f"the object has {X.shape[1]} features, and those before it {self.n_features_in_}: give as many."
+                raise ValueError(msg)
+            if (labels is None) != (self._codes is None):
+                had, has = ("no", "one") if self._codes is None else ("one", "none")
+                msg = f"the examples before had {had} label, and this one has {has}: give y always or never."
+                raise ValueError(msg)
+
+    def _advance(self, X: np.ndarray, labels: list[Any] | None) -> np.ndarray:
+        self._check(X, labels)
+        if not self._started:
+            self._start(X.shape[1], labelled=labels is not None)
+        codes, n_labels = np.zeros(X.shape[0], np.int64), 1
+        if self._codes is not None and labels is not None:
+            known = self._codes
+            codes = np.array([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
+            n_labels = len(known)
+        before, done = len(self._p), 0
+        size = CHUNK if self.window is None and self.restart == "statistic" else 1
+        try:
+            for done in range(0, X.shape[0], size):
+                self._step(X[done : done + size], codes[done : done + size], n_labels)
+        except BaseException as error:
+            if len(self._p) == 0:
+                self.reset()
+            if done:
+                error.add_note(f"The {done} examples of this call before that have been learned.")
+            raise
+        return self._p.values[before:].copy()
+
+    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
+        """Take examples that neither a window nor an alarm separates."""
+        counts = self._memory.count_and_learn(X, codes, n_labels)
+        p = pvalues.smoothed_p(counts, pvalues.draw_tau(codes.size, self._random))
+        alarmed = [self._martingale.update(value) for value in p.tolist()]
+        self._p.extend(p)
+        if self.restart == "all" and alarmed[-1]:
+            self._memory.forget()
+            self._martingale.forget()
+        if self.window is not None and self._memory.n > self.window:
+            self._memory.forget_oldest()
+
+
+def _numbers(X: Any, name: str) -> np.ndarray:
+    try:
+        return np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X))
+    except (ValueError, TypeError) as error:
+        msg = (
+            f"{name} has values that are not numbers ({error}): expected numeric features only. Encode the others "
+            "first, for example with sklearn.preprocessing.OneHotEncoder."
+        )
+        raise ValueError(msg) from error

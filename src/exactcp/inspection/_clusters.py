@@ -1,0 +1,111 @@
+"""A picture of conformal clusters."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+
+class ClusterDisplay:
+    """The field of p-values on a grid of two dimensions, the outlines of the clusters, and objects in their colours.
+
+    Parameters
+    ----------
+    axes : sequence of two ndarrays
+        Where the grid points are.
+    p_values : ndarray of shape (q, r)
+    epsilon : float
+        The clusters are where p > epsilon.
+    objects : ndarray of shape (n, 2), default=None
+    labels : ndarray of shape (n,), default=None
+        Cluster of each object, -1 for outliers.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    """
+
+    def __init__(self, axes: Any, p_values: Any, epsilon: float, objects: Any = None, labels: Any = None) -> None:
+        self.axes = [np.asarray(axis) for axis in axes]
+        self.p_values = np.asarray(p_values)
+        self.epsilon = epsilon
+        self.objects = None if objects is None else np.asarray(objects)
+        self.labels = None if labels is None else np.asarray(labels)
+        if self.p_values.ndim != 2:
+            msg = f"the grid has {self.p_values.ndim} dimension(s): expected 2, which a picture has."
+            raise ValueError(msg)
+
+    @classmethod
+    def from_estimator(cls, clusterer: Any, X: Any = None, *, ax: Any = None) -> Self:
+        """Draw a fitted `ConformalClusterer`.
+
+        Parameters
+        ----------
+        clusterer : ConformalClusterer
+            With a grid of two dimensions.
+        X : array-like of shape (n, p), default=None
+            Objects to draw.
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        ClusterDisplay
+        """
+        objects = labels = None
+        if X is not None:
+            labels = clusterer.predict(X)
+            objects = X if clusterer.transformer_ is None else clusterer.transformer_.transform(X)
+        return cls(clusterer.axes_, clusterer.p_values_, clusterer.epsilon, objects, labels).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4.8), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        field = ax.pcolormesh(*self.axes, self.p_values.T, cmap="Greys", vmin=0, vmax=1, alpha=0.8, shading="nearest")
+        self.figure_.colorbar(field, ax=ax, label="p-value")
+        self._outline(ax)
+        if self.objects is not None and self.labels is not None:
+            outside = self.labels < 0
+            inside = self.objects[~outside]
+            ax.scatter(*inside.T, c=self.labels[~outside] % 10, cmap="tab10", vmin=0, vmax=9, s=14, edgecolors="white",
+                       linewidths=0.4)  # fmt: skip
+            ax.scatter(*self.objects[outside].T, marker="x", color="black", s=18, linewidths=1, label="outlier")
+            if outside.any():
+                ax.legend(loc="best", frameon=True)
+        number = 0 if self.labels is None else len(np.unique(self.labels[self.labels >= 0]))
+        title = rf"$\epsilon$ = {self.epsilon:g}" + (f", {number} clusters" if self.labels is not None else "")
+        ax.set(title=title)
+        return self
+
+    def _outline(self, ax: Any) -> None:
+        """Draw the edges between cells inside and outside: the clusters are made of cells, not of level lines."""
+        kept = np.pad(self.p_values > self.epsilon, 1)
+        edges = [_edges(axis) for axis in self.axes]
+        lines = []
+        for i, j in np.argwhere(kept[1:, 1:-1] != kept[:-1, 1:-1]):
+            lines.append([(edges[0][i], edges[1][j]), (edges[0][i], edges[1][j + 1])])
+        for i, j in np.argwhere(kept[1:-1, 1:] != kept[1:-1, :-1]):
+            lines.append([(edges[0][i], edges[1][j]), (edges[0][i + 1], edges[1][j])])
+        from matplotlib.collections import LineCollection
+
+        ax.add_collection(LineCollection(lines, colors="tab:red", linewidths=1.2))
+
+
+def _edges(axis: np.ndarray) -> np.ndarray:
+    """Return the edges of the cells around grid points."""
+    step = axis[1] - axis[0]
+    return np.append(axis - step / 2, axis[-1] + step / 2)

@@ -1,0 +1,300 @@
+"""Full Venn prediction: probabilities with lower and upper bounds from the labels of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp._validation import (
+    check_examples,
+    check_indices,
+    check_new_pairs,
+    check_objects,
+    check_square,
+    check_two_classes,
+    encode,
+    keeps_state,
+)
+from exactcp.measures._distance import Distance
+from exactcp.measures._store import MatrixStore, Store, VectorStore
+from exactcp.measures._venn_bag import VennBag
+
+
+class VennPredictor(ClassifierMixin, BaseEstimator):
+    """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
+
+    Parameters
+    ----------
+    k : int, default=15
+        Number of neighbours whose labels make an example's category; of fewer examples, all.
+    metric : str or callable, default="euclidean"
+        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+    metric_params : dict, default=None
+        Keyword arguments of the metric.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    VennAbersPredictor : Probabilities from scores and isotonic regression.
+
+    Notes
+    -----
+    The test object joins the training examples with each label c in turn. Every example of this bag has a *category*:
+    the label that most of its k nearest in the rest of the bag have, the first in `classes_` if several have as many
+    votes. P_c is the distribution of the labels of the examples in the test object's category. If the examples are
+    exchangeable, P_c with the true label c is a calibrated probability distribution [1]_. The lower and upper
+    probability of a label are its smallest and largest probability in the P_c; so, on average, the frequency of a label
+    lies between them.
+
+    *Ties.* A category must not depend on the order of the examples. So all examples exactly as far as the k-th
+    nearest share, equally, the votes that the closer ones leave: with c_< closer and c_= at this distance, each has
+    (k - c_<) / c_= of a vote. Votes are compared exactly, as integers: multiplied by c_=.
+
+    *The point* of `predict_proba` is the mean of the P_c. It sums to 1, and lies between the bounds.
+
+    *Cost.* A test object costs its distances to the training objects (screened by one matrix product if they are
+    Euclidean), and O(k + l) for each example in whose neighbourhood it is, about k of them; not n^2 as by the
+    definition. Memory is O(n k). `partial_fit` and `unlearn` cost n distances for an example, and n more for each
+    example whose neighbours run short.
+
+    References
+    ----------
+    .. [1] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", 2nd edition, Springer 2022,
+       chapter 6.
+
+    Examples
+    --------
+    Bounds on the probability that four flowers are of the species virginica:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import VennPredictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> held_out = [0, 70, 106, 120]
+    >>> clf = VennPredictor(k=5).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf.predict_proba_interval(X[held_out])[:, 2].round(3)
+    array([[0.   , 0.02 ],
+           [0.94 , 0.96 ],
+           [0.02 , 0.041],
+           [0.94 , 0.96 ]])
+    >>> clf.predict_proba(X[held_out]).round(3)
+    array([[0.987, 0.007, 0.007],
+           [0.007, 0.047, 0.947],
+           [0.007, 0.966, 0.027],
+           [0.007, 0.047, 0.947]])
+    """
+
+    classes_: np.ndarray
+    _bag: VennBag
+    _declared: Any
+    _is_pairwise: bool
+
+    def __init__(
+        self,
+        k: int = 15,
+        metric: str | Callable[..., float] = "euclidean",
+        *,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_bag")
+
+    @keeps_state
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, None)
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
+            msg = f"k={self.k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
+            raise ValueError(msg)
+        distance = Distance(self.metric, self.metric_params)
+        X, y = check_examples(self, X, y, reset=True)
+        classes = np.unique(y if declared is None else declared)
+        check_two_classes(classes, type(self).__name__)
+        codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
+        if distance.is_precomputed:
+            check_square(X)
+        # scrambled, so that lists fill evenly when examples come sorted
+        slots = np.random.default_rng(0).permutation(X.shape[0]) if not distance.is_precomputed else np.arange(len(X))
+        store: Store = MatrixStore(X) if distance.is_precomputed else VectorStore(X[slots], distance)
+        bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k))
+        self._bag = bag.fill(n_jobs=self.n_jobs, verbose=self.verbose)
+        self.classes_, self._declared, self._is_pairwise = classes, declared, distance.is_precomputed
+        return self
+
+    @keeps_state
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+            With metric="precomputed", their distances to the examples learned so far, then to each other.
+        y : array-like of shape (m,)
+        classes : array-like, default=None
+            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
+            label becomes a new class.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_bag"):
+            return self._fit(X, y, classes)
+        if self._is_pairwise:
+            X, y = check_new_pairs(X, y, self._bag.n)
+        else:
+            X, y = check_examples(self, X, y, reset=False)
+        declared = self._declared
+        if classes is not None:
+            remedy = "declare every label that has been learned, too."
+            encode(self.classes_, np.unique(classes), what="the learned examples", remedy=remedy)
+            declared = classes
+        known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
+        codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
+        self._bag.search.store.check_new(X)  # before anything changes
+        if known.size > self.classes_.size:
+            self._bag.relabel(np.searchsorted(known, self.classes_), known.size)
+        self.classes_, self._declared = known, declared
+        self._bag.learn(X, codes.astype(np.float64), n_jobs=self.n_jobs)
+        self._examples_changed()
+        return self
+
+    @keeps_state
+    def unlearn(self, indices: Any) -> Self:
+        """Forget examples; the state is then that of `fit` on the rest.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        positions = check_indices(indices, self._bag.n)
+        if positions.size == 0:
+            return self
+        sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
+        kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
+        if sizes.sum() == 0 or kept.size < 2:
+            msg = (
+                f"unlearning {positions.size} of {self._bag.n} examples would leave {int(sizes.sum())} of "
+                f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
+            )
+            raise ValueError(msg)
+        self._bag.unlearn(positions, n_jobs=self.n_jobs)
+        if kept.size < self.classes_.size:
+            new_codes = np.full(self.classes_.size, -1)
+            new_codes[kept] = np.arange(kept.size)
+            self._bag.relabel(new_codes, kept.size)
+            self.classes_ = self.classes_[kept]
+        self._examples_changed()
+        return self
+
+    def _examples_changed(self) -> None:
+        if self._is_pairwise:
+            self.n_features_in_ = self._bag.n
+
+    def _map(self, X: Any, work: Callable[[np.ndarray], np.ndarray], *shape: int) -> np.ndarray:
+        """Apply `work` to the tables of the rows of X, block by block; its results are (m, l) or (m, l, *shape)."""
+        check_is_fitted(self)
+        X = check_objects(self, X)
+        out = np.empty((X.shape[0], self.classes_.size, *shape))
+        for rows, part in self._bag.map_tables(work, X, n_jobs=self.n_jobs, verbose=self.verbose):
+            out[rows] = part
+        return out
+
+    def predict_proba_interval(self, X: Any) -> np.ndarray:
+        """Return lower and upper probabilities of every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l, 2)
+            Labels in the order of `classes_`; [..., 0] is the lower probability, [..., 1] the upper one.
+        """
+
+        def bounds(tables: np.ndarray) -> np.ndarray:
+            P = _distributions(tables)
+            return np.stack([P.min(axis=1), P.max(axis=1)], axis=2)
+
+        return self._map(X, bounds, 2)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: the mean of the distributions P_c.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+            Labels in the order of `classes_`.
+        """
+        return self._map(X, lambda tables: _distributions(tables).mean(axis=1))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable label of each object; the first in `classes_` if several are.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+def _distributions(tables: np.ndarray) -> np.ndarray:
+    """Return P_c (m, l, l) for every label c of the test object."""
+    return np.asarray(tables / tables.sum(axis=2, keepdims=True))

@@ -1,0 +1,138 @@
+"""Betting strategies: golden values, the textbook's formulas, and that every bet is fair."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sklearn.base import clone
+
+from exactcp import ExchangeabilityTest
+from exactcp.exchangeability import CompositeJumper, PlugIn, Power, SimpleJumper, SimpleMixture
+from exactcp.exchangeability.betting import log_mixture, make_betting
+from exactcp.textbook import online
+
+STRATEGIES = [Power(), Power(0.5), SimpleMixture(), SimpleJumper(), SimpleJumper(0.5), CompositeJumper(), PlugIn()]
+SMALL = np.full(20, 0.05)
+EVEN = (np.arange(1, 101) - 0.5) / 100
+
+
+class TestGoldenValues:
+    @pytest.mark.parametrize(
+        ("betting", "expected"),
+        [
+            (Power(0.92), 1.3574045400),
+            (SimpleMixture(), 7.0785316586),
+            (SimpleJumper(0.01), 2.7037617851),
+            (CompositeJumper(), 2.5615900643),
+        ],
+    )
+    def test_of_twenty_small_p_values(self, betting, expected):
+        assert betting.log_martingale(SMALL)[-1] / math.log(10) == pytest.approx(expected, abs=1e-9)
+
+    @pytest.mark.parametrize(
+        ("betting", "expected"),
+        [
+            (Power(0.92), -0.3658534480),
+            (SimpleMixture(), -2.1560516261),
+            (SimpleJumper(0.01), 17.1395675000),
+            (CompositeJumper(), 15.7718233131),
+        ],
+    )
+    def test_of_an_even_grid(self, betting, expected):
+        assert betting.log_martingale(EVEN)[-1] == pytest.approx(expected, abs=1e-9)
+
+
+class TestEqualsTextbook:
+    @pytest.mark.parametrize(
+        ("betting", "formula"),
+        [
+            (Power(0.92), online.power),
+            (Power(0.3), lambda p: online.power(p, 0.3)),
+            (SimpleMixture(), online.simple_mixture),
+            (SimpleJumper(), online.simple_jumper),
+            (SimpleJumper(0.3), lambda p: online.simple_jumper(p, 0.3)),
+            (SimpleJumper(1.0), lambda p: online.simple_jumper(p, 1.0)),
+            (CompositeJumper(), online.composite_jumper),
+            (PlugIn(), online.plug_in),
+            (PlugIn(0.2), lambda p: online.plug_in(p, 0.2)),
+        ],
+    )
+    @pytest.mark.parametrize("exponent", [0.5, 1.0, 3.0])
+    def test_formula(self, betting, formula, exponent, rng):
+        p = (1.0 - rng.random(60)) ** exponent
+        path = betting.log_martingale(p)
+        for n in (1, 2, 3, 10, 60):
+            np.testing.assert_allclose(path[n - 1], math.log(formula(p[:n])), rtol=1e-9, atol=1e-10)
+
+    @pytest.mark.parametrize("n", [1, 5, 100, 3000])
+    def test_both_forms_of_the_mixture_agree_where_they_meet(self, n):
+        edge = n + 1 + 5 * math.sqrt(n + 1)
+        below, above = log_mixture(n, edge * (1 - 1e-9)), log_mixture(n, edge * (1 + 1e-9))
+        slope = (above - below) / (2e-9 * edge)
+        assert 0 < slope < 1.01  # d log S / dP = 1 - E[e]
+        assert log_mixture(n, 0.0) == pytest.approx(-math.log(n + 1), abs=1e-13)  # every p = 1
+
+    def test_long_and_extreme_streams_stay_finite(self, rng):
+        for p in (np.full(5000, 1e-12), np.full(5000, 1.0), 1.0 - rng.random(5000)):
+            for betting in STRATEGIES:
+                assert np.isfinite(betting.log_martingale(p[: 600 if isinstance(betting, PlugIn) else 5000])).all()
+
+
+@pytest.mark.parametrize("betting", STRATEGIES, ids=repr)
+class TestEveryStrategy:
+    def test_a_bet_integrates_to_one_whatever_the_past(self, betting, rng):
+        cuts = list(itertools.pairwise([0.0, 0.1, 1.0, 5.0, 20.0, 100.0, 700.0]))
+        for past in ([], [0.5], [0.02, 0.9, 0.4], (0.5 * (1.0 - rng.random(40))).tolist()):
+            gambler = betting.fresh()
+            for p in past:
+                gambler.bet(p)
+            # p = exp(-u): the pole at 0 becomes a tail
+            mass = sum(
+                quad(lambda u, g=gambler: math.exp(copy.deepcopy(g).bet(math.exp(-u)) - u), *cut)[0] for cut in cuts
+            )
+            # the mixture's first bets leave up to 1/700 beyond exp(-700)
+            assert mass == pytest.approx(1.0, abs=2e-3 if isinstance(betting, SimpleMixture) else 1e-7)
+
+    def test_fresh_forgets_and_keeps_parameters(self, betting):
+        gambler = betting.fresh()
+        first = [gambler.bet(p) for p in (0.1, 0.7, 0.3, 0.2)]
+        again = gambler.fresh()
+        assert again == betting
+        assert [again.bet(p) for p in (0.1, 0.7, 0.3, 0.2)] == first
+
+    def test_pickle_in_the_middle(self, betting):
+        gambler = betting.fresh()
+        for p in (0.1, 0.7, 0.3):
+            gambler.bet(p)
+        restored = pickle.loads(pickle.dumps(gambler))
+        assert [restored.bet(p) for p in (0.2, 0.9)] == [gambler.bet(p) for p in (0.2, 0.9)]
+
+    def test_as_a_parameter_it_is_not_used_up(self, betting, rng):
+        X = rng.normal(size=(12, 1))
+        test = ExchangeabilityTest(betting=betting, random_state=0)
+        test.update_many(X)
+        again = clone(test)
+        again.update_many(X)
+        np.testing.assert_array_equal(again.log_martingale_, test.log_martingale_)
+
+
+def test_names_and_refusals():
+    names = {"power": Power, "mixture": SimpleMixture, "jumper": SimpleJumper, "composite": CompositeJumper}
+    for name, strategy in {**names, "plugin": PlugIn, "plug-in": PlugIn, "Simple Mixture": SimpleMixture}.items():
+        assert type(make_betting(name)) is strategy
+    for wrong in (lambda: Power(0.0), lambda: Power(1.5), lambda: SimpleJumper(2.0), lambda: PlugIn(-1.0)):
+        with pytest.raises(ValueError, match="is out of range"):
+            wrong()
+    with pytest.raises(ValueError, match="no jumper"):
+        CompositeJumper(())
+    for p in ([0.0], [1.1], [np.nan], [[0.5]]):
+        with pytest.raises(ValueError, match="expected a flat array"):
+            Power().log_martingale(p)
+    with pytest.raises(ValueError, match="is not a strategy"):
+        make_betting(3)

@@ -1,0 +1,156 @@
+"""ConformalClusterer, and purity."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.decomposition import PCA
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from exactcp import ConformalAnomalyDetector, ConformalClusterer, clustering, textbook
+from exactcp.measures import KDE, KNN, SimplifiedKNN
+from exactcp.metrics import purity
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([ConformalClusterer(n_grid=20), ConformalClusterer(KDE(0.5), adjacency="full", n_grid=20)])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(120, centers=[[0, 0], [6, 0], [0, 6]], cluster_std=0.7, random_state=0)
+
+
+class TestGrid:
+    @pytest.mark.parametrize("measure", [None, SimplifiedKNN(k=3), KDE(0.5)])
+    def test_p_values_are_those_of_algorithm_1(self, measure, blobs):
+        X = blobs[0][:25]
+        fitted = ConformalClusterer(measure, n_grid=4).fit(X)
+        score = textbook.twin(fitted.measure_)
+        points = np.array([[a, b] for a in fitted.axes_[0] for b in fitted.axes_[1]])
+        rule = {"floor": fitted.measure_.tie_floor, "tolerance": fitted.measure_.tie_tolerance}
+        counts = textbook.counts(score, X, np.zeros(25), points, np.zeros(1), **rule)
+        np.testing.assert_array_equal(fitted.p_values_.ravel(), (counts.greater + counts.equal + 1)[:, 0] / 26)
+
+    def test_blocks_and_threads_do_not_matter(self, blobs, monkeypatch):
+        expected = ConformalClusterer(n_grid=30).fit(blobs[0])
+        monkeypatch.setattr(clustering, "BLOCK", 37)
+        for n_jobs in (1, 2):
+            again = ConformalClusterer(n_grid=30, n_jobs=n_jobs).fit(blobs[0])
+            np.testing.assert_array_equal(again.p_values_, expected.p_values_)
+            np.testing.assert_array_equal(again.labels_, expected.labels_)
+
+    @pytest.mark.parametrize("p", [1, 2, 3])
+    def test_cells_are_the_connected_parts_of_what_is_not_strange(self, p, rng):
+        X = np.concatenate([rng.normal(size=(40, p)), rng.normal(size=(40, p)) + 9.0])
+        identity = None if p < 3 else PCA(3)
+        fitted = ConformalClusterer(SimplifiedKNN(k=5), n_grid=15, transformer=identity).fit(X)
+        assert fitted.p_values_.shape == (15,) * p
+        np.testing.assert_array_equal(fitted.cells_ >= 0, fitted.p_values_ > 0.1)
+        assert fitted.n_clusters_ == 2
+        # neighbours that share a face have the same cluster
+        for axis in range(p):
+            a, b = (np.take(fitted.cells_, range(i, 14 + i), axis=axis) for i in (0, 1))
+            both = (a >= 0) & (b >= 0)
+            np.testing.assert_array_equal(a[both], b[both])
+
+    def test_adjacency(self):
+        """Four objects in the corners of a square whose diagonal cells touch in one point only."""
+        X = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+        for adjacency, expected in (("face", 2), ("full", 1)):
+            fitted = ConformalClusterer(SimplifiedKNN(k=1), epsilon=0.5, n_grid=2, adjacency=adjacency).fit(X)
+            np.testing.assert_array_equal(fitted.p_values_ > 0.5, [[True, False], [False, True]])
+            assert fitted.n_clusters_ == expected
+
+
+class TestLabels:
+    def test_blobs_are_found(self, blobs):
+        X, y = blobs
+        fitted = ConformalClusterer(SimplifiedKNN(k=5)).fit(X)
+        assert fitted.n_clusters_ == 3
+        assert purity(y, fitted.labels_) == 1.0
+        assert 0 < (fitted.labels_ == -1).mean() < 0.25
+        np.testing.assert_array_equal(fitted.predict(X), fitted.labels_)
+        np.testing.assert_array_equal(fitted.fit_predict(X), fitted.labels_)
+        np.testing.assert_array_equal(
+            fitted.predict([[0.0, 0.0], [6.0, 0.0], [3.0, 3.0], [1e6, 0.0], [-1e300, 0.0]])[2:], [-1, -1, -1]
+        )
+
+    def test_an_object_takes_its_nearest_grid_point(self, blobs):
+        fitted = ConformalClusterer(n_grid=20).fit(blobs[0])
+        for x, label in zip(blobs[0], fitted.labels_, strict=True):
+            cell = tuple(int(np.abs(axis - value).argmin()) for axis, value in zip(fitted.axes_, x, strict=True))
+            assert fitted.cells_[cell] == label
+            p = (
+                ConformalAnomalyDetector(fitted.measure_)
+                .fit(blobs[0])
+                .predict_p([[axis[i] for axis, i in zip(fitted.axes_, cell, strict=True)]])
+            )
+            assert (p[0] > 0.1) == (label >= 0)
+
+    def test_more_dimensions_go_through_a_transformer(self):
+        X, y = load_iris(return_X_y=True)
+        plain = ConformalClusterer(SimplifiedKNN(k=5), epsilon=0.2).fit(X)
+        assert plain.p_values_.shape == (50, 50)
+        assert purity(y, plain.labels_) > 0.6
+        pca = ConformalClusterer(SimplifiedKNN(k=5), epsilon=0.2, transformer=PCA(2, svd_solver="full")).fit(X)
+        np.testing.assert_array_equal(plain.labels_, pca.labels_)
+        scaled = ConformalClusterer(n_grid=10, transformer=make_pipeline(StandardScaler(), PCA(3))).fit(X)
+        assert scaled.p_values_.shape == (10, 10, 10)
+        assert scaled.predict(X).shape == (150,)
+
+    def test_a_constant_feature(self, rng):
+        X = np.column_stack([rng.normal(size=30), np.full(30, 2.0)])
+        fitted = ConformalClusterer(n_grid=10).fit(X)
+        assert (fitted.labels_ >= 0).mean() > 0.5
+        assert fitted.predict([[0.0, 3.0]])[0] == -1
+
+    def test_clone_pickle_frames(self, blobs):
+        frame = pd.DataFrame(blobs[0], columns=["u", "v"])
+        fitted = ConformalClusterer(n_grid=20).fit(frame)
+        np.testing.assert_array_equal(fitted.feature_names_in_, ["u", "v"])
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(frame), fitted.labels_)
+        np.testing.assert_array_equal(clone(fitted).fit(blobs[0]).labels_, fitted.labels_)
+
+    def test_new_objects_fall_outside_with_probability_epsilon(self):
+        rng, outside, epsilon = np.random.default_rng(1), [], 0.2
+        for _ in range(40):
+            fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=epsilon, n_grid=40).fit(rng.normal(size=(60, 2)))
+            outside.append((fitted.predict(rng.normal(size=(50, 2))) == -1).mean())
+        assert abs(np.mean(outside) - epsilon) < 0.06  # the grid's resolution, and objects beyond its edges
+
+    def test_refusals(self, blobs):
+        X = blobs[0]
+        for parameters, sentence in (
+            ({"epsilon": 0.0}, "not a share of outliers"),
+            ({"n_grid": 1}, "at least 2"),
+            ({"n_grid": 2.5}, "at least 2"),
+            ({"adjacency": "corner"}, "is not known"),
+            ({"measure": KNN(metric="precomputed")}, "grid points have none"),
+            ({"measure": GaussianNB()}, "is a classifier"),
+            ({"n_grid": 20_000}, "cells: use a smaller grid"),
+        ):
+            with pytest.raises(ValueError, match=sentence):
+                ConformalClusterer(**parameters).fit(X)
+        with pytest.warns(UserWarning, match="p-values tell nothing"):
+            ConformalClusterer(KNN(), n_grid=3).fit(X)
+
+
+class TestPurity:
+    def test_by_hand(self):
+        assert purity([0, 0, 1, 1, 2], [5, 5, 5, 7, 7]) == 3 / 5
+        assert purity(["a", "b"], [0, 1]) == 1.0
+        assert purity([0, 1, 1], [-1, 0, 0]) == 1.0
+        assert np.isnan(purity([0, 1], [-1, -1]))
+        with pytest.raises(ValueError, match="expected one class and one cluster"):
+            purity([0, 1], [0])
