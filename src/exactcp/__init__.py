@@ -4,8 +4,36 @@ Prediction sets with a finite-sample guarantee, from all of the training data: s
 equal those of the textbook's algorithm count for count.
 """
 
+from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
+from exactcp.clustering import ConformalClusterer
+from exactcp.cross_conformal import AggregatedConformalClassifier, CrossConformalClassifier
+from exactcp.exchangeability import ExchangeabilityTest
+from exactcp.jackknife_plus import CVPlusRegressor, JackknifePlusRegressor
+from exactcp.regression import FullConformalRegressor
+from exactcp.selection import ExchangeabilitySelector
+from exactcp.sequences import ConformalSequencePredictor
+from exactcp.split_regression import SplitConformalRegressor
+from exactcp.venn import VennPredictor
+from exactcp.venn_abers import VennAbersPredictor
 
 __version__ = "0.1.0"
 
-__all__ = ["FullConformalClassifier", "SplitConformalClassifier", "__version__"]
+__all__ = [
+    "AggregatedConformalClassifier",
+    "CVPlusRegressor",
+    "ConformalAnomalyDetector",
+    "ConformalClusterer",
+    "ConformalSequencePredictor",
+    "CrossConformalClassifier",
+    "ExchangeabilitySelector",
+    "ExchangeabilityTest",
+    "FullConformalClassifier",
+    "FullConformalRegressor",
+    "JackknifePlusRegressor",
+    "SplitConformalClassifier",
+    "SplitConformalRegressor",
+    "VennAbersPredictor",
+    "VennPredictor",
+    "__version__",
+]

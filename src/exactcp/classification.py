@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._calibration import Calibration, fit_part
 from exactcp._label_prediction import Evaluation, LabelPrediction
+from exactcp._labelled_learning import LabelledLearning
 from exactcp._measure_choice import classification_measure, is_pairwise
 from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._taxonomy import Taxonomy, categories_of, check_taxonomy
 from exactcp._validation import (
     check_examples,
-    check_indices,
-    check_new_pairs,
     check_objects,
     check_option,
     check_two_classes,
@@ -28,7 +27,7 @@ from exactcp._validation import (
 )
 
 
-class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
+class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, BaseEstimator):
     """Full (transductive) conformal classifier: sets with a finite-sample guarantee, from all of the training data.
 
     Parameters
@@ -125,22 +124,6 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = is_pairwise(self.measure)
         return tags
 
-    @keeps_state
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the training examples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Objects; with metric="precomputed", their distances to each other.
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, None)
-
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         check_option("algorithm", self.algorithm, ("optimized", "standard"))
         check_taxonomy(self.mondrian)
@@ -159,99 +142,19 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         self._warned_of_cost = self.algorithm == "standard"
         return self
 
-    @keeps_state
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn more examples; the state is then that of `fit` on all of them.
+    def _takes_pairs(self) -> bool:
+        return is_pairwise(self.measure_)
 
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-            With metric="precomputed", their distances to the examples learned so far, then to each other.
-        y : array-like of shape (m,)
-        classes : array-like, default=None
-            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
-            label becomes a new class.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "_bag"):
-            return self._fit(X, y, classes)
-        if is_pairwise(self.measure_):
-            X, y = check_new_pairs(X, y, self._bag.n)
-        else:
-            X, y = check_examples(self, X, y, reset=False)
-        declared = self._declared
-        if classes is not None:
-            remedy = "declare every label that has been learned, too."
-            encode(self.classes_, np.unique(classes), what="the learned examples", remedy=remedy)
-            declared = classes
-        known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
-        codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
+    def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
+        self._warned_levels = set()
         if callable(self.mondrian):
             new = categories_of(self.mondrian, X, y)
             self._training_categories = np.concatenate([self._training_categories, new])
-        self._learn(X, codes, known)
-        self.classes_, self._declared = known, declared
-        self._examples_changed()
-        return self
 
-    @keeps_state
-    def unlearn(self, indices: Any) -> Self:
-        """Forget examples; the state is then that of `fit` on the rest.
-
-        Parameters
-        ----------
-        indices : int or array-like of int
-            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        positions = check_indices(indices, self._bag.n)
-        if positions.size == 0:
-            return self
-        sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
-        kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
-        if sizes.sum() == 0 or kept.size < 2:
-            msg = (
-                f"unlearning {positions.size} of {self._bag.n} examples would leave {int(sizes.sum())} of "
-                f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
-            )
-            raise ValueError(msg)
-        self._bag.unlearn(positions, n_jobs=self.n_jobs)
+    def _forgotten(self, positions: np.ndarray) -> None:
+        self._warned_levels = set()
         if callable(self.mondrian):
             self._training_categories = np.delete(self._training_categories, positions)
-        if kept.size < self.classes_.size:
-            new_codes = np.full(self.classes_.size, -1)
-            new_codes[kept] = np.arange(kept.size)
-            self._bag.relabel(new_codes, kept.size)
-            self.classes_ = self.classes_[kept]
-        self._examples_changed()
-        return self
-
-    def _learn(self, X: np.ndarray, codes: np.ndarray, known: np.ndarray) -> None:
-        """Let the bag learn examples of the known classes, or leave it as it was if it refuses them."""
-        grown = known.size > self.classes_.size
-        place = np.searchsorted(known, self.classes_)
-        if grown:
-            self._bag.relabel(place, known.size)
-        try:
-            self._bag.learn(X, codes, n_jobs=self.n_jobs)
-        except BaseException:
-            if grown:
-                back = np.full(known.size, -1)
-                back[place] = np.arange(place.size)
-                self._bag.relabel(back, place.size)
-            raise
-
-    def _examples_changed(self) -> None:
-        self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
 
     def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
@@ -302,9 +205,6 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         thresholds = np.array([pvalues.threshold(epsilon, int(n)) for n in sizes])
         how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         return self._bag.label_sets(check_objects(self, X), thresholds, same_only=by_label, **how), int(sizes.min())
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):

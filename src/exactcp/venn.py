@@ -10,22 +10,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._labelled_learning import LabelledLearning
 from exactcp._validation import (
     check_examples,
-    check_indices,
-    check_new_pairs,
     check_objects,
     check_square,
     check_two_classes,
     encode,
-    keeps_state,
 )
 from exactcp.measures._distance import Distance
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 from exactcp.measures._venn_bag import VennBag
 
 
-class VennPredictor(ClassifierMixin, BaseEstimator):
+class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
     """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
 
     Parameters
@@ -99,9 +97,7 @@ class VennPredictor(ClassifierMixin, BaseEstimator):
            [0.007, 0.047, 0.947]])
     """
 
-    classes_: np.ndarray
     _bag: VennBag
-    _declared: Any
     _is_pairwise: bool
 
     def __init__(
@@ -124,25 +120,6 @@ class VennPredictor(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")
-
-    @keeps_state
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the training examples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Objects; with metric="precomputed", their distances to each other.
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, None)
-
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
             msg = f"k={self.k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
@@ -162,81 +139,8 @@ class VennPredictor(ClassifierMixin, BaseEstimator):
         self.classes_, self._declared, self._is_pairwise = classes, declared, distance.is_precomputed
         return self
 
-    @keeps_state
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn more examples; the state is then that of `fit` on all of them.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-            With metric="precomputed", their distances to the examples learned so far, then to each other.
-        y : array-like of shape (m,)
-        classes : array-like, default=None
-            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
-            label becomes a new class.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "_bag"):
-            return self._fit(X, y, classes)
-        if self._is_pairwise:
-            X, y = check_new_pairs(X, y, self._bag.n)
-        else:
-            X, y = check_examples(self, X, y, reset=False)
-        declared = self._declared
-        if classes is not None:
-            remedy = "declare every label that has been learned, too."
-            encode(self.classes_, np.unique(classes), what="the learned examples", remedy=remedy)
-            declared = classes
-        known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
-        codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
-        self._bag.search.store.check_new(X)  # before anything changes
-        if known.size > self.classes_.size:
-            self._bag.relabel(np.searchsorted(known, self.classes_), known.size)
-        self.classes_, self._declared = known, declared
-        self._bag.learn(X, codes.astype(np.float64), n_jobs=self.n_jobs)
-        self._examples_changed()
-        return self
-
-    @keeps_state
-    def unlearn(self, indices: Any) -> Self:
-        """Forget examples; the state is then that of `fit` on the rest.
-
-        Parameters
-        ----------
-        indices : int or array-like of int
-            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        positions = check_indices(indices, self._bag.n)
-        if positions.size == 0:
-            return self
-        sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
-        kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
-        if sizes.sum() == 0 or kept.size < 2:
-            msg = (
-                f"unlearning {positions.size} of {self._bag.n} examples would leave {int(sizes.sum())} of "
-                f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
-            )
-            raise ValueError(msg)
-        self._bag.unlearn(positions, n_jobs=self.n_jobs)
-        if kept.size < self.classes_.size:
-            new_codes = np.full(self.classes_.size, -1)
-            new_codes[kept] = np.arange(kept.size)
-            self._bag.relabel(new_codes, kept.size)
-            self.classes_ = self.classes_[kept]
-        self._examples_changed()
-        return self
-
-    def _examples_changed(self) -> None:
-        if self._is_pairwise:
-            self.n_features_in_ = self._bag.n
+    def _takes_pairs(self) -> bool:
+        return self._is_pairwise
 
     def _map(self, X: Any, work: Callable[[np.ndarray], np.ndarray], *shape: int) -> np.ndarray:
         """Apply `work` to the tables of the rows of X, block by block; its results are (m, l) or (m, l, *shape)."""
