@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exactcp import FullConformalClassifier
-from exactcp.measures import KDE, KNN, NN, SimplifiedKNN
+from exactcp.measures import KDE, KNN, NN, RandomForest, SimplifiedKNN
 from exactcp.metrics import fuzziness_per_object
 
 MNIST = Path(__file__).parents[2] / "shared" / "data" / "mnist.npz"
@@ -33,6 +33,7 @@ def mnist():
         (SimplifiedKNN(k=15), "0.04998", "0.07151"),
         (KNN(k=15), "0.00066", "0.00125"),
         (KDE(), "0.04251", "0.06776"),
+        (RandomForest(), "0.01370", "0.00498"),  # a row that the paper could not fill
     ],
 )
 def test_fuzziness(measure, mean, std, mnist):
