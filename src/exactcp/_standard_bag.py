@@ -24,6 +24,7 @@ class StandardBag:
         self._X = X
         self._codes = codes
         self._n_labels = n_labels
+        self._warned = False
         self._arrivals = np.arange(codes.size)  # where bootstrap samples depend on them
 
     @property
@@ -41,7 +42,10 @@ class StandardBag:
         return np.bincount(self._codes, minlength=self._n_labels)
 
     def warn_of_cost(self, m: int) -> None:
-        """Say how often the measure will be fitted for m test objects."""
+        """Say, once, how often the measure will be fitted for m test objects."""
+        if self._warned:
+            return
+        self._warned = True
         refits = m * self._n_labels * (self.n + 1)
         msg = (
             f"{type(self._measure).__name__} cannot learn and unlearn one example, so full CP runs Algorithm 1: "

@@ -122,7 +122,6 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         bag = make_bag(measure, X, codes, 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=self.verbose)
         self.offset_ = float(np.nextafter(epsilon, 1.0))
         self.measure_, self._bag = measure, bag
-        self._warned_of_cost = False
         return self
 
     @keeps_state
@@ -187,8 +186,7 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_objects(self, X)
-        if isinstance(self._bag, StandardBag) and not self._warned_of_cost:
-            self._warned_of_cost = True
+        if isinstance(self._bag, StandardBag):
             self._bag.warn_of_cost(X.shape[0])
         counts = pvalues.marginal(self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose), self._bag.n)
         if self.smoothed:

@@ -139,7 +139,6 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
             self._training_categories = categories_of(self.mondrian, X, y)
         self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
         self._warned_levels: set[float] = set()
-        self._warned_of_cost = self.algorithm == "standard"
         return self
 
     def _takes_pairs(self) -> bool:
@@ -158,8 +157,7 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
 
     def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
-        if isinstance(self._bag, StandardBag) and not self._warned_of_cost:
-            self._warned_of_cost = True
+        if isinstance(self._bag, StandardBag) and self.algorithm != "standard":
             self._bag.warn_of_cost(X.shape[0])
         if callable(self.mondrian):
             return self._count_in_categories(X, self.mondrian)

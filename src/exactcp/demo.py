@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from exactcp import metrics
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.measures import KNN, SimplifiedKNN
+from exactcp.report import LabelRun, TestRows, classification_facts
 
 
 def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]:
@@ -26,9 +27,11 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
     Returns
     -------
     dict
-        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included), and `rows`: for each
-        predictor its name, measure, coverage, set size, mean fuzziness, and the seconds of fit and prediction.
+        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included), `rows`: for each
+        predictor its name, measure, coverage, set size, mean fuzziness, and the seconds of fit and prediction; and
+        `report`, the facts of a page about them.
     """
+    began = time.perf_counter()
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=500, random_state=seed)
     predictors = [
@@ -41,30 +44,33 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
         predictor.fit(X_train, y_train).predict_p(X_test)
     first_round_seconds = time.perf_counter() - start
 
-    rows = []
+    runs = []
     for name, measure, predictor in predictors:
         fit_seconds = _seconds(predictor.fit, X_train, y_train)
         predict_seconds = _seconds(predictor.predict_p, X_test)
-        summary = metrics.efficiency_summary(
-            predictor.predict_p(X_test), y_test, classes=predictor.classes_, confidence_level=confidence_level
-        )
-        rows.append(
-            {
-                "predictor": name,
-                "measure": measure,
-                "coverage": summary.coverage,
-                "set_size": summary.set_size,
-                "mean_fuzziness": summary.mean_fuzziness,
-                "fit_seconds": fit_seconds,
-                "predict_seconds": predict_seconds,
-            }
-        )
+        runs.append(LabelRun(name, measure, predictor.predict_p(X_test), fit_seconds, predict_seconds))
+    facts = classification_facts(
+        runs,
+        np.unique(y_train).tolist(),
+        y_test.tolist(),
+        confidence_level=confidence_level,
+        asked={
+            "Data": "scikit-learn's digits, handwritten, 8 x 8 pixels",
+            "Predictor": "full conformal prediction",
+            "Measure": "KNN(k=15)",
+            "Training rows": f"{len(y_train):,}",
+        },
+        rows=TestRows(images=X_test.reshape(-1, 8, 8)),
+        title="Which digit is it?",
+    )
+    facts["total_seconds"] = time.perf_counter() - began
     return {
         "confidence_level": confidence_level,
         "n_train": len(y_train),
         "n_test": len(y_test),
         "first_round_seconds": first_round_seconds,
-        "rows": rows,
+        "rows": facts["comparison"],
+        "report": facts,
     }
 
 

@@ -1,0 +1,122 @@
+"""The app: its commands, its own options, and what happens to errors and warnings."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from exactcp.cli._demo import demo
+from exactcp.cli._drift import drift
+from exactcp.cli._misuse import MisuseError
+from exactcp.cli._predict import predict
+from exactcp.cli._reproduce import reproduce
+
+# click's own exceptions, wherever this version of typer keeps them
+_USAGE_ERRORS: tuple[type[BaseException], ...] = (
+    typer.Exit,
+    typer.Abort,
+    *(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"),
+)
+
+
+class OneSentenceGroup(TyperGroup):
+    """Commands whose errors are one sentence each."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `--debug` wherever it stands: it is mostly added at the end of a line that has failed."""
+        own = args[: args.index("--")] if "--" in args else args
+        if "--debug" in own:
+            args = ["--debug", *(a for a in own if a != "--debug"), *args[len(own) :]]
+        return super().parse_args(ctx, args)  # type: ignore[no-any-return]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and turn what it raises into a sentence and an exit code."""
+        try:
+            with _warnings_as_sentences():
+                return super().invoke(ctx)
+        except _USAGE_ERRORS:
+            raise
+        except KeyboardInterrupt:
+            typer.echo("exactcp: interrupted.", err=True)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # who reads the pipe has seen enough; Python must not complain at the end either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except Exception as error:  # noqa: BLE001  (a user gets a sentence, whatever went wrong)
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            typer.echo(f"exactcp: {_sentence(error)}", err=True)
+            raise typer.Exit(2 if isinstance(error, MisuseError) else 1) from None
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) and text:
+        return text
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({text or 'no size told'}): use fewer rows or columns."
+    return f"{type(error).__name__}: {text} (unexpected: run again with --debug to see where)."
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        show = warnings.showwarning
+
+        def show_sentence(message: Any, category: Any, *rest: Any, **options: Any) -> None:
+            if issubclass(category, UserWarning):
+                typer.echo(f"exactcp: warning: {message}", err=True)
+            else:
+                show(message, category, *rest, **options)
+
+        warnings.showwarning = show_sentence
+        yield
+
+
+app = typer.Typer(
+    cls=OneSentenceGroup,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    help="Full conformal prediction, exact and fast.",
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        from exactcp import __version__
+
+        typer.echo(f"exactcp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Full conformal prediction, exact and fast."""
+
+
+app.command()(predict)
+app.command()(drift)
+app.command()(demo)
+app.command()(reproduce)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="exactcp")

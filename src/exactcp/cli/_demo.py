@@ -1,0 +1,81 @@
+"""`exactcp demo`: the main job on an embedded data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from exactcp.cli._misuse import check_can_write, check_confidence
+
+DEFAULT_REPORT = "exactcp-demo.html"
+
+
+def demo(
+    confidence: Annotated[float, typer.Option(help="Confidence level of the prediction sets.")] = 0.95,
+    report: Annotated[
+        Path | None, typer.Option(help="Where the report goes.", show_default=DEFAULT_REPORT, dir_okay=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+) -> None:
+    """Full and split conformal prediction on scikit-learn's digits: a table here, and a report to open in a browser."""
+    check_confidence(confidence)
+    if report is not None:
+        check_can_write(report)
+    with Console(stderr=True).status("importing and compiling (the first run only), then fitting"):
+        from exactcp.demo import run_demo
+
+        facts = run_demo(confidence)
+        saved = _save(facts["report"], report)
+    if as_json:
+        summary = {name: value for name, value in facts.items() if name != "report"}
+        typer.echo(json.dumps({**summary, "report": None if saved is None else str(saved)}))
+        return
+    console = Console()
+    console.print(_table(facts))
+    console.print(
+        f"A set holds the true digit with probability at least {confidence:.0%}, if the objects are exchangeable. Full "
+        f"CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are better."
+    )
+    if saved is not None:
+        console.print(f"Report: {saved}", soft_wrap=True)
+
+
+def _save(facts: dict[str, Any], report: Path | None) -> Path | None:
+    """Write the report; one that nobody asked for may be left out, with a sentence."""
+    from exactcp.report import write_report
+
+    if report is not None:
+        return write_report(facts, report)
+    try:
+        return write_report(facts, DEFAULT_REPORT)
+    except (ImportError, OSError) as error:
+        typer.echo(f"exactcp: no report was written: {error}", err=True)
+        return None
+
+
+def _table(facts: dict[str, Any]) -> Table:
+    sizes = f"{facts['n_train']:,} training and {facts['n_test']:,} test objects"
+    table = Table(
+        title=f"digits: {sizes}, {facts['confidence_level']:.0%} sets", box=SIMPLE, show_edge=False, pad_edge=False
+    )
+    for heading in ("predictor", "measure"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("coverage", "set size", "fuzziness", "fit", "predict"):
+        table.add_column(heading, justify="right")
+    for row in facts["rows"]:
+        table.add_row(
+            row["predictor"],
+            row["measure"],
+            f"{row['coverage']:.3f}",
+            f"{row['set_size']:.3f}",
+            f"{row['mean_fuzziness']:.5f}",
+            f"{row['fit_seconds']:.3f} s",
+            f"{row['predict_seconds']:.3f} s",
+        )
+    return table

@@ -1,0 +1,93 @@
+"""What `exactcp predict` was asked to do, and what came of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Job:
+    """Examples as arrays, and how to predict them.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray
+    y_train : ndarray
+    confidence : float
+    measure : measure or None
+    mondrian : "label" or None
+    smoothed : bool
+    seed : int or None
+    jobs : int or None
+    compare : bool
+        Whether split CP runs, too.
+    """
+
+    X_train: np.ndarray
+    X_test: np.ndarray
+    y_train: np.ndarray
+    confidence: float = 0.95
+    measure: Any = None
+    mondrian: str | None = None
+    smoothed: bool = False
+    seed: int | None = None
+    jobs: int | None = None
+    compare: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that every predictor takes; progress is shown to people only."""
+        verbose = int(sys.stderr.isatty())
+        return {"random_state": self.seed, "n_jobs": self.jobs, "verbose": verbose}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Predictions of the test rows.
+
+    Attributes
+    ----------
+    columns : dict
+        Name to one value a row, in the order in which they are written.
+    summary : dict
+        For scripts and for the last line in a terminal.
+    facts : callable
+        Returns the report's facts from ``asked``, ``rows`` and ``title``.
+    """
+
+    columns: dict[str, Any]
+    summary: dict[str, Any]
+    facts: Callable[..., dict[str, Any]] = field(repr=False)
+
+
+def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what the work returns, and its seconds."""
+    start = time.perf_counter()
+    result = work(*arguments)
+    return result, time.perf_counter() - start
+
+
+def compared(run: Callable[[], Any]) -> list[Any]:
+    """Return what split CP says in a list, which is empty if it cannot do it with half of the rows."""
+    try:
+        with warnings.catch_warnings():  # that half of the rows may be too few for the level is seen in the report
+            warnings.simplefilter("ignore", UserWarning)
+            return [run()]
+    except ValueError as error:
+        msg = f"the report has no split conformal prediction to compare with: {error}"
+        warnings.warn(msg, UserWarning, stacklevel=2)
+        return []
+
+
+def told(measure: Any) -> str:
+    """Return a measure as it would be written, with the options that have a value."""
+    options = ", ".join(
+        f"{name}={value!r}" for name, value in measure.get_params(deep=False).items() if value is not None
+    )
+    return f"{type(measure).__name__}({options})"

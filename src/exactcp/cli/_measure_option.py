@@ -1,0 +1,110 @@
+"""A measure made of text: `--measure knn --option k=5`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from inspect import signature
+from typing import Any
+
+from exactcp.cli._misuse import MisuseError
+
+CLASSIFICATION = {
+    "nn": "NN",
+    "knn": "KNN",
+    "simplified-knn": "SimplifiedKNN",
+    "kde": "KDE",
+    "lssvm": "LSSVM",
+    "random-forest": "RandomForest",
+    "bootstrap": "Bootstrap",
+    "model": "ModelScore",
+}
+REGRESSION = {"knn": "KNNResidual", "ridge": "RidgeResidual", "lasso": "LassoResidual", "model": "ModelResidual"}
+BY_TASK = {"classification": CLASSIFICATION, "regression": REGRESSION}
+
+
+def complete_measure(incomplete: str) -> list[str]:
+    """Return the names that begin so, for the shell's completion."""
+    return sorted({name for names in BY_TASK.values() for name in names if name.startswith(incomplete)})
+
+
+def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: int | None = None) -> Any:
+    """Return a measure with its options; None without a name, for the predictor's default.
+
+    Parameters
+    ----------
+    name : str or None
+        As in `BY_TASK`, or the class's own name, in any case.
+    options : iterable of str
+        Each ``name=value``; the value is a Python literal, or else text.
+    task : {"classification", "regression"}
+    seed : int or None, default=None
+        For a measure with a `random_state` that no option sets.
+
+    Returns
+    -------
+    measure or None
+    """
+    given = dict(_pair(option) for option in options)
+    if name is None:
+        if not given:
+            return None
+        name = "knn"
+    cls = _measure_class(name, task)
+    constructor = {}
+    if "estimator" in signature(cls).parameters:
+        constructor["estimator"] = _estimator(str(given.pop("estimator", "")), name, task)
+    measure = cls(**constructor)
+    known = measure.get_params()
+    for option in given:
+        if option not in known:
+            own = ", ".join(sorted(p for p in known if "__" not in p)) or "none"
+            msg = f"--option {option}: {cls.__name__} has no such option; it has: {own}."
+            raise MisuseError(msg)
+    if "random_state" in known and "random_state" not in given and seed is not None:
+        given["random_state"] = seed
+    return measure.set_params(**given)
+
+
+def _measure_class(name: str, task: str) -> Any:
+    from exactcp import measures
+
+    key, names = _key(name), BY_TASK[task]
+    for short, cls in names.items():
+        if key in (_key(short), _key(cls)):
+            return getattr(measures, cls)
+    other = next(t for t in BY_TASK if t != task)
+    if any(key in (_key(short), _key(cls)) for short, cls in BY_TASK[other].items()):
+        msg = f"--measure {name} is for {other}, and the task is {task}: use one of {', '.join(names)}."
+    else:
+        msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}."
+    raise MisuseError(msg)
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _pair(option: str) -> tuple[str, Any]:
+    name, equals, value = option.partition("=")
+    if not equals or not name.strip():
+        msg = f"--option {option} is not NAME=VALUE: write for example --option k=5."
+        raise MisuseError(msg)
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
+
+
+def _estimator(estimator: str, measure: str, task: str) -> Any:
+    """Return one of scikit-learn's classifiers or regressors by its name."""
+    from sklearn.utils import all_estimators
+
+    kind = "classifier" if task == "classification" else "regressor"
+    found = dict(all_estimators(type_filter=kind))
+    example = "LogisticRegression" if kind == "classifier" else "LinearRegression"
+    if estimator not in found:
+        said = f"estimator={estimator} is not a {kind} of scikit-learn" if estimator else "it needs an estimator"
+        msg = f"--measure {measure}: {said}: write for example --option estimator={example}."
+        raise MisuseError(msg)
+    return found[estimator]()

@@ -1,0 +1,187 @@
+"""`exactcp predict`: prediction sets or intervals for the rows of a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from exactcp.cli._job import Job, Outcome
+from exactcp.cli._measure_option import complete_measure, make_measure
+from exactcp.cli._misuse import MisuseError, check_can_write, check_confidence, check_separator
+from exactcp.cli._outputs import joined, sentence, summarise, write_page
+from exactcp.cli._problem import Problem, read_problem
+from exactcp.cli._tables import write_table
+from exactcp.report import check_can_render
+
+
+class Task(StrEnum):
+    """What is predicted."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+class Scale(StrEnum):
+    """How numeric columns are scaled."""
+
+    standard = "standard"
+    robust = "robust"
+    none = "none"
+
+
+class Mondrian(StrEnum):
+    """Categories within which p-values are valid."""
+
+    label = "label"
+
+
+def predict(
+    train: Annotated[Path, typer.Argument(help="Training rows: CSV, or Parquet if it ends in .parquet.")],
+    test: Annotated[Path, typer.Argument(help="Rows to predict. If they have the target, it is used to judge.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            help="Classification: nn, knn (the default), simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
+            "Regression: knn (the default), ridge, lasso, model.",
+            autocompletion=complete_measure,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE of the measure, such as k=5 or estimator=LogisticRegression; repeatable."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the sets or intervals.")] = 0.95,
+    mondrian: Annotated[Mondrian | None, typer.Option(help="label: the promise holds for each label.")] = None,
+    smoothed: Annotated[bool, typer.Option("--smoothed", help="Break ties at random: coverage is then exact.")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all that is random.")] = None,
+    scale: Annotated[
+        Scale, typer.Option(help="Of numeric columns, from training and test rows together.")
+    ] = Scale.standard,
+    impute: Annotated[
+        bool, typer.Option("--impute", help="Fill missing values instead of refusing them: the median, or a category.")
+    ] = False,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of categories though it has numbers; repeatable.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
+    separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
+    output: Annotated[
+        Path | None, typer.Option(help="Where the rows go: CSV or .parquet.", show_default="standard output")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page that explains the predictions.")] = None,
+    image: Annotated[
+        str | None, typer.Option(help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a summary as one JSON object; rows go to --output only.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+) -> None:
+    """Predict the rows of TEST from those of TRAIN, with sets or intervals that keep their confidence level.
+
+    The test rows are written with new columns: p_<label> for each label, set (labels joined by |), label, confidence
+    and credibility; or, for regression, prediction, lower, upper, and region where it is not one interval.
+    """
+    began = time.perf_counter()
+    check_confidence(confidence)
+    check_separator(separator)
+    shape = _check_options(seed, jobs, image, (output, report))
+    console = Console(stderr=True)
+    with console.status("reading"):
+        problem = read_problem(
+            (train, test),
+            target,
+            task=task.value,
+            encoding={"scale": scale.value, "impute": impute, "categorical": tuple(categorical or ())},
+            ignore=ignore or [],
+            separator=separator,
+        )
+    if mondrian is not None and problem.task == "regression":
+        msg = "--mondrian label is for classification, and the task is regression: leave it out."
+        raise MisuseError(msg)
+    _check_images(shape, problem)
+    if smoothed and seed is None:
+        seed = secrets.randbits(32)  # told in the summary, so that the run can be repeated
+    job = Job(
+        problem.X_train,
+        problem.X_test,
+        problem.y_train,
+        confidence=confidence,
+        measure=make_measure(measure, option or [], problem.task, seed=seed),
+        mondrian=None if mondrian is None else mondrian.value,
+        smoothed=smoothed,
+        seed=seed,
+        jobs=jobs,
+        compare=report is not None,
+    )
+    outcome = _run(job, problem)
+    if report is not None:
+        asked = {
+            "Training file": f"{train.name}, {problem.X_train.shape[0]:,} rows",
+            "Test file": test.name,
+            "Target": f"{target} ({problem.task}: {problem.reason})",
+            "Columns": f"{len(problem.features)}, scaled: {scale.value}",
+        }
+        with console.status("drawing the report"):
+            write_page(outcome, problem, job, report, asked=asked, shape=shape, began=began)
+    if output is not None or not as_json:
+        write_table(joined(problem.test, outcome.columns), output)
+    summary = summarise(outcome, problem, job, output, report)
+    if as_json:
+        typer.echo(json.dumps(summary))
+    else:
+        typer.echo(sentence(summary, problem.reason), err=True)
+
+
+def _check_options(
+    seed: int | None, jobs: int | None, image: str | None, files: tuple[Path | None, Path | None]
+) -> tuple[int, ...] | None:
+    """Refuse what cannot be done before work is spent on it; return the shape of images."""
+    for path in files:
+        if path is not None:
+            check_can_write(path)
+    if seed is not None and seed >= 2**32:
+        msg = f"--seed {seed} is too large: use a whole number below 2**32."
+        raise MisuseError(msg)
+    if jobs == 0:
+        raise MisuseError("--jobs 0 would be no threads: use 1 or more, or leave it out for all cores.")
+    if files[1] is not None:
+        check_can_render()
+    return None if image is None else _image_shape(image)
+
+
+def _run(job: Job, problem: Problem) -> Outcome:
+    if problem.task == "classification":
+        from exactcp.cli._classify import classify
+
+        return classify(job, problem.truth)
+    from exactcp.cli._regress import regress
+
+    return regress(job, problem.truth)
+
+
+def _image_shape(text: str) -> tuple[int, ...]:
+    parts = text.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.isdigit() and int(part) > 0 for part in parts):
+        msg = f"--image {text} is not a shape: write HEIGHTxWIDTH, for example 28x28."
+        raise MisuseError(msg)
+    return tuple(int(part) for part in parts)
+
+
+def _check_images(shape: tuple[int, ...] | None, problem: Problem) -> None:
+    if shape is not None and math.prod(shape) != len(problem.features):
+        wanted = "x".join(str(side) for side in shape)
+        n = len(problem.features)
+        msg = f"--image {wanted} has {math.prod(shape)} pixels, and a row has {n} columns to learn from."
+        raise MisuseError(msg)

@@ -1,0 +1,200 @@
+"""The facts of label predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exactcp import metrics, regions
+from exactcp.report.expectation import expected_coverage
+from exactcp.report.rows import SHOWN, TestRows
+
+
+@dataclass(frozen=True)
+class LabelRun:
+    """What one predictor said about the test rows, and how long it took.
+
+    Attributes
+    ----------
+    predictor : str
+        Such as "full" or "split".
+    measure : str
+    p : ndarray of shape (m, l)
+    fit_seconds, predict_seconds : float
+    best : ndarray of int of shape (m,), or None
+        Which label was chosen, where ties of p-values were broken otherwise than by the first label.
+    """
+
+    predictor: str
+    measure: str
+    p: np.ndarray
+    fit_seconds: float
+    predict_seconds: float
+    best: np.ndarray | None = None
+
+    @property
+    def chosen(self) -> np.ndarray:
+        """The place of the chosen label of each row."""
+        return np.asarray(self.p.argmax(axis=1) if self.best is None else self.best)
+
+
+def classification_facts(
+    runs: Sequence[LabelRun],
+    classes: Sequence[Any],
+    truth: Any = None,
+    *,
+    confidence_level: float = 0.95,
+    asked: Mapping[str, Any] | None = None,
+    rows: TestRows | None = None,
+    title: str = "Conformal prediction sets",
+) -> dict[str, Any]:
+    """Return the facts of a page about prediction sets.
+
+    Parameters
+    ----------
+    runs : sequence of LabelRun
+        The first is the one the page is about.
+    classes : sequence of l labels
+    truth : array-like of shape (m,), default=None
+        True labels; None in the place of those that are not known. A label that is no class is never covered.
+    confidence_level : float, default=0.95
+    asked : mapping, default=None
+        Heading to text: what was asked.
+    rows : TestRows, default=None
+    title : str
+
+    Returns
+    -------
+    dict
+    """
+    names = [str(label) for label in classes]
+    codes = _codes(truth, names, runs[0].p.shape[0])
+    known = codes is not None and bool((codes != MISSING).any())
+    epsilon = regions.check_level(confidence_level)
+    main = runs[0].p
+    sets = regions.label_sets(main, epsilon)
+    sizes = np.bincount(sets.sum(axis=1), minlength=len(names) + 1)
+    comparison = [_compare(run, codes if known else None, confidence_level) for run in runs]
+    n_known = int((codes != MISSING).sum()) if known and codes is not None else 0
+    p_true = _p_true(main, codes) if known else None
+    describe = _describer(runs[0], sets, names, codes, rows or TestRows())
+    ordered = np.sort(main, axis=1)
+    second = ordered[:, -2] if main.shape[1] > 1 else np.zeros(main.shape[0])
+    return {
+        "title": title,
+        "task": "classification",
+        "asked": dict(asked or {}),
+        "confidence_level": float(confidence_level),
+        "n_test": int(main.shape[0]),
+        "n_known": n_known,
+        "classes": names,
+        "coverage": comparison[0]["coverage"],
+        "expected_coverage": expected_coverage(confidence_level, n_known),
+        "accuracy": comparison[0]["accuracy"],
+        "set_size": comparison[0]["set_size"],
+        "set_sizes": {str(size): int(count) for size, count in enumerate(sizes.tolist())},
+        "mean_fuzziness": comparison[0]["mean_fuzziness"],
+        "by_label": _by_label(sets, codes, names) if known else [],
+        "p_true": None if p_true is None else p_true.tolist(),
+        "p_false": _p_false(main, codes).tolist() if known else None,
+        "credibility": ordered[:, -1].tolist(),
+        "second_p": second.tolist(),
+        "calibration": _calibration(runs, codes) if known else [],
+        # the largest sets, and among those of equal size the least decided
+        "hardest": [describe(row) for row in np.lexsort((-second, -sets.sum(axis=1)))[:SHOWN].tolist()],
+        "strangest": [describe(row) for row in np.argsort(ordered[:, -1], kind="stable")[:SHOWN].tolist()],
+        "comparison": comparison,
+    }
+
+
+MISSING, UNKNOWN = -2, -1
+
+
+def _codes(truth: Any, names: list[str], m: int) -> np.ndarray | None:
+    if truth is None:
+        return None
+    if len(truth) != m:
+        msg = f"there are {len(truth)} true labels and {m} test rows: give one for each, None if it is not known."
+        raise ValueError(msg)
+    places = {name: code for code, name in enumerate(names)}
+    return np.array([MISSING if label is None else places.get(str(label), UNKNOWN) for label in truth], dtype=np.int64)
+
+
+def _p_true(p: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+    """Return the p-value of the true label of rows where it is known: 0 if it is no class."""
+    assert codes is not None
+    rows = np.flatnonzero(codes != MISSING)
+    return np.where(codes[rows] == UNKNOWN, 0.0, p[rows, np.maximum(codes[rows], 0)])
+
+
+def _p_false(p: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+    assert codes is not None
+    rows = np.flatnonzero(codes != MISSING)
+    return np.asarray(p[rows][np.arange(p.shape[1]) != codes[rows, None]])
+
+
+def _compare(run: LabelRun, codes: np.ndarray | None, confidence_level: float) -> dict[str, Any]:
+    summary = metrics.efficiency_summary(run.p, confidence_level=confidence_level)
+    coverage = accuracy = None
+    if codes is not None:
+        rows = np.flatnonzero(codes != MISSING)
+        coverage = float((_p_true(run.p, codes) > 1 - confidence_level).mean())
+        accuracy = float((run.chosen[rows] == codes[rows]).mean())
+    return {
+        "predictor": run.predictor,
+        "measure": run.measure,
+        "coverage": coverage,
+        "accuracy": accuracy,
+        "set_size": summary.set_size,
+        "mean_fuzziness": summary.mean_fuzziness,
+        "fit_seconds": run.fit_seconds,
+        "predict_seconds": run.predict_seconds,
+    }
+
+
+def _by_label(sets: np.ndarray, codes: np.ndarray | None, names: list[str]) -> list[dict[str, Any]]:
+    assert codes is not None
+    found = []
+    for code, name in enumerate(names):
+        own = sets[codes == code]
+        if own.size:
+            coverage, size = float(own[:, code].mean()), float(own.sum(axis=1).mean())
+            found.append({"label": name, "n": int(own.shape[0]), "coverage": coverage, "set_size": size})
+    return found
+
+
+def _calibration(runs: Sequence[LabelRun], codes: np.ndarray | None) -> list[dict[str, Any]]:
+    levels = np.arange(1, 100) / 100
+    first = runs[0].measure  # curves of other measures would hide the two that are compared
+    return [
+        {
+            "predictor": run.predictor,
+            "levels": levels.tolist(),
+            "coverages": (_p_true(run.p, codes)[:, None] > 1 - levels).mean(axis=0).tolist(),
+        }
+        for run in runs
+        if run.measure == first
+    ]
+
+
+def _describer(run: LabelRun, sets: np.ndarray, names: list[str], codes: np.ndarray | None, rows: TestRows) -> Any:
+    def describe(row: int) -> dict[str, Any]:
+        ordered = np.sort(run.p[row])
+        inside = [name for name, is_in in zip(names, sets[row], strict=True) if is_in]
+        truth = None
+        if codes is not None and codes[row] != MISSING:
+            truth = names[codes[row]] if codes[row] >= 0 else "a new label"
+        return {
+            **rows.describe(row),
+            "truth": truth,
+            "set": inside,
+            "label": names[int(run.chosen[row])],
+            "confidence": float(1 - ordered[-2]) if ordered.size > 1 else 1.0,
+            "credibility": float(ordered[-1]),
+            "covered": None if truth is None else truth in inside,
+        }
+
+    return describe
