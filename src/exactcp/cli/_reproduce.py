@@ -1,0 +1,124 @@
+"""`exactcp reproduce`: an experiment of the paper, measured here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from exactcp.cli._misuse import MisuseError
+
+if TYPE_CHECKING:
+    from exactcp.experiments import Config
+    from exactcp.experiments.runner import Moment
+
+NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
+
+
+def _complete_name(incomplete: str) -> list[str]:
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.", autocompletion=_complete_name)],
+    full: Annotated[bool, typer.Option("--full", help="The paper's grid, seeds and timeouts: days.")] = False,
+    output: Annotated[Path, typer.Option(help="Folder for measurements, figure and table.")] = Path("reproduced"),
+    data: Annotated[
+        Path | None, typer.Option(help="MNIST: an npz file or a folder with the idx files. [default: OpenML]")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds that one measurement may take.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many data sets are drawn at each n.")] = None,
+    n_max: Annotated[int | None, typer.Option("--n-max", help="Most training examples.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads of a measurement; of 'parallel', those of all.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print measurements as JSON instead of the table.")] = False,
+) -> None:
+    """Measure an experiment of the founding paper on this machine, and compare.
+
+    Every measurement is written down at once: the same command goes on where an interrupted one ended.
+    """
+    config = _config(name, full=full, timeout=timeout, seeds=seeds, n_max=n_max, jobs=jobs)
+    if data is not None and name != "mnist":
+        msg = f"--data is for mnist; the data of {name} are generated: leave it out."
+        raise MisuseError(msg)
+    errors = Console(stderr=True)
+    with errors.status("importing"):
+        from exactcp.experiments import reproduce as run_experiment
+    with _progress(errors) as watch:
+        told: list[str] = []
+        done = run_experiment(config, output, data=data, watch=watch, tell=_tell(errors, told))
+    for note in done.notes[len(told) :]:
+        errors.print(note, highlight=False, soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(done.to_dict()))
+    else:
+        typer.echo(done.page)
+    errors.print("written: " + ", ".join(str(path) for path in done.files), highlight=False, soft_wrap=True)
+
+
+def _config(
+    name: str, *, full: bool, timeout: float | None, seeds: int | None, n_max: int | None, jobs: int | None
+) -> Config:
+    if name not in NAMES:
+        msg = f"there is no experiment {name!r}: use one of {', '.join(NAMES)}."
+        raise MisuseError(msg)
+    for option, value, least in (("--seeds", seeds, 1), ("--n-max", n_max, 10), ("--jobs", jobs, 1)):
+        if value is not None and value < least:
+            msg = f"{option} {value} is too few: use {least} or more."
+            raise MisuseError(msg)
+    if timeout is not None and not timeout > 0:
+        msg = f"--timeout {timeout:g} is no time: use a number of seconds above 0."
+        raise MisuseError(msg)
+    from exactcp.experiments import make_config
+
+    config = make_config(name, full=full)
+    if timeout is not None:
+        config = replace(config, timeout=timeout, timeout_standard=timeout)
+    if seeds is not None:
+        config = replace(config, seeds=tuple(range(seeds)))
+    if n_max is not None:
+        config = config.up_to(n_max)
+    if jobs is not None:
+        config = replace(config, jobs=(1, jobs) if name == "parallel" else (jobs,))
+    return config
+
+
+def _tell(console: Console, told: list[str]) -> Callable[[str], None]:
+    def tell(note: str) -> None:
+        told.append(note)
+        console.print(note, highlight=False, soft_wrap=True)
+
+    return tell
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
+    """Show how much of the plan is over, what is measured, and how long the rest will take, about."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1, left="")
+
+        def watch(moment: Moment) -> None:
+            left = _left(moment.seconds_left)
+            what = "done" if moment.point is None else str(moment.point)
+            bar.update(task, completed=moment.over, total=moment.planned, description=what, left=left)
+
+        yield watch
+
+
+def _left(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"

@@ -1,0 +1,115 @@
+"""One point of an experiment, and what was measured there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+DONE, TIMEOUT, FAILED = "done", "timeout", "failed"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is to be measured: a method with a measure on data of one size, drawn with one seed.
+
+    Attributes
+    ----------
+    task : {"classification", "regression", "mnist", "samples"}
+        The data; "samples" draws bootstrap samples and times nothing.
+    measure : str
+        The name of a class in `exactcp.measures`.
+    method : {"standard", "optimized", "split", "drawn"}
+    n, n_test : int
+        Training and test examples.
+    seed : int
+    jobs : int
+        Threads, or processes of the standard method.
+    n_estimators : int
+        B, of "samples".
+    data : str
+        Fingerprint of the data, where they are not generated.
+    """
+
+    task: str
+    measure: str
+    method: str
+    n: int
+    n_test: int
+    seed: int
+    jobs: int
+    n_estimators: int = 0
+    data: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same for the same point, and for no other."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def line(self) -> tuple[Any, ...]:
+        """What points differ in only by n and seed: they are a line of a figure."""
+        return self.task, self.measure, self.method, self.jobs, self.n_estimators
+
+    def __str__(self) -> str:
+        what = f"B = {self.n_estimators}" if self.task == "samples" else f"{self.measure} {self.method}"
+        return f"{what}, n = {self.n:,}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured at a point.
+
+    Attributes
+    ----------
+    point : Point
+    status : {"done", "timeout", "failed"}
+    timeout : float
+        Seconds that the measurement was given.
+    machine : dict
+        From `machine.describe_machine`.
+    fit_seconds : float or None
+    predict_seconds : float or None
+        Of all `predicted` test examples together.
+    predicted : int
+        Test examples predicted; fewer than asked for, if the time ran out.
+    found : dict
+        What else came out: fuzziness, numbers of samples.
+    message : str
+        Why it failed.
+    """
+
+    point: Point
+    status: str
+    timeout: float
+    machine: dict[str, Any]
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    predicted: int = 0
+    found: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def seconds_per_prediction(self) -> float | None:
+        """The mean over the test examples that were predicted; None if there were none."""
+        if self.predict_seconds is None or self.predicted == 0:
+            return None
+        return self.predict_seconds / self.predicted
+
+    def to_json(self) -> str:
+        """Return one line of JSON."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> Self:
+        """Read a line; raise ValueError if it is not a measurement."""
+        content = json.loads(line)
+        if not isinstance(content, dict) or not isinstance(content.get("point"), dict):
+            msg = "not a measurement"
+            raise ValueError(msg)  # noqa: TRY004  (of the line, not of an argument)
+        known = {f.name for f in fields(cls)}
+        try:
+            point = Point(**content["point"])
+            return cls(**{name: value for name, value in content.items() if name in known} | {"point": point})
+        except TypeError as error:
+            raise ValueError(str(error)) from None

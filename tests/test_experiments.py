@@ -1,0 +1,523 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from typer.testing import CliRunner
+
+from exactcp.cli import app
+from exactcp.experiments import NAMES, make_config, reproduce
+from exactcp.experiments import mnist as mnist_data
+from exactcp.experiments.configs import PAPER_SIZES, Config
+from exactcp.experiments.forecast import expected_seconds
+from exactcp.experiments.generated import classification_data
+from exactcp.experiments.journal import Journal
+from exactcp.experiments.lines import Line
+from exactcp.experiments.machine import describe_machine
+from exactcp.experiments.methods import make_predictor
+from exactcp.experiments.points import DONE, FAILED, TIMEOUT, Measurement, Point
+from exactcp.experiments.runner import run
+from exactcp.experiments.wording import duration, spread
+from exactcp.experiments.worker_process import WorkerProcess
+
+STANDARD = Point("classification", "KNN", "standard", n=1000, n_test=50, seed=0, jobs=1)
+SAMPLES = Config("figure4", "samples", ("RandomForest",), ("drawn",), (10, 20), (0, 1), n_test=0, n_estimators=(1, 3))
+
+
+def tiny(name: str) -> Config:
+    """The experiment with everything that its page and figure show, in as few seconds as possible."""
+    config = replace(
+        make_config(name),
+        seeds=(0, 1),
+        n_test=4,
+        n_test_standard=1,
+        sizes=(10, 30),
+        timeout=60.0,
+        timeout_standard=60.0,
+    )
+    if name == "figure4":
+        return replace(config, n_estimators=(1, 10))
+    if name == "mnist":
+        return replace(config, seeds=(0,), sizes=(40,), n_test=20)
+    if name == "parallel":
+        return replace(config, seeds=(0,), sizes=(20,), large=70, jobs=(1, 2))
+    return config
+
+
+@pytest.fixture(scope="module")
+def digits_file(tmp_path_factory):
+    """Digits in the place of MNIST: as many labels, fewer pixels."""
+    X, y = load_digits(return_X_y=True)
+    path = tmp_path_factory.mktemp("data") / "digits.npz"
+    X = X.reshape(-1, 8, 8).astype(np.uint8)
+    np.savez(path, X_train=X[:200], y_train=y[:200], X_test=X[200:260], y_test=y[200:260])
+    return path
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduced")
+
+
+PAPER_NUMBERS = {
+    "figure1": """
+        0.63 s; about 2 h; more than 24.5 h; 0.21 s (elsewhere 6.68 s); 0.16 s; 0.46 s; 0.31 s; 43 h (n = 46,415);
+        82 h (n = 46,415); standard's slope minus optimized's; optimized / split CP
+    """,
+    "figure2": """
+        2.2 h (n = 100,000)
+    """,
+    "figure3": """
+        9.3 s; 1 h (n = 100,000); 4.6 ms
+    """,
+    "figure4": """
+        B' < B n; B = 10
+    """,
+    "figure5": """
+        0.63 s; simplified k-NN
+    """,
+    "mnist": """
+        0s / T(1); 34m 5s / 7h 9m; 22m 58s / 2h 38m; 29s / 4h 36m; 3m 47s / 1h 38m; 0s / T(0); 34m 17s / 7h 21m;
+        20m 25s / 2h 29m; 1h 17m / 29h 13m; 1h 30m / 6h 13m; 48s / T(0); 21s / 1h 25m; 0.00047 ± 0.00105;
+        0.00065 ± 0.00143; 0.04998 ± 0.07151; 0.05684 ± 0.07744; 0.00066 ± 0.00125; 0.00098 ± 0.00174;
+        0.04494 ± 0.07005; 0.16791 ± 0.11729; Welch's p
+    """,
+    "parallel": """
+        74.60 ± 1.46; 3.95 ± 0.18; 82.14 ± 1.29; 4.11 ± 0.17; 138.48 ± 1.49; 6.66 ± 0.28; 8852.18 ± 27.46;
+        624.74 ± 2.58; 5061.67 ± 310.75; 225.75 ± 4.41; 1.29 ± 0.01; 0.43 ± 0.05; 1.60 ± 0.27; 9.04 ± 0.33;
+        1.35 ± 0.14; 0.41 ± 0.00; 8.47 ± 0.58; 0.76 ± 0.01; 2409.59 ± 546.21; 110.32 ± 32.50; | 3.5 h |; | 1 h |
+    """,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_end_to_end(name, output, digits_file):
+    config = tiny(name)
+    moments = []
+    done = reproduce(config, output, data=digits_file if name == "mnist" else None, watch=moments.append)
+    assert not [note for note in done.notes if "failed" in note]
+    assert {one.status for one in done.run.measurements} == {DONE}
+    assert done.run.measured + done.run.reused == len(config.plan())
+    assert [path.name for path in done.files[:3]] == [f"{name}.md", f"{name}.png", f"{name}.svg"]
+    assert all(path.stat().st_size > 0 for path in done.files)
+    assert done.files[1].read_bytes()[:4] == b"\x89PNG"
+    assert "<svg" in done.files[2].read_text(encoding="utf-8")
+    for printed in PAPER_NUMBERS[name].split(";"):
+        assert printed.strip() in done.page, printed
+    assert "nan" not in done.page
+    assert moments[-1].point is None
+    assert all(moment.seconds_left >= 0 for moment in moments)
+    json.dumps(done.to_dict(), allow_nan=False)
+
+
+def test_experiments_share_what_they_measure(output):
+    reproduce(tiny("figure1"), output)
+    done = reproduce(tiny("figure2"), output)
+    assert done.run.measured == 0
+    assert done.run.reused == len(tiny("figure2").plan())
+    assert any("are measured already and are not repeated" in note for note in done.notes)
+    assert any("belong to other configurations" in note for note in done.notes)
+
+
+def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file):
+    from exactcp import FullConformalClassifier
+    from exactcp.measures import SimplifiedKNN
+    from exactcp.metrics import fuzziness_per_object
+
+    done = reproduce(tiny("mnist"), output, data=digits_file)
+    with np.load(digits_file) as file:
+        X, y, X_test = file["X_train"].reshape(200, -1)[:40], file["y_train"][:40], file["X_test"].reshape(60, -1)[:20]
+    p = FullConformalClassifier(SimplifiedKNN()).fit(X.astype(float), y).predict_p(X_test.astype(float))
+    own = fuzziness_per_object(p) / 9
+    assert f"{own.mean():.5f} ± {own.std():.5f}" in done.page
+
+
+@pytest.mark.parametrize("measure", ["KNN", "SimplifiedKNN", "LSSVM", "KDE"])
+def test_standard_and_optimized_give_the_same_p_values(measure):
+    X, y, X_test = classification_data(30, 3, seed=0)
+    point = replace(STANDARD, measure=measure)
+    standard = make_predictor(point).fit(X, y).predict(X_test)
+    optimized = make_predictor(replace(point, method="optimized")).fit(X, y).predict(X_test)
+    assert (standard == optimized).all()
+
+
+def test_the_papers_grid():
+    full = make_config("figure1", full=True)
+    assert full.sizes == PAPER_SIZES == (10, 21, 46, 100, 215, 464, 1000, 2154, 4641, 10000, 21544, 46415, 100000)
+    assert (len(full.seeds), full.n_test, full.n_test_standard, full.timeout_standard) == (5, 100, 100, 36_000)
+    assert len(full.plan()) == 13 * 5 * 4 * 3
+    with pytest.raises(ValueError, match="use one of figure1"):
+        make_config("figure6")
+
+
+def test_a_plan_has_no_point_twice():
+    for name in NAMES:
+        plan = make_config(name).plan()
+        assert len({point.key for point in plan}) == len(plan)
+
+
+def test_the_standard_method_has_one_core_unless_workers_are_compared():
+    jobs = {point.jobs for point in replace(make_config("mnist"), jobs=(7,)).plan() if point.method == "standard"}
+    assert jobs == {1}
+    assert {point.jobs for point in replace(make_config("parallel"), jobs=(1, 7)).plan()} == {1, 7}
+
+
+# --- interruptions
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _until(condition, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_experiments import interrupted
+from exactcp.experiments import reproduce
+reproduce(interrupted(), Path(sys.argv[1]))
+"""
+
+
+def interrupted() -> Config:
+    """Quick measurements, then one that takes minutes."""
+    return replace(tiny("figure5"), measures=("KNN",), methods=("optimized", "standard"), seeds=(0,),
+                   sizes=(10, 20, 40, 3000), n_test_standard=50, timeout_standard=600.0)  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+def test_kill_in_the_middle_and_resume(tmp_path):
+    script = KILLED.format(tests=str(Path(__file__).parent))
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+    file = tmp_path / "measurements.jsonl"
+    # seven measurements, and the eighth is in flight
+    assert _until(lambda: file.exists() and file.read_bytes().count(b"\n") == 7, 120)
+    time.sleep(0.3)
+    workers = _children(process.pid)
+    assert len(workers) == 1
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert _until(lambda: not _alive(workers[0]), 20), "the worker went on measuring for nobody"
+    before = file.read_bytes()
+    assert before.count(b"\n") == 7
+    notes = []
+    resumed = run(replace(interrupted(), timeout_standard=1.0), tmp_path, tell=notes.append)
+    assert (resumed.reused, resumed.measured) == (7, 1)
+    assert any("7 of 8 points are measured already" in note for note in notes)
+    assert file.read_bytes().startswith(before)
+
+
+def test_torn_and_broken_lines(tmp_path):
+    whole = run(SAMPLES, tmp_path)
+    assert whole.measured == 8
+    file = tmp_path / "measurements.jsonl"
+    lines = file.read_bytes().split(b"\n")
+    broken = [lines[0], b"{}", b"not JSON \xff", b"[1, 2]", b'{"point": {"task": 1}}', lines[1], lines[2][:40]]
+    file.write_bytes(b"\n".join(broken))
+    notes = []
+    again = run(SAMPLES, tmp_path, tell=notes.append)
+    assert (again.reused, again.measured) == (2, 6)
+    assert any("5 line(s) are no measurements" in note for note in notes)
+    assert [one.found for one in again.measurements] == [one.found for one in whole.measurements]
+    third = run(SAMPLES, tmp_path)  # the torn line did not spoil the one after it
+    assert (third.reused, third.measured) == (8, 0)
+
+
+def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path):
+    run(SAMPLES, tmp_path)
+    file = tmp_path / "measurements.jsonl"
+    version = describe_machine()["exactcp"]
+    file.write_text(file.read_text().replace(f'"exactcp":"{version}"', '"exactcp":"0.0.0"'))
+    again = run(SAMPLES, tmp_path)
+    assert (again.reused, again.measured) == (0, 8)
+    assert any("another machine or version" in note for note in again.notes)
+
+
+def test_a_changed_configuration_says_so(tmp_path):
+    run(SAMPLES, tmp_path)
+    changed = run(replace(SAMPLES, sizes=(10, 30)), tmp_path)
+    assert (changed.reused, changed.measured) == (4, 4)
+    assert any("4 measurement(s) belong to other configurations" in note for note in changed.notes)
+
+
+# --- timeouts
+
+
+def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
+    config = Config("figure1", "classification", ("KNN",), ("standard",), (20, 2000, 4000), (0,),
+                    n_test=5, n_test_standard=50, timeout_standard=1.0)  # fmt: skip
+    durations = []
+    done = reproduce(config, tmp_path, watch=lambda moment: durations.append(time.monotonic()))
+    first, second = done.run.measurements
+    assert (first.status, second.status, second.point.n) == (DONE, TIMEOUT, 2000)
+    assert durations[-1] - durations[-2] < 6.0  # data and all, on a busy machine
+    assert done.run.left_out == 1
+    assert "ran out at 2,000" in done.page
+    more_time = replace(config, timeout_standard=1.5, sizes=(20, 2000))
+    again = run(more_time, tmp_path)
+    assert (again.reused, again.measured) == (1, 1)
+    assert any("had less time" in note for note in again.notes)
+
+
+def test_what_was_predicted_in_time_counts():
+    with WorkerProcess() as worker:
+        found = worker.measure(replace(STANDARD, n=300, n_test=1000), 3.0)
+    assert found.status == TIMEOUT
+    assert 0 < found.predicted < 1000
+    assert 0 < found.seconds_per_prediction < 3.0
+
+
+def test_compiled_code_is_ended_too():
+    with WorkerProcess() as worker:
+        worker.measure(replace(STANDARD, method="optimized", n=3000, n_test=5), 60.0)  # compiles
+        start = time.monotonic()
+        found = worker.measure(replace(STANDARD, method="optimized", n=60_000, n_test=5), 0.2)
+        took = time.monotonic() - start
+        assert found.status == TIMEOUT
+        assert found.seconds_per_prediction is None
+        assert took < 5.0
+        assert worker.measure(replace(STANDARD, n=10, n_test=1), 60.0).status == DONE  # a new process
+
+
+def test_a_time_with_compilation_does_not_count():
+    from numba import njit
+
+    from exactcp.experiments.measuring import _best
+
+    @njit
+    def sum_of_squares(n):
+        total = 0.0
+        for i in range(n):
+            total += i * i
+        return total
+
+    events, start = [], time.perf_counter()
+    seconds, result = _best(lambda: sum_of_squares(10), 0.0, events.append)
+    took = time.perf_counter() - start
+    assert (result, events) == (285.0, ["started"])
+    assert seconds < took / 5  # one run was counted, and it is not the one that compiled
+
+
+def test_a_failure_is_noted_and_the_run_goes_on(tmp_path):
+    config = replace(tiny("figure5"), measures=("NoSuchMeasure", "KNN"), methods=("split",), seeds=(0,), sizes=(10,))
+    done = run(config, tmp_path)
+    assert [one.status for one in done.measurements] == [FAILED, DONE]
+    assert "NoSuchMeasure split, n = 10, seed 0 failed: AttributeError" in done.notes[-1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
+def test_a_worker_that_dies_is_noted():
+    import threading
+
+    def kill() -> None:
+        _until(lambda: worker._process is not None, 10)
+        time.sleep(0.5)
+        os.kill(worker._process.pid, signal.SIGKILL)
+
+    with WorkerProcess() as worker:
+        threading.Thread(target=kill).start()
+        found = worker.measure(replace(STANDARD, n=3000), 60.0)
+    assert found.status == FAILED
+    assert "ended with code -9" in found.message
+
+
+# --- MNIST files
+
+
+def _write_idx(folder: Path, digits_file: Path, ending: str = "") -> None:
+    with np.load(digits_file) as file:
+        for name, idx in mnist_data.IDX_FILES.items():
+            array = file[name].astype(np.uint8)
+            content = b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
+            (folder / f"{idx}{ending}").write_bytes(gzip.compress(content) if ending else content)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_idx_files_and_npz_give_the_same_images(tmp_path, digits_file, ending):
+    _write_idx(tmp_path, digits_file, ending)
+    expected = mnist_data.load_images(digits_file)
+    for path in (tmp_path, tmp_path / f"train-images-idx3-ubyte{ending}"):
+        images = mnist_data.load_images(path)
+        assert all((a == b).all() for a, b in zip(images, expected, strict=True))
+        assert mnist_data.fingerprint(images) != mnist_data.fingerprint(images._replace(y_test=images.y_test[::-1]))
+
+
+def _broken_files(folder: Path, digits_file: Path) -> dict[str, tuple[Path, str]]:
+    no_labels = folder / "no_labels.npz"
+    np.savez(no_labels, X_train=np.zeros((3, 4)), X_test=np.zeros((3, 4)))
+    odd = folder / "odd.npz"
+    np.savez(odd, X_train=np.zeros((3, 4)), y_train=np.zeros(2), X_test=np.zeros((3, 4)), y_test=np.zeros(3))
+    pixels = folder / "pixels.npz"
+    np.savez(pixels, X_train=np.zeros((3, 4)), y_train=np.zeros(3), X_test=np.zeros((3, 5)), y_test=np.zeros(3))
+    torn = folder / "torn.npz"
+    torn.write_bytes(digits_file.read_bytes()[:5000])
+    text = folder / "text.csv"
+    text.write_text("1,2,3\n")
+    single = folder / "single.npy"
+    with single.open("wb") as file:
+        np.save(file, np.zeros(3))
+    part, short = folder / "part", folder / "short"
+    for new in (part, short):
+        new.mkdir()
+        _write_idx(new, digits_file, ".gz")
+    (part / "t10k-labels-idx1-ubyte.gz").unlink()
+    images = short / "train-images-idx3-ubyte.gz"
+    images.write_bytes(images.read_bytes()[:200])
+    return {
+        "missing": (folder / "nowhere.npz", "does not exist: give an npz file with X_train"),
+        "no labels": (no_labels, "has no y_train, y_test, but X_train, X_test"),
+        "odd": (odd, "expected one label for each row of X"),
+        "pixels": (pixels, "has 4 training and 5 test pixels"),
+        "torn": (torn, "cannot be read"),
+        "text": (text, "cannot be read"),
+        "single": (single, "cannot be read"),
+        "part": (part, "has no t10k-labels-idx1-ubyte and no"),
+        "short": (short, "cannot be unpacked|download it again"),
+    }
+
+
+@pytest.mark.parametrize("case", ["missing", "no labels", "odd", "pixels", "torn", "text", "single", "part", "short"])
+def test_broken_data_files_get_a_sentence(case, tmp_path, digits_file):
+    path, sentence = _broken_files(tmp_path, digits_file)[case]
+    with pytest.raises(ValueError, match=sentence):
+        reproduce(tiny("mnist"), tmp_path / "out", data=path)
+
+
+def test_openml_out_of_reach_gets_a_sentence(tmp_path, monkeypatch):
+    def unreachable(*args, **options):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
+    with pytest.raises(ValueError, match=r"OpenML did not give it \(no route to host\): use --data with an npz file"):
+        reproduce(tiny("mnist"), tmp_path)
+
+
+def test_what_openml_gives_is_kept(tmp_path, monkeypatch):
+    X, y = np.arange(70_000 * 4).reshape(-1, 4) % 251, np.array([str(i % 10) for i in range(70_000)])
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *a, **o: (X.astype(float), y))
+    path = mnist_data.locate(None, tmp_path)
+    monkeypatch.delattr("sklearn.datasets.fetch_openml")
+    images = mnist_data.load_images(mnist_data.locate(None, tmp_path))
+    assert path == tmp_path / "mnist.npz"
+    assert (images.X_train.shape, images.X_test.shape) == ((60_000, 4), (10_000, 4))
+    assert images.y_test[3] == 3
+
+
+# --- lines and words
+
+
+def test_slope_and_extrapolation():
+    n = np.array([10, 100, 1000, 10_000])
+    line = Line(n, np.where(n < 1000, 1.0, 1e-6 * n**2.0), np.zeros(4))
+    assert line.slope() == pytest.approx(2.0)
+    assert line.at(1000) == (1.0, True)
+    value, measured = line.at(100_000)
+    assert value == pytest.approx(1e4)
+    assert not measured
+    assert np.isnan(Line(n[:1], n[:1] * 1.0, n[:1] * 0.0).slope())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0046, "4.6 ms"),
+        (0.63, "0.63 s"),
+        (2.0, "2 s"),
+        (90, "90 s"),
+        (7200, "2 h"),
+        (24.5 * 3600, "24.5 h"),
+        (9.3 * 31536000, "9.3 years"),
+        (7e-06, "7 µs"),
+        (0.0, "0 s"),
+        (float("nan"), "-"),
+    ],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_spread_keeps_the_unit():
+    assert spread(2e-3, 1e-4) == "2 ± 0.1 ms"
+    assert spread(2e-3, 0.0) == "2 ms"
+
+
+def test_a_measurement_survives_its_line(tmp_path):
+    one = Measurement(STANDARD, DONE, 1.0, describe_machine(), 0.1, 0.2, 50, {"fuzziness": [0.1, 1 / 3]})
+    Journal(tmp_path / "file").append(one)
+    assert Journal(tmp_path / "file").read() == ([one], 0)
+
+
+def test_the_forecast_stays_within_the_timeouts():
+    for name in NAMES:
+        config = make_config(name)
+        for point in config.plan():
+            assert 0 < expected_seconds(point, config.timeout_of(point)) <= config.timeout_of(point)
+
+
+# --- the command
+
+
+def _invoke(*arguments: str):
+    return CliRunner().invoke(app, ["reproduce", *arguments])
+
+
+def test_the_command_prints_a_page_or_json(tmp_path):
+    how = ("figure4", "--n-max", "46", "--seeds", "1", "--output", str(tmp_path))
+    page = _invoke(*how)
+    assert page.exit_code == 0, page.output
+    assert page.stdout.startswith("# Figure 4")
+    assert page.stdout.strip() == (tmp_path / "figure4.md").read_text(encoding="utf-8").strip()
+    again = _invoke(*how, "--json")
+    facts = json.loads(again.stdout)
+    assert (facts["measured"], facts["reused"]) == (0, 21)
+    assert re.search("21 of 21 points are measured already", again.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("figure6",), "there is no experiment 'figure6': use one of figure1"),
+        (("figure1", "--timeout", "0"), "--timeout 0 is no time"),
+        (("figure1", "--seeds", "0"), "--seeds 0 is too few"),
+        (("figure1", "--n-max", "5"), "--n-max 5 is too few: use 10 or more"),
+        (("figure1", "--data", "x.npz"), "--data is for mnist"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence(arguments, sentence):
+    result = _invoke(*arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_a_missing_file_is_a_sentence_of_the_command(tmp_path):
+    result = _invoke("mnist", "--data", str(tmp_path / "nowhere.npz"), "--output", str(tmp_path))
+    assert result.exit_code == 1
+    assert "nowhere.npz does not exist: give an npz file" in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
