@@ -75,18 +75,10 @@ PAPER_NUMBERS = {
         0.63 s; about 2 h; more than 24.5 h; 0.21 s (elsewhere 6.68 s); 0.16 s; 0.46 s; 0.31 s; 43 h (n = 46,415);
         82 h (n = 46,415); standard's slope minus optimized's; optimized / split CP
     """,
-    "figure2": """
-        2.2 h (n = 100,000)
-    """,
-    "figure3": """
-        9.3 s; 1 h (n = 100,000); 4.6 ms
-    """,
-    "figure4": """
-        B' < B n; B = 10
-    """,
-    "figure5": """
-        0.63 s; simplified k-NN
-    """,
+    "figure2": "2.2 h (n = 100,000)",
+    "figure3": "9.3 s; 1 h (n = 100,000); 4.6 ms",
+    "figure4": "B' < B n; B = 10",
+    "figure5": "0.63 s; simplified k-NN",
     "mnist": """
         0s / T(1); 34m 5s / 7h 9m; 22m 58s / 2h 38m; 29s / 4h 36m; 3m 47s / 1h 38m; 0s / T(0); 34m 17s / 7h 21m;
         20m 25s / 2h 29m; 1h 17m / 29h 13m; 1h 30m / 6h 13m; 48s / T(0); 21s / 1h 25m; 0.00047 ± 0.00105;

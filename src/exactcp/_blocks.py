@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
@@ -58,8 +59,11 @@ def map_blocks(
     with _threadpools().limit(limits=max(1, cores // threads), user_api="blas"):
         if threads == 1:
             return list(progress(map(work, blocks), len(blocks), verbose, task))
-        parallel = Parallel(n_jobs=threads, backend="threading", return_as="generator")
-        return list(progress(parallel(delayed(work)(block) for block in blocks), len(blocks), verbose, task))
+        pool = ThreadPoolExecutor(threads)  # starts in a fifth of the time of joblib's threads
+        try:
+            return list(progress(pool.map(work, blocks), len(blocks), verbose, task))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error or an interruption, what has not begun does not begin
 
 
 def map_tasks(

@@ -69,7 +69,7 @@ class Config:
                     for method in self.methods:
                         m, threads = self.n_test, cores
                         if method == "standard":
-                            m, threads = self.n_test_standard, of_standard
+                            m, threads = max(self.n_test_standard, of_standard), of_standard  # a worker each
                         points += [
                             Point(self.task, measure, method, n, m, seed, threads, B, self.data)
                             for B in self.n_estimators
@@ -121,7 +121,9 @@ _QUICK = {
         methods=("standard", "optimized"),
         sizes=(700,),
         n_test=300,
+        n_test_standard=2,
         timeout=300.0,
+        timeout_standard=60.0,
         jobs=(1, 0),
         large=70_000,
     ),

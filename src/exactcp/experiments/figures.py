@@ -82,7 +82,7 @@ def _draw_line(ax: Any, line: Line, colour: str, marker: str, label: str) -> Non
 def _draw_predictions(run: Run) -> Any:
     lines = lines_by_method(run.measurements, prediction_seconds)
     measures = run.config.measures
-    figure, axes = _new_figure(max(5.0, 3.1 * len(measures)), 3.8, len(measures), sharey=True)
+    figure, axes = _new_figure(max(6.2, 3.1 * len(measures)), 3.8, len(measures), sharey=True)
     starred = False
     for ax, measure in zip(axes, measures, strict=True):
         ax.set(xscale="log", yscale="log", xlabel="training examples n", title=MEASURES[measure])
@@ -106,11 +106,13 @@ def _legend(figure: Any, ax: Any, run: Run, *, starred: bool) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if "standard" in run.config.methods:
         handles.append(Line2D([], [], color="black", linestyle="--", linewidth=1))
-        labels.append(f"timeout of the standard method, {run.config.timeout_standard:g} s; dotted: extrapolated")
+        labels.append(f"timeout of standard, {run.config.timeout_standard:g} s")
+        handles.append(Line2D([], [], color=COLOURS["standard"], linestyle=":", linewidth=1.2))
+        labels.append("extrapolated")
     if starred:
         handles.append(Line2D([], [], color="white", **PAPER))
-        labels.append("the paper, in the method's colour")
-    columns = len(labels) if figure.get_figwidth() > 8 else 2
+        labels.append("the paper")
+    columns = len(labels) if figure.get_figwidth() > 8 else 3
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 

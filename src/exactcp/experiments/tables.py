@@ -212,4 +212,4 @@ def _parallel_row(
         cells.append(("≈ " if partial else "") + spread(line.mean[0] * n_test, line.std[0] * n_test))
         means.append(line.mean[0])
     cells, means = (cells * 2)[:2], (means * 2)[:2]  # one core: one worker is all
-    return cells[0], cells[1], number(means[0] / means[1], 1)
+    return cells[0], cells[1], number(means[0] / means[1])
