@@ -24,6 +24,7 @@ from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._ridge import Across, Factorisation, Solution
+from exactcp.measures._store import with_room
 
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
@@ -116,6 +117,21 @@ class LSSVMBag:
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
         return {**self.__dict__, "_ordered": None}
+
+    @property
+    def _codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival, in an array with room for more."""
+        return self._code_room[: self._n_codes]
+
+    @_codes.setter
+    def _codes(self, codes: np.ndarray) -> None:
+        self._code_room, self._n_codes = codes, codes.size
+
+    def _append_code(self, code: int) -> None:
+        n = self._n_codes
+        self._code_room = with_room(self._code_room, n + 1, 0)
+        self._code_room[n] = code
+        self._n_codes = n + 1
 
     @property
     def n(self) -> int:
@@ -243,7 +259,7 @@ class LSSVMBag:
         try:
             for i in range(m):
                 self._learn_one(prepared[i : i + 1])
-                self._codes = np.append(self._codes, codes[i])
+                self._append_code(int(codes[i]))
         except BaseException:
             self.unlearn(np.arange(before, self.n))
             raise
