@@ -26,10 +26,18 @@ def pytest_configure(config: pytest.Config) -> None:
             compiled.unlink(missing_ok=True)
 
 
-@pytest.fixture(params=["plain", "screened"])
+def some_basis(objects: np.ndarray) -> np.ndarray:
+    """Orthonormal columns that have nothing to do with the objects, half as many as they have."""
+    p = objects.shape[1]
+    return np.linalg.qr(np.random.default_rng(p).normal(size=(p, p // 2)))[0]
+
+
+@pytest.fixture(params=["plain", "screened", "sketched"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test on both code paths of the nearest-neighbour bag, whatever the size of the data."""
-    if request.param == "screened":
+    """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
+    if request.param == "sketched":
+        monkeypatch.setattr(_neighbour_search, "find_basis", some_basis)
+    if request.param != "plain":
         monkeypatch.setattr(_neighbour_bag, "SCREEN_FROM", 0)
         monkeypatch.setattr(_neighbour_bag, "FEW", 0)
         monkeypatch.setattr(_neighbour_search, "FEW", 0)

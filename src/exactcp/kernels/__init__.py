@@ -8,6 +8,7 @@ Who calls whom, for the nearest-neighbour measures:
 - `sorted_lists` keeps the k smallest distances of an example and sums them in ascending order.
 - `distances` computes Euclidean distances by direct differences: the only distances that enter a score.
 - `screen` decides with one matrix product, and a bound on its rounding error, which pairs need a distance at all.
+- `sketch` does so before it with a shorter product, where the data are near a subspace, as images are.
 - `neighbour_fit` fills the lists of the training examples (screened, or from blocks of distances).
 - `neighbour_search` finds, for test objects, the k nearest of each label and the training examples they touch.
 - `neighbour_count` turns both into scores and counts for all labels.

@@ -86,9 +86,9 @@ def members_plain(distances, codes, touch, n_labels, k):  # noqa: ARG001  (the s
 
 
 @njit(cache=True, nogil=True)
-def members_screened(X, prepared, norms, training, screen, k):
+def members_screened(X, tests, training, screen, k):
     """Search with the screen, which keeps every example at the boundary; examples have one label."""
-    batch, kept, used = screen_pairs(prepared, norms, training, screen, k)
+    batch, kept, used = screen_pairs(tests, training, screen, k)
     slots, column_norms, units = screen.slots, screen.norms, screen.units
     tau, half, test_norms = batch.tau, batch.half, batch.norms
     objects, touch, reach = training.objects, training.touch, training.reach

@@ -17,6 +17,7 @@ class Provisional(NamedTuple):
 
     sums: np.ndarray  # (kinds, capacity)
     scores: np.ndarray  # (n,)
+    cards: np.ndarray  # (n, 1 + 2 kinds): the score, then delta and sum of each kind, all on one cache line
     ordered: np.ndarray  # (n,) ascending
     ordered_by_label: np.ndarray  # (n,) ascending within each label
     starts: np.ndarray  # (l + 1,) where each label starts in it
@@ -119,63 +120,80 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
 
 
 @njit(cache=True, nogil=True)
-def _score_bounds(kind, delta, sums, slot, low, high):
+def cards_of(lists, sums, scores, k):
+    """Return what counting asks first of every example, together (see `Provisional`)."""
+    values, lengths, kinds = lists.values, lists.lengths, lists.values.shape[0]
+    out = np.empty((scores.shape[0], 1 + 2 * kinds))
+    for i in range(scores.shape[0]):
+        out[i, 0] = scores[i]
+        for kind in range(kinds):
+            out[i, 1 + 2 * kind] = kth(values[kind, i], lengths[kind, i], k)
+            out[i, 2 + 2 * kind] = sums[kind, i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _score_bounds(kind, kinds, card, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
-    total = sums[kind, slot]
+    delta, total = card[1 + 2 * kind], card[2 + 2 * kind]
     rest = 0.0 if math.isinf(total) else total
     slack = 1e-13 * (rest + high)
     rest = rest if math.isinf(delta) else rest - delta
     least, most = max(rest + low - slack, 0.0), rest + high + slack
-    if sums.shape[0] == 1:
+    if kinds == 1:
         return least, most
-    fixed = sums[1 - kind, slot]
+    fixed = card[4 - 2 * kind]
     if kind == 0:
         return ratio(least, fixed) * (1 - 1e-13), ratio(most, fixed) * (1 + 1e-13)
     return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
 
 
 @njit(cache=True, nogil=True)
-def _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_least, above):
+def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
     Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
     sorted thresholds, then suffix sums, and the own label is taken out again (SPEC A3). Where the bounds of a score
     have the same rank among the thresholds, the score need not be known; else the pair is measured, the score summed.
     """
-    values, lengths, sums, scores = lists.values, lists.lengths, provisional.sums, provisional.scores
+    values, lengths, sums, cards = lists.values, lists.lengths, provisional.sums, provisional.cards
     lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
     test, touched, lows, highs = found.test, found.slot, found.low, found.high
     m, n_labels = lo.shape
+    kinds = values.shape[0]
     jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
     for r in range(touched.shape[0]):
         t, i, low, high = test[r], touched[r], lows[r], highs[r]
-        c, old, delta = codes[i], scores[i], kth(values[kind, i], lengths[kind, i], k)
-        if low >= delta:
-            continue
-        new, other_end = _score_bounds(kind, delta, sums, i, low, high)
-        rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
-        if (
-            high >= delta
-            or rank_lo != count_below(lo_sorted[t], other_end, True)
-            or rank_hi != count_below(hi_sorted[t], other_end, False)
-        ):
-            d = low if low == high else euclidean(X[t], objects[i])
-            if d >= delta:
+        card, c = cards[i], codes[i]
+        old = card[0]
+        for kind in range(kinds):
+            delta = card[1 + 2 * kind]
+            if low >= delta:
                 continue
-            new = score_with(kind, values, lengths, sums, i, k, d)
+            new, other_end = _score_bounds(kind, kinds, card, low, high)
             rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
-        own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
-        own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
-        if kind == 0:
-            at_least[t, 0, c] += own_at_least
-            above[t, 0, c] += own_above
-        else:
-            jumps_at_least[t, rank_lo] += 1
-            jumps_at_least[t, count_below(lo_sorted[t], old, True)] -= 1
-            jumps_above[t, rank_hi] += 1
-            jumps_above[t, count_below(hi_sorted[t], old, False)] -= 1
-            at_least[t, 1, c] -= own_at_least
-            above[t, 1, c] -= own_above
+            if (
+                high >= delta
+                or rank_lo != count_below(lo_sorted[t], other_end, True)
+                or rank_hi != count_below(hi_sorted[t], other_end, False)
+            ):
+                d = low if low == high else euclidean(X[t], objects[i])
+                if d >= delta:
+                    continue
+                new = score_with(kind, values, lengths, sums, i, k, d)
+                rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
+            own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
+            own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
+            if kind == 0:
+                at_least[t, 0, c] += own_at_least
+                above[t, 0, c] += own_above
+            else:
+                jumps_at_least[t, rank_lo] += 1
+                jumps_at_least[t, count_below(lo_sorted[t], old, True)] -= 1
+                jumps_above[t, rank_hi] += 1
+                jumps_above[t, count_below(hi_sorted[t], old, False)] -= 1
+                at_least[t, 1, c] -= own_at_least
+                above[t, 1, c] -= own_above
     add_suffix_sums(jumps_at_least, order, at_least[:, 1])
     add_suffix_sums(jumps_above, order, above[:, 1])
 
@@ -193,8 +211,7 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
         _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
-    for kind in range(kinds):
-        _correct(kind, found, X, objects, lists, codes, provisional, k, bands, at_least, above)
+    _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
     equal = at_least - above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
 

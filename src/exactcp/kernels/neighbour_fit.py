@@ -7,6 +7,7 @@ from numba import njit
 
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
+from exactcp.kernels.sketch import whole_product
 from exactcp.kernels.sorted_lists import insert, insert_with, kth
 
 
@@ -67,43 +68,52 @@ def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partner
 
 
 @njit(cache=True, nogil=True)
-def _meet_row(row, first, products, k, objects, screen, thresholds, lists, flags):
-    """Scan the products of one row with the columns first..., one label at a time; measure the pairs it keeps.
+def _meet_block(top, first, products, k, objects, screen, thresholds, lists, flags):
+    """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
-    Arrays are taken out of their tuples here: inside the loop each access would cost an atomic reference count.
+    Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
     words, units = flags.view(np.uint64), screen.units
     slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
-    tau, reach, half = thresholds.tau, thresholds.reach, thresholds.half[row]
+    prepared, is_sketched = screen.rows, screen.basis.shape[1] > 0
+    tau, reach, halves = thresholds.tau, thresholds.reach, thresholds.half
     values, lengths, partners = lists.values, lists.lengths, lists.partners
-    start, end = max(first, row + 1), first + products.shape[0]
-    while start < end:
-        label = codes[start]
-        stop = min(starts[label + 1], end)
-        kind = 0 if label == codes[row] else 1
-        if kind < values.shape[0]:
-            segment = products[start - first : stop - first]
-            flag_hits(segment, tau[kind, row], reach[kind, start:stop], half, flags)
-            for w in range((stop - start + WORD - 1) // WORD):
-                if words[w] != 0:
-                    for j in range(WORD * w, WORD * w + WORD):
-                        column = start + j
-                        enters_row = flags[j] != 0 and segment[j] > tau[kind, row]
-                        enters_column = flags[j] != 0 and segment[j] + reach[kind, column] > half
-                        if enters_row or enters_column:
-                            here, there = slots[row], slots[column]
-                            d = euclidean(objects[here], objects[there])
-                            if enters_row:
-                                _offer(
-                                    row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
-                                    tau, reach,
-                                )  # fmt: skip
-                            if enters_column:
-                                _offer(
-                                    column, there, here, kind, d, k, norms[column], units, values, lengths, partners,
-                                    tau, reach,
-                                )  # fmt: skip
-        start = stop
+    kinds, end = values.shape[0], first + products.shape[1]
+    reach_same, reach_other = reach[0], reach[kinds - 1]
+    for row in range(top, top + products.shape[0]):
+        start, half = max(first, row + 1), halves[row]
+        while start < end:
+            label = codes[start]
+            stop = min(starts[label + 1], end)
+            kind = 0 if label == codes[row] else 1
+            if kind < kinds:
+                reaches = reach_same if kind == 0 else reach_other
+                segment = products[row - top, start - first : stop - first]
+                flag_hits(segment, tau[kind, row], reaches[start:stop], half, flags)
+                for w in range((stop - start + WORD - 1) // WORD):
+                    if words[w] != 0:
+                        for j in range(WORD * w, WORD * w + WORD):
+                            if flags[j] != 0:
+                                column = start + j
+                                s = segment[j]
+                                if is_sketched and (s > tau[kind, row] or s + reaches[column] > half):
+                                    s = whole_product(prepared[row], prepared[column])
+                                enters_row = s > tau[kind, row]
+                                enters_column = s + reaches[column] > half
+                                if enters_row or enters_column:
+                                    here, there = slots[row], slots[column]
+                                    d = euclidean(objects[here], objects[there])
+                                    if enters_row:
+                                        _offer(
+                                            row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
+                                            tau, reach,
+                                        )  # fmt: skip
+                                    if enters_column:
+                                        _offer(
+                                            column, there, here, kind, d, k, norms[column], units, values, lengths,
+                                            partners, tau, reach,
+                                        )  # fmt: skip
+            start = stop
 
 
 @njit(cache=True, nogil=True)
@@ -113,7 +123,7 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
     same_only = lists.values.shape[0] == 1
     for top in range(rows[0], rows[1], ROWS):
         bottom = min(top + ROWS, rows[1])
-        left_rows = screen.rows[top:bottom].copy()
+        left_rows = screen.sketch[top:bottom].copy()
         left_rows[:, -1] = 1
         left, right = max(columns[0], top + 1), columns[1]
         if same_only:
@@ -122,9 +132,8 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
         for first in range(left, right, COLUMNS):
             last = min(first + COLUMNS, right)
             block = products[: (bottom - top) * (last - first)].reshape(bottom - top, last - first)
-            np.dot(left_rows, screen.rows[first:last].T, block)
-            for row in range(top, bottom):
-                _meet_row(row, first, block[row - top], k, objects, screen, thresholds, lists, flags)
+            np.dot(left_rows, screen.sketch[first:last].T, block)
+            _meet_block(top, first, block, k, objects, screen, thresholds, lists, flags)
 
 
 @njit(cache=True, nogil=True)

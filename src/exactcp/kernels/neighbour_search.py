@@ -15,7 +15,8 @@ from exactcp.kernels.screen import (
     product_threshold,
     row_half,
 )
-from exactcp.kernels.sorted_lists import insert, insert_large
+from exactcp.kernels.sketch import whole_product
+from exactcp.kernels.sorted_lists import insert, insert_large, insert_with
 
 
 class Found(NamedTuple):
@@ -55,6 +56,14 @@ class Kept(NamedTuple):
     value: np.ndarray  # product, or distance where there is no screen
 
 
+class Room(NamedTuple):
+    """Room for one row of products on its way through the screen."""
+
+    flags: np.ndarray  # (columns,)
+    top: np.ndarray  # (k,) the largest of them, with the sign turned,
+    column: np.ndarray  # and where they are
+
+
 @njit(cache=True, nogil=True)
 def room_for(kept, needed):
     """Return the pairs, or a copy at least twice as long."""
@@ -89,37 +98,66 @@ def search_distances(distances, codes, touch, n_labels, k):
 
 
 @njit(cache=True, nogil=True)
-def _keep_row(t, first, products, batch, reach, screen, kept, used, flags):
-    """Keep the pairs of one test object with the columns first... that may matter; return how many pairs are kept.
+def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
+    """Tau from the columns first... of one label: the k with the largest products; -inf if they are fewer than k."""
+    k, length = top.shape[0], 0
+    for j in range(products.shape[0]):
+        length = insert_with(top, column, length, k, -products[j], first + j)
+    if length < k:
+        return -np.inf
+    least = np.inf
+    for j in range(k):
+        i = column[j]
+        s = whole_product(own, rows[i]) if is_sketched else -top[j]
+        least = min(least, certain_product(s, norms[i], units))
+    return product_threshold(least, norm, units)
 
-    Arrays are taken out of their tuples here: inside the loop each access would cost an atomic reference count.
+
+@njit(cache=True, nogil=True)
+def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
+    """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
+
+    Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
+    flags, top, column_of = room.flags, room.top, room.column
     words, units = flags.view(np.uint64), screen.units
-    codes, starts, norms = screen.codes, screen.starts, screen.norms
-    norm, half, tau = batch.norms[t], batch.half[t], batch.tau
-    best, seen, k = batch.best, batch.seen, batch.best.shape[2]
+    codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
+    test_rows, test_norms, is_sketched = tests.rows, tests.norms, screen.basis.shape[1] > 0
+    halves, tau, best, seen, k = batch.half, batch.tau, batch.best, batch.seen, batch.best.shape[2]
     test, row, value = kept.test, kept.row, kept.value
-    start, end = first, first + products.shape[0]
-    while start < end:
-        label = codes[start]
-        stop = min(starts[label + 1], end)
-        segment = products[start - first : stop - first]
-        flag_hits(segment, tau[t, label], reach[start:stop], half, flags)
-        for w in range((stop - start + WORD - 1) // WORD):
-            if words[w] != 0:
-                for j in range(WORD * w, WORD * w + WORD):
-                    column = start + j
-                    is_near = flags[j] != 0 and segment[j] > tau[t, label]
-                    if is_near:
-                        certain = certain_product(segment[j], norms[column], units)
-                        length = insert_large(best[t, label], seen[t, label], k, certain)
-                        seen[t, label] = length
-                        if length == k:
-                            tau[t, label] = product_threshold(best[t, label, k - 1], norm, units)
-                    if is_near or (flags[j] != 0 and segment[j] + reach[column] > half):
-                        test[used], row[used], value[used] = t, column, segment[j]
-                        used += 1
-        start = stop
+    end = first + products.shape[1]
+    for t in range(products.shape[0]):
+        start, half = first, halves[t]
+        while start < end:
+            label = codes[start]
+            stop = min(starts[label + 1], end)
+            segment = products[t, start - first : stop - first]
+            if seen[t, label] < k:
+                least = _first_threshold(
+                    test_rows[t], segment, start, rows, norms, test_norms[t], units, is_sketched, top, column_of
+                )
+                tau[t, label] = max(tau[t, label], least)
+            flag_hits(segment, tau[t, label], reach[start:stop], half, flags)
+            for w in range((stop - start + WORD - 1) // WORD):
+                if words[w] != 0:
+                    for j in range(WORD * w, WORD * w + WORD):
+                        if flags[j] != 0:
+                            column = start + j
+                            s = segment[j]
+                            if is_sketched and (s > tau[t, label] or s + reach[column] > half):
+                                s = whole_product(test_rows[t], rows[column])
+                            is_near = s > tau[t, label]
+                            if is_near:
+                                certain = certain_product(s, norms[column], units)
+                                length = insert_large(best[t, label], seen[t, label], k, certain)
+                                seen[t, label] = length
+                                if length == k:
+                                    least = product_threshold(best[t, label, k - 1], test_norms[t], units)
+                                    tau[t, label] = max(tau[t, label], least)
+                            if is_near or s + reach[column] > half:
+                                test[used], row[used], value[used] = t, column, s
+                                used += 1
+            start = stop
     return used
 
 
@@ -129,12 +167,13 @@ def _measure(X, batch, training, screen, kept, used):
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
     tau, half, test_norms = batch.tau, batch.half, batch.norms
     objects, touch, reach = training.objects, training.touch, training.reach
+    kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     test, touched, low, high = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used), np.empty(used)
     touches = 0
     for r in range(used):
-        t, row, s = kept.test[r], kept.row[r], kept.value[r]
+        t, row, s = kept_test[r], kept_row[r], product[r]
         label, slot = codes[row], slots[row]
         is_near = s > tau[t, label]
         if is_near or s + reach[row] > half[t]:
@@ -150,27 +189,28 @@ def _measure(X, batch, training, screen, kept, used):
 
 
 @njit(cache=True, nogil=True)
-def screen_pairs(prepared, norms, training, screen, k):
+def screen_pairs(tests, training, screen, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
+    prepared = tests.sketch
     m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
-    half = row_half(norms, screen.units).astype(prepared.dtype)
+    half = row_half(tests.norms, screen.units).astype(prepared.dtype)
     tau = np.full((m, n_labels), -np.inf, prepared.dtype)
-    batch = Batch(norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
+    batch = Batch(tests.norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, prepared.dtype))
     used = 0
-    products, flags = np.empty(m * COLUMNS, prepared.dtype), np.empty(COLUMNS, np.uint8)
+    products = np.empty(m * COLUMNS, prepared.dtype)
+    room = Room(np.empty(COLUMNS, np.uint8), np.empty(k), np.empty(k, np.int64))
     for first in range(0, n, COLUMNS):
         last = min(first + COLUMNS, n)
         block = products[: m * (last - first)].reshape(m, last - first)
-        np.dot(prepared, screen.rows[first:last].T, block)
-        for t in range(m):
-            kept = room_for(kept, used + last - first)
-            used = _keep_row(t, first, block[t], batch, training.reach, screen, kept, used, flags)
+        np.dot(prepared, screen.sketch[first:last].T, block)
+        kept = room_for(kept, used + m * (last - first))
+        used = _keep_block(first, block, batch, training.reach, tests, screen, kept, used, room)
     return batch, kept, used
 
 
 @njit(cache=True, nogil=True)
-def search_screened(X, prepared, norms, training, screen, k):
-    """Search with the screen; `prepared` and `norms` are those of the rows of X."""
-    batch, kept, used = screen_pairs(prepared, norms, training, screen, k)
+def search_screened(X, tests, training, screen, k):
+    """Search with the screen; `tests` are the rows of X prepared for it."""
+    batch, kept, used = screen_pairs(tests, training, screen, k)
     return _measure(X, batch, training, screen, kept, used)

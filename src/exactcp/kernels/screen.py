@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 from exactcp.kernels.distances import euclidean_block
+from exactcp.kernels.sketch import project
 
 ROWS = 256  # rows of one product
-COLUMNS = 2048  # columns of one product
+COLUMNS = 768  # columns of one product
 WORD = 8  # flags looked at together
 ETA = 2.0**-100  # absolute error by underflow, in units where the largest entry is at most 1
 FAR = 2.0**10  # a test row with a larger norm, in the same units, is not screened
@@ -35,12 +36,26 @@ class Screen(NamedTuple):
     """A training set prepared for screening, its rows ordered by label."""
 
     rows: np.ndarray  # (n, p + 1): the row, then -|b|^2/2 + g |b|^2
+    sketch: np.ndarray  # (n, q + 2): its sketch, then the same; or `rows` themselves
     norms: np.ndarray  # (n,) |b|^2
     slots: np.ndarray  # (n,) where the example of each row is stored
     codes: np.ndarray  # (n,) label code of each row
     starts: np.ndarray  # (l + 1,) first row of each label
     centre: np.ndarray  # (p,)
+    basis: np.ndarray  # (p, q) of the sketch; q = 0 without
     units: Units
+
+
+class Tests(NamedTuple):
+    """Test objects prepared for a screen."""
+
+    rows: np.ndarray  # (m, p + 1) in its units, last column 1
+    sketch: np.ndarray  # (m, q + 2) likewise, or `rows`
+    norms: np.ndarray  # (m,) |a|^2
+
+    def take(self, which):
+        """Return some of them."""
+        return Tests(*(array[which] for array in self))
 
 
 def good_order(codes):
@@ -52,8 +67,11 @@ def good_order(codes):
     return scrambled[np.argsort(codes[scrambled], kind="stable")]
 
 
-def prepare_training(objects, codes, n_labels):
-    """Build the screen of stored objects, in float32 unless that is too coarse for these data."""
+def prepare_training(objects, codes, n_labels, basis=None):
+    """Build the screen of stored objects, in float32 unless that is too coarse for these data.
+
+    In float32 a basis (p, q) with q > 0 gives it a sketch.
+    """
     n, p = objects.shape
     slots = np.argsort(codes, kind="stable")
     # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
@@ -67,22 +85,35 @@ def prepare_training(objects, codes, n_labels):
     dtype = np.float32 if _float32_resolves(rows, norms) else np.float64
     growth = rounding_growth(p, dtype)
     slack = float(np.finfo(dtype).eps) + 4 * (p + 8) * 2.0**-53
-    prepared = np.empty((n, p + 1), dtype=dtype)
-    prepared[:, :p] = rows
-    prepared[:, p] = (growth - 0.5) * norms
+    folded = (growth - 0.5) * norms
+    prepared = _with_column(rows, folded, dtype)
+    if basis is None or dtype == np.float64:
+        basis = np.empty((p, 0))
+    sketch = _with_column(project(rows, norms, basis), folded, dtype) if basis.shape[1] > 0 else prepared
     starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
-    return Screen(prepared, norms, slots, codes[slots], starts, centre, Units(scale, growth, slack))
+    units = Units(scale, growth, slack)
+    return Screen(prepared, sketch, norms, slots, codes[slots], starts, centre, basis, units)
 
 
 def prepare_tests(screen, X):
-    """Return test rows in the screen's units (last column 1), their |a|^2, and which of them may be screened."""
+    """Return test objects prepared for the screen, and which of them may be screened."""
     rows = X - screen.centre
     rows *= screen.units.scale
     norms = np.einsum("ij,ij->i", rows, rows)
     near = norms <= FAR * FAR
-    prepared = np.ones((X.shape[0], X.shape[1] + 1), dtype=screen.rows.dtype)
-    prepared[near, :-1] = rows[near]
-    return prepared, norms, near
+    rows[~near] = 0.0
+    prepared = sketch = _with_column(rows, 1.0, screen.rows.dtype)
+    if screen.basis.shape[1] > 0:
+        sketch = _with_column(project(rows, np.where(near, norms, 0.0), screen.basis), 1.0, screen.rows.dtype)
+    return Tests(prepared, sketch, norms), near
+
+
+def _with_column(columns, last, dtype):
+    """Return columns and one more, in the screen's precision."""
+    out = np.empty((columns.shape[0], columns.shape[1] + 1), dtype)
+    out[:, :-1] = columns
+    out[:, -1] = last
+    return out
 
 
 def rounding_growth(p, dtype):

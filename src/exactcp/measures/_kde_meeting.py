@@ -182,16 +182,16 @@ class Meeting:
     def _meet_screened(self, buffers: _Buffers, rows: np.ndarray) -> None:
         label, screen = self._label, self._label.screen()
         with np.errstate(over="ignore"):
-            prepared, norms, near = prepare_tests(screen, self._X[rows])
+            tests, near = prepare_tests(screen, self._X[rows])
         if not near.all():
             self._meet_all(rows[~near])
         rows, X = rows[near], self._X[rows[near]]
         products = buffers.take(rows.size, label.n, screen.rows.dtype)
-        np.dot(prepared[near], screen.rows.T, out=products)
+        np.dot(tests.rows[near], screen.rows.T, out=products)
         if self._is_own:
             products[np.arange(rows.size), rows] = -np.inf
         nearest = products.argmax(axis=1)
-        met = meet_screened(X, norms[near], products, nearest, screen.units, self._examples)
+        met = meet_screened(X, tests.norms[near], products, nearest, screen.units, self._examples)
         self._keep_ranked(rows, met)
 
 

@@ -12,13 +12,13 @@ from exactcp.kernels.neighbour_count import (
     Provisional,
     alternative_scores,
     candidate_scores,
+    cards_of,
     count_labels,
     scores_of,
     sum_lists,
 )
 from exactcp.kernels.neighbour_fit import (
     Lists,
-    deltas,
     fill_lists,
     fill_lists_screened,
     new_lists,
@@ -104,19 +104,16 @@ class NeighbourBag:
         self._sorted = None
         return self
 
-    def _touch(self) -> np.ndarray:
-        reaches = [deltas(self._lists, kind, self.n, self.k) for kind in range(self.kinds)]
-        return np.maximum.reduce(reaches)
-
     def _provisional(self, m: int) -> Provisional:
         """Provisional scores, sorted if that pays for m test objects."""
         scores, codes = self._scores[: self.n], self._codes[: self.n]
         if self._sorted is None:
+            cards = cards_of(self._lists, self._sums, scores, self.k)
             if m < FEW:
-                return Provisional(self._sums, scores, np.empty(0), np.empty(0), np.empty(0, np.int64))
+                return Provisional(self._sums, scores, cards, np.empty(0), np.empty(0), np.empty(0, np.int64))
             by_label = scores[np.lexsort((scores, codes))]
             starts = np.concatenate([[0], np.cumsum(self.sizes)])
-            self._sorted = Provisional(self._sums, scores, np.sort(scores), by_label, starts)
+            self._sorted = Provisional(self._sums, scores, cards, np.sort(scores), by_label, starts)
         return self._sorted
 
     def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
@@ -124,6 +121,7 @@ class NeighbourBag:
         m, n_labels = X.shape[0], self.search.n_labels
         provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
 
+        touch = np.ascontiguousarray(provisional.cards[:, 1::2].max(axis=1))  # the larger delta
         objects = self._store.objects
 
         def count(found: Found, rows: np.ndarray) -> LabelCounts:
@@ -131,7 +129,7 @@ class NeighbourBag:
 
         out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
         for rows, part in self.search.map(
-            count, self._store.arrange(X, self.order), k, self._touch(), n_jobs=n_jobs, verbose=verbose
+            count, self._store.arrange(X, self.order), k, touch, n_jobs=n_jobs, verbose=verbose
         ):
             for whole, piece in zip(out, part, strict=True):
                 whole[rows] = piece

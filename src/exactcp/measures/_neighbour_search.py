@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from exactcp._blocks import map_blocks
 from exactcp.kernels.neighbour_search import Training, search_distances, search_screened
 from exactcp.kernels.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
+from exactcp.kernels.sketch import find_basis
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
@@ -19,28 +20,24 @@ BLOCK_BYTES = 2**24  # a block of plain distances
 Result = TypeVar("Result")
 
 
-class Finder(NamedTuple):
-    """Two ways to what a block of test objects finds in the stored examples."""
-
-    screened: Callable[..., Any]  # of (X, prepared, norms, training, screen, k)
-    plain: Callable[..., Any]  # of (distances, codes, touch, n_labels, k)
-
-
-BY_LABEL = Finder(search_screened, search_distances)  # both give `Found`
-
-
 class NeighbourSearch:
-    """Finds the k nearest (of each label), and the examples touched, for test objects.
+    """Finds the k nearest of each label, and the examples touched, for test objects.
 
-    The screen is built when a batch first pays for it, and again after `forget_screen`.
+    The screen is built when a batch first pays for it, and again after `forget_screen`. Subclasses find something else;
+    what finds is the class's, not the instance's, since a pickle would carry compiled code along.
     """
 
-    def __init__(self, store: Store, codes: np.ndarray, n_labels: int, finder: Finder = BY_LABEL) -> None:
+    find_screened: Callable[..., Any] = staticmethod(search_screened)  # of (X, tests, training, screen, k)
+    find_plain: Callable[..., Any] = staticmethod(search_distances)  # of (distances, codes, touch, n_labels, k)
+
+    def __init__(self, store: Store, codes: np.ndarray, n_labels: int) -> None:
         self.store = store
         self.codes = codes
         self.n_labels = n_labels
-        self._finder = finder
         self._screen: Screen | None = None
+        self._basis: np.ndarray | None = (
+            None  # of its sketch; outlives changes of the examples, since any basis is right
+        )
 
     def forget_screen(self) -> None:
         """Say that the stored examples have changed."""
@@ -50,7 +47,9 @@ class NeighbourSearch:
         """Return the screen of the stored examples; only Euclidean distances have one."""
         if self._screen is None:
             objects = self._vectors().objects
-            self._screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels)
+            if self._basis is None:
+                self._basis = find_basis(objects)
+            self._screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, self._basis)
         return self._screen
 
     def _vectors(self) -> VectorStore:
@@ -88,7 +87,7 @@ class NeighbourSearch:
         blocks: list[tuple[np.ndarray, bool]] = []
         if self._pays(*X.shape):
             screen = self.screen()
-            prepared, norms, near = prepare_tests(screen, X)
+            tests, near = prepare_tests(screen, X)
             reach = column_reaches(touch, screen.units)[screen.slots]
             training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
             rows = np.flatnonzero(near)
@@ -101,10 +100,10 @@ class NeighbourSearch:
             rows, screened = block
             part = X[rows]
             if screened:
-                found = self._finder.screened(part, prepared[rows], norms[rows], training, screen, k)
+                found = self.find_screened(part, tests.take(rows), training, screen, k)
             else:
                 distances = self.store.rows_from(part)
-                found = self._finder.plain(distances, self.codes[:n], touch, self.n_labels, k)
+                found = self.find_plain(distances, self.codes[:n], touch, self.n_labels, k)
             return rows, work(found, part)
 
         return map_blocks(find, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")

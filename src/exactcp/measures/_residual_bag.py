@@ -15,11 +15,17 @@ from exactcp.kernels.residual_count import Untouched, count_residuals, residual_
 from exactcp.kernels.residual_update import learn_neighbour, move_neighbourhood, unlearn_neighbour
 from exactcp.measures._affine_bag import AffineBag, Piece, Within, hulls
 from exactcp.measures._neighbour_bag import MANY, fill_all
-from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, Finder, NeighbourSearch
+from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures._store import Store, with_room
 
-MEMBERS = Finder(members_screened, members_plain)
 RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
+
+
+class MemberSearch(NeighbourSearch):
+    """Finds all who are at most as far as the k-th nearest, and the examples touched, for test objects."""
+
+    find_screened = staticmethod(members_screened)
+    find_plain = staticmethod(members_plain)
 
 
 class ResidualBag(AffineBag):
@@ -46,7 +52,7 @@ class ResidualBag(AffineBag):
         self._most = k
         self.order = order
         self._targets = np.array(targets, dtype=np.float64)
-        self.search = NeighbourSearch(store, np.zeros(store.n, np.int64), 1, MEMBERS)
+        self.search = MemberSearch(store, np.zeros(store.n, np.int64), 1)
         self._untouched: Untouched | None = None
 
     @property
