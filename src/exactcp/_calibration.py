@@ -51,7 +51,8 @@ class Calibration:
         """Score the calibration examples, whose labels are among the classes."""
         codes = encode(y, self._classes, what="y", remedy="calibrate with labels that are known.")
         self.scores = self._score_labels(X, how)[np.arange(codes.size), codes]
-        self._categories = self._categories_of_codes(X, codes)
+        categories = self._categories_of_codes(X, codes)
+        self._ascending = {one: np.sort(self.scores[categories == one]) for one in np.unique(categories)}
 
     def _categories_of_codes(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         if callable(self._mondrian):
@@ -73,6 +74,7 @@ class Calibration:
         rule = {"floor": self.measure.tie_floor, "tolerance": self.measure.tie_tolerance}
         for category in np.unique(candidates):
             where = candidates == category
-            counts = pvalues.compare_sorted(np.sort(self.scores[self._categories == category]), scores[where], **rule)
+            calibrating = self._ascending.get(category, np.empty(0))
+            counts = pvalues.compare_sorted(calibrating, scores[where], **rule)
             greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
         return pvalues.Counts(greater, equal, total), scores
