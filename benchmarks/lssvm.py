@@ -1,4 +1,4 @@
-"""LS-SVM against the matrix product it contains, split CP, and the refits that it saves."""
+"""LS-SVM against the matrix product of test objects and all examples, split CP, and the refits that it saves."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
 def _compare(
     name: str, measure: LSSVM, data: tuple[np.ndarray, ...], left: np.ndarray, right: np.ndarray
 ) -> dict[str, Any]:
-    """Compare with the product of left and right' that a prediction contains."""
+    """Compare with the product of left and right' that a prediction would contain if it looked at every example."""
     X, y, X_test = data
     clf = FullConformalClassifier(measure)
     clf.fit(X[:500], y[:500]).predict_p(X_test[:200])  # compiles
     fit = best_seconds(lambda: clf.fit(X, y), repeat=2)
     split = SplitConformalClassifier(measure).fit(X, y)
 
-    def predict(n_jobs: int) -> np.ndarray:
-        return clf.set_params(n_jobs=n_jobs).predict_p(X_test)
+    def predict(n_jobs: int, m: int | None = None) -> np.ndarray:
+        return clf.set_params(n_jobs=n_jobs).predict_p(X_test[:m])
 
     on_all_cores = [lambda: _on_threads(left, right), lambda: _inside_blas(left, right)]
     return {
@@ -110,6 +110,8 @@ def _compare(
         "predict / product": _wall_ratio(lambda: predict(cpu_count()), on_all_cores),
         "CPU: predict / product": _cpu_ratio(lambda: predict(1), lambda: _multiply(left, right)),
         "CPU: predict / split": _cpu_ratio(lambda: predict(1), lambda: split.predict_p(X_test)),
+        "CPU: predict / split, m=100": _cpu_ratio(lambda: predict(1, 100), lambda: split.predict_p(X_test[:100])),
+        "CPU: predict / split, m=1": _cpu_ratio(lambda: predict(1, 1), lambda: split.predict_p(X_test[:1])),
         "CPU: refits / predict, n=500": _against_refits(measure),
     }
 

@@ -87,7 +87,9 @@ class ClusterDisplay:
             if outside.any():
                 ax.legend(loc="best", frameon=True)
         number = 0 if self.labels is None else len(np.unique(self.labels[self.labels >= 0]))
-        title = rf"$\epsilon$ = {self.epsilon:g}" + (f", {number} cluster{'s' * (number != 1)}" if self.labels is not None else "")
+        title = rf"$\epsilon$ = {self.epsilon:g}" + (
+            f", {number} cluster{'s' * (number != 1)}" if self.labels is not None else ""
+        )
         ax.set(title=title)
         return self
 

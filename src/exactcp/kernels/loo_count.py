@@ -41,7 +41,7 @@ def new_tally(m, n_labels):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score(g, e, b, d, gap):
+def divided_score(g, e, b, d, gap):
     """alpha_i = (d e_i - g_i gap) / (d b_i + g_i^2) - 1, gap = t - F."""
     return (d * e - g * gap) / (d * b + g * g) - 1.0
 
@@ -51,8 +51,8 @@ def alternative_scores(g, e, b, codes, d, F):
     """Training scores if the test example has their label, and if it has not: (2, n) (SPEC A2)."""
     out = np.empty((2, g.shape[0]))
     for i in range(g.shape[0]):
-        out[0, i] = _score(g[i], e[i], b[i], d, 1.0 - F[codes[i]])
-        out[1, i] = _score(g[i], e[i], b[i], d, -1.0 - F[codes[i]])
+        out[0, i] = divided_score(g[i], e[i], b[i], d, 1.0 - F[codes[i]])
+        out[1, i] = divided_score(g[i], e[i], b[i], d, -1.0 - F[codes[i]])
     return out
 
 
@@ -61,8 +61,8 @@ def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, abo
     """Count the examples of one slice for one test object, each by its divided scores."""
     for i in range(g.shape[0]):
         c = codes[i]
-        same = _score(g[i], e[i], b[i], d, 1.0 - F[c])
-        other = _score(g[i], e[i], b[i], d, -1.0 - F[c])
+        same = divided_score(g[i], e[i], b[i], d, 1.0 - F[c])
+        other = divided_score(g[i], e[i], b[i], d, -1.0 - F[c])
         at_least[0, c] += same >= lo[c]
         above[0, c] += same > hi[c]
         # #{alpha_i(-1) >= alpha^c} for every c by rank, less the own label's (SPEC A3)

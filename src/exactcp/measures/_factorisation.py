@@ -12,7 +12,7 @@ from exactcp.kernels.matrix_update import add_outer, rows_times
 from exactcp.measures._dual import Dual
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, Solution
+from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, RowProduct, Solution
 from exactcp.measures._spectral import KernelSpectral, RowSpectral
 
 SOLVERS = ("auto", "primal", "dual", "svd")
@@ -73,12 +73,8 @@ class Primal:
 
     def arrange(self, order: np.ndarray | None = None) -> Across:
         """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
-        left = self._store.rows if order is None else self._store.rows[order]
-
-        def across(reach: np.ndarray, first: int, last: int) -> np.ndarray:
-            return reach @ left[first:last].T
-
-        return across
+        rows = self._store.rows
+        return RowProduct(rows if order is None else rows[order], self.is_accurate)
 
     def can_learn(self, m: int) -> bool:
         """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""

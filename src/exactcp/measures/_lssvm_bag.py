@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
+from exactcp._blocks import map_blocks, thread_count
 from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.label_ranks import bands_of
+from exactcp.kernels.label_ranks import Bands, bands_of
 from exactcp.kernels.loo_count import (
     CHUNK,
     FLOOR,
+    Tally,
     alternative_scores,
     count_exactly,
     count_screened,
@@ -20,15 +21,20 @@ from exactcp.kernels.loo_count import (
     new_tally,
 )
 from exactcp.kernels.loo_fits import loo_values
+from exactcp.kernels.loo_order import by_label, by_ratio, cost_of_all
+from exactcp.kernels.loo_window import Windowed, count_windows
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import Across, Factorisation, Solution
+from exactcp.measures._ridge import Across, Factorisation, RowProduct, Solution
 from exactcp.measures._store import with_room
 
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
-FEW = 4  # fewer test objects than this are counted without ordering the examples by label
+EVALUATIONS = 2**20  # of scores for one block of test objects, if each looks at few examples
+LONG_WINDOWS = 2.0  # how many times faster a score is evaluated there than in a window of usual length
+FEW = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
+MANY = 32  # as many are worth ordering them by label and ratio
 FITS = 2**22  # test objects times training examples of one block of leave-one-out values
 MANY_LABELS = 64  # more labels than this are counted by rank
 
@@ -74,6 +80,60 @@ class _Ordered(NamedTuple):
     slack: np.ndarray
     starts: np.ndarray  # (l + 1,)
     largest: np.ndarray  # max |e0| of each chunk
+    windowed: Windowed | None = None  # where few examples decide the counts
+    at_once: int = ROWS  # test objects of the largest block
+    is_final: bool = False  # more test objects do not want another order
+
+    def tally(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
+        """Count for test objects."""
+        if self.windowed is None:
+            return self._tally_all(reach, d, F, bands)
+        tally = new_tally(*F.shape)
+        most = LONG_WINDOWS * cost_of_all(self.own.size, F.shape[1])
+        is_counted = count_windows(self.windowed, reach, d, F, bands, tally, most)
+        rest = np.flatnonzero(~is_counted)
+        for first in range(0, rest.size, ROWS):
+            some = rest[first : first + ROWS]
+            counted = self._tally_all(reach[some], d[some], F[some], Bands(*(field[some] for field in bands)))
+            for field, part in zip(tally, counted, strict=True):
+                field[some] = part
+        return tally
+
+    def _tally_all(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
+        tally, n = new_tally(*F.shape), self.own.size
+        for first in range(0, n, COLUMNS):
+            G = self.across(reach, first, min(first + COLUMNS, n))
+            count_screened(G, first, self.own, self.slack, self.starts, self.largest, d, F, bands, tally)
+        return tally
+
+
+def _by_label(fitted: _Fitted, codes: np.ndarray, n_labels: int) -> _Ordered:
+    """Order the examples by label."""
+    order, starts = by_label(codes, n_labels)
+    own, slack = fitted.own[order], fitted.slack[order]
+    return _Ordered(fitted.factorisation.arrange(order), own, slack, starts, _largest(own))
+
+
+def _by_ratio(fitted: _Fitted, codes: np.ndarray, n_labels: int) -> _Ordered | None:
+    """Order the examples by label and ratio, if each test object will then look at few of them."""
+    across = fitted.factorisation.arrange()
+    if not isinstance(across, RowProduct) or not across.is_bounded:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # those without slack are set apart
+        ratios = fitted.own / fitted.slack
+    layout = by_ratio(codes, ratios, 1.0 - fitted.slack, n_labels)
+    if layout is None:
+        return None
+    order, starts, sorted_from, leverage, cost = layout
+    across, own, slack = across.in_order(order), fitted.own[order], fitted.slack[order]
+    windowed = Windowed(across.rows, own, slack, ratios[order], starts, sorted_from, leverage)
+    at_once = int(max(ROWS, EVALUATIONS // cost))
+    return _Ordered(across, own, slack, starts, _largest(own), windowed, at_once)
+
+
+def _largest(own: np.ndarray) -> np.ndarray:
+    """Max |e0| of each chunk."""
+    return np.asarray(np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK)))
 
 
 class LSSVMBag:
@@ -93,7 +153,9 @@ class LSSVMBag:
     Notes
     -----
     A prediction for all labels costs n q (primal), n min(n, q) (svd) or n^2 (dual), and a comparison of each example
-    with each label's score. `learn` and `unlearn` cost n q or n^2; the svd is made anew before the next prediction.
+    with each label's score; from a certain number of test objects on, if n is large enough for q, only a product with
+    and a comparison of the examples that a test object can move across a score (see `loo_window`). `learn` and
+    `unlearn` cost n q or n^2; the svd is made anew before the next prediction.
     """
 
     def __init__(
@@ -150,6 +212,7 @@ class LSSVMBag:
     def _forget_solution(self) -> None:
         self._fitted: _Fitted | None = None
         self._ordered: _Ordered | None = None
+        self._asked = 0  # test objects since then
 
     def _ready(self) -> _Fitted:
         if self._fitted is None:
@@ -161,23 +224,27 @@ class LSSVMBag:
             self._fitted = _Fitted(factorisation, solution, own, factorisation.slack)
         return self._fitted
 
-    def _ready_in_order(self) -> _Ordered:
-        if self._ordered is None:
-            fitted, order = self._ready(), np.argsort(self._codes, kind="stable")
-            own = fitted.own[order]
-            starts = np.concatenate([[0], np.cumsum(self.sizes)])
-            largest = np.maximum.reduceat(np.abs(own), np.arange(0, self.n, CHUNK))
-            across = fitted.factorisation.arrange(order)
-            self._ordered = _Ordered(across, own, fitted.slack[order], starts, largest)
-        return self._ordered
+    def _order(self, fitted: _Fitted) -> None:
+        """Order the examples, if enough test objects have come since the last change."""
+        examples = (fitted, self._codes, self._n_labels)
+        if self._n_labels > MANY_LABELS or self._asked < FEW:
+            return
+        if self._ordered is None and self._asked < MANY:
+            self._ordered = _by_label(*examples)
+        elif self._asked >= MANY and not (self._ordered and self._ordered.is_final):
+            best = _by_ratio(*examples) or self._ordered or _by_label(*examples)
+            self._ordered = best._replace(is_final=True)
 
     def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         m, fitted = X.shape[0], self._ready()
         prepared = self._store.prepare(X)
-        if m >= FEW and self._n_labels <= MANY_LABELS:
-            self._ready_in_order()
-        blocks = [slice(first, first + ROWS) for first in range(0, m, ROWS)]
+        self._asked += m
+        self._order(fitted)
+        size = ROWS
+        if self._ordered is not None and m > ROWS:
+            size = min(self._ordered.at_once, max(ROWS, -(-m // thread_count(n_jobs))))
+        blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
             return self._count(fitted, prepared[block])
@@ -193,19 +260,20 @@ class LSSVMBag:
         place = factorisation.coordinates(self._store.columns(objects))
         F = factorisation.predict(place, fitted.solution)
         reach, d = factorisation.reach(place)
-        bands, tally = bands_of(-F, FLOOR), new_tally(*F.shape)
+        bands = bands_of(-F, FLOOR)
         if self._ordered is None or factorisation.is_indefinite:
-            across = factorisation.arrange()
-            for first in range(0, self.n, COLUMNS):
-                part = slice(first, min(first + COLUMNS, self.n))
-                G = across(reach, part.start, part.stop)
-                count_exactly(G, fitted.own[part], fitted.slack[part], self._codes[part], d, F, bands, tally)
+            tally = self._tally_unordered(fitted, reach, d, F, bands)
         else:
-            across, own, slack, starts, largest = self._ordered
-            for first in range(0, self.n, COLUMNS):
-                G = across(reach, first, min(first + COLUMNS, self.n))
-                count_screened(G, first, own, slack, starts, largest, d, F, bands, tally)
+            tally = self._ordered.tally(reach, d, F, bands)
         return finish(tally, bands.order, -F)  # type: ignore[no-any-return]
+
+    def _tally_unordered(self, fitted: _Fitted, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
+        tally, across = new_tally(*F.shape), fitted.factorisation.arrange()
+        for first in range(0, self.n, COLUMNS):
+            part = slice(first, min(first + COLUMNS, self.n))
+            G = across(reach, part.start, part.stop)
+            count_exactly(G, fitted.own[part], fitted.slack[part], self._codes[part], d, F, bands, tally)
+        return tally
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""

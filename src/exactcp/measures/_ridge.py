@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,6 +13,22 @@ REFRESH = 1000  # updates after which it is made anew in any case
 SMALLEST = 1e-3  # an update that divides by less than this (relative) is not made
 
 Across = Callable[[Any, int, int], np.ndarray]  # (reach, first, last) -> g (m, last - first)
+
+
+@dataclass(frozen=True)
+class RowProduct:
+    """g as the plain product of the examples' rows and those that `reach` gave."""
+
+    rows: np.ndarray  # (n, r)
+    is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `loo_window` relies on it
+
+    def __call__(self, reach: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return g (m, last - first)."""
+        return np.asarray(reach @ self.rows[first:last].T)
+
+    def in_order(self, order: np.ndarray) -> RowProduct:
+        """Return the same for the examples in another order."""
+        return RowProduct(np.ascontiguousarray(self.rows[order]), self.is_bounded)
 
 
 class Solution(NamedTuple):

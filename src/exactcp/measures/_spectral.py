@@ -11,7 +11,7 @@ from exactcp._blocks import map_blocks
 from exactcp.kernels.matrix_update import rows_times
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import Columns, KernelStore, distinct_rows, group_sums
-from exactcp.measures._ridge import Across, Solution
+from exactcp.measures._ridge import Across, RowProduct, Solution
 
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
 GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank
@@ -28,7 +28,7 @@ class Coordinates(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The test objects' side of g."""
+    """The test objects' side of g where U is square."""
 
     outer: np.ndarray  # (m, columns of U)
     same: np.ndarray  # (m,) a training object to whose g 1 / count is added, or -1
@@ -53,6 +53,7 @@ class Spectral:
     """
 
     is_indefinite = False
+    _is_bounded = True  # see `RowProduct`: leverages are sums of squares
 
     def __init__(self, basis: Basis, *, intercept: bool) -> None:
         U, self._kept, self._gain, self._own, self._counts, self._group = basis
@@ -109,18 +110,19 @@ class Spectral:
         place.leverage[known] = (rows * rows) @ (1.0 - self._kept[:r])
         return place
 
-    def reach(self, place: Coordinates) -> tuple[Reach, np.ndarray]:
-        """Return the test objects' side of g, and d (m,)."""
+    def reach(self, place: Coordinates) -> tuple[Reach | np.ndarray, np.ndarray]:
+        """Return the test objects' side of g, only rows unless U is square, and d (m,)."""
         n = float(self._group.size)
         d, outer = 1.0 + np.maximum(0.0, place.leverage), place.inside * self._gain
         if self._intercept:
             d += 1.0 / n
             outer = np.concatenate([outer, np.full((d.size, 1), 1.0 / np.sqrt(n))], axis=1)
-        same = place.same if self._is_complete else np.full_like(place.same, -1)
-        for t in np.flatnonzero(same >= 0):
+        if not self._is_complete:
+            return outer, d
+        for t in np.flatnonzero(place.same >= 0):
             # a training object: g is a row of I - (I - H), and I - H = U diag(kept) U' keeps its small entries' digits
-            outer[t] = -self._kept * self._U[same[t]] / np.sqrt(self._counts[same[t]])
-        return Reach(outer, same), d
+            outer[t] = -self._kept * self._U[place.same[t]] / np.sqrt(self._counts[place.same[t]])
+        return Reach(outer, place.same), d
 
     def arrange(self, order: np.ndarray | None = None) -> Across:
         """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
@@ -128,6 +130,8 @@ class Spectral:
         # without equal objects or another order this is U itself, which need not be copied for every prediction
         plain = order is None and group.size == self._counts.size and bool((np.diff(group) == 1).all())
         left = self._U if plain else (self._U / np.sqrt(self._counts)[:, None])[group]
+        if not self._is_complete:
+            return RowProduct(left, self._is_bounded)
 
         def across(reach: Reach, first: int, last: int) -> np.ndarray:
             G = np.asarray(reach.outer @ left[first:last].T)
@@ -202,6 +206,7 @@ class KernelSpectral(Spectral):
         kept = values > noise
         # a finite rank: what lies outside the span of the training objects is then known to be rounding
         self._has_gap = bool(not kept.all() and values[kept].min(initial=np.inf) > GAP * values.max(initial=0.0))
+        self._is_bounded = self._has_gap  # otherwise leverages are differences
         if self._has_gap:
             values, U = values[kept], U[:, kept]
         values = np.maximum(values, 0.0)

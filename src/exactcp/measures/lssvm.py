@@ -48,7 +48,10 @@ class LSSVM(RidgeParameters, Measure):
     -----
     For label y the targets are +1 for y and -1 for every other label, f^y is their ridge regression on the bag without
     the scored example, and the score is -f^y(x): section 5 of the founding paper [1]_, for any number of labels, with
-    one factorisation for all of them. All leave-one-out scores of a batch of test objects come from one matrix product.
+    one factorisation for all of them. With a kernel, all leave-one-out scores of a batch of test objects come from one
+    matrix product. With features, a test object moves a score by no more than about q / n, so that only the examples
+    this close to a candidate's score are looked at: after a sort of the examples, all p-values of a test object cost
+    about l q^2 + l^2 log n operations, whatever n is. Where leverages are high, it is the product again.
 
     What is factorised is chosen so that scores keep about 12 digits, and equal scores come out equal:
 
@@ -79,7 +82,7 @@ class LSSVM(RidgeParameters, Measure):
     >>> measure.score([[3.0], [3.0]], ["up", "down"])
     array([-1.5,  1.5])
 
-    In full CP every flower of the test set costs a matrix product, not a refit for each of the others:
+    In full CP every flower of the test set costs a product with a matrix, not a refit for each of the others:
 
     >>> from sklearn.datasets import load_iris
     >>> from exactcp import FullConformalClassifier
