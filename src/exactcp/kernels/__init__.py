@@ -16,8 +16,9 @@ Who calls whom, for the nearest-neighbour measures:
 - `venn_votes` counts the votes of neighbours for Venn prediction, with `member_search` for who they are.
 
 For LS-SVM, `loo_count` counts leave-one-out scores, `loo_order` and `loo_window` only those that a test object can
-move across a candidate's, `loo_fits` gives the fits themselves, `matrix_update` keeps small products and updates. For KDE, `kde_kernels` are the kernels, `kde_sums`, `kde_dense`, `kde_screen` three
-ways to sum them, `kde_update` learns.
+move across a candidate's, `loo_fits` gives the fits themselves, and `matrix_update` keeps small products and rank-one
+updates. For KDE, `kde_kernels` are the kernels, `kde_sums`, `kde_dense`, `kde_screen` three ways to sum them,
+`kde_update` learns.
 
 For forests, `forest_layout` says how a tree lies in memory, `forest_hash` draws the features of a node, `forest_items`
 puts its examples in order, `forest_cuts` finds its best cut and keeps its rivals, `forest_grow` grows trees from them;
