@@ -8,7 +8,7 @@ from numba import njit
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
 from exactcp.kernels.sketch import whole_product
-from exactcp.kernels.sorted_lists import insert, insert_with, kth
+from exactcp.kernels.sorted_lists import insert, insert_with
 
 
 class Lists(NamedTuple):
@@ -159,12 +159,3 @@ def refill_list(distances, slot, kind, limit, codes, lists):
         if j != slot and (codes[j] == codes[slot]) == (kind == 0):
             length = insert(lists.values[kind, slot], length, limit, distances[j])
     lists.lengths[kind, slot] = length
-
-
-@njit(cache=True, nogil=True)
-def deltas(lists, kind, n, k):
-    """Delta of every stored example in one kind of list."""
-    out = np.empty(n)
-    for i in range(n):
-        out[i] = kth(lists.values[kind, i], lists.lengths[kind, i], k)
-    return out
