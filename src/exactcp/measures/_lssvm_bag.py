@@ -31,7 +31,7 @@ from exactcp.measures._store import with_room
 
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
-EVALUATIONS = 2**20  # of scores for one block of test objects, if each looks at few examples
+EVALUATIONS = (2**16, 2**20)  # of scores for one block of test objects at least and at most, if each wants few
 LONG_WINDOWS = 2.0  # how many times faster a score is evaluated there than in a window of usual length
 FEW = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
 MANY = 32  # as many are worth ordering them by label and ratio
@@ -81,7 +81,7 @@ class _Ordered(NamedTuple):
     starts: np.ndarray  # (l + 1,)
     largest: np.ndarray  # max |e0| of each chunk
     windowed: Windowed | None = None  # where few examples decide the counts
-    at_once: int = ROWS  # test objects of the largest block
+    at_once: tuple[int, int] = (ROWS, ROWS)  # test objects of a block, at least and at most
     is_final: bool = False  # more test objects do not want another order
 
     def tally(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
@@ -127,8 +127,8 @@ def _by_ratio(fitted: _Fitted, codes: np.ndarray, n_labels: int) -> _Ordered | N
     order, starts, sorted_from, leverage, cost = layout
     across, own, slack = across.in_order(order), fitted.own[order], fitted.slack[order]
     windowed = Windowed(across.rows, own, slack, ratios[order], starts, sorted_from, leverage)
-    at_once = int(max(ROWS, EVALUATIONS // cost))
-    return _Ordered(across, own, slack, starts, _largest(own), windowed, at_once)
+    least, most = (int(max(ROWS, evaluations // cost)) for evaluations in EVALUATIONS)
+    return _Ordered(across, own, slack, starts, _largest(own), windowed, (least, most))
 
 
 def _largest(own: np.ndarray) -> np.ndarray:
@@ -243,7 +243,7 @@ class LSSVMBag:
         self._order(fitted)
         size = ROWS
         if self._ordered is not None and m > ROWS:
-            size = min(self._ordered.at_once, max(ROWS, -(-m // thread_count(n_jobs))))
+            size = int(np.clip(-(-m // thread_count(n_jobs)), *self._ordered.at_once))
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
