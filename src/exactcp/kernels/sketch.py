@@ -14,7 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 
 SMALLEST = (8192, 64)  # rows and columns from which a sketch is looked for
 WIDTHS = (8, 16, 32, 48, 64, 96, 128, 192, 256, 384)  # columns of V that are considered
-LONE = 8.0  # cost of one whole product on its own, as a multiple of its share in a matrix product
+LONE = 12.0  # cost of one whole product on its own, as a multiple of its share in a matrix product
 WORTH = 0.7  # a sketch is used if it costs less than this part of the whole product
 KEPT = 0.02  # part of the pairs that are near enough to be kept by the whole product, for the estimate of costs
 LOOSE = 8.0  # largest deviation of V'V from the identity, in units of (p + 8) u
