@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from exactcp.experiments import Config
     from exactcp.experiments.runner import Moment
 
+LOG_EVERY = 10.0  # seconds between two lines where the progress bar cannot be shown
 NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
 
 
@@ -98,7 +100,13 @@ def _tell(console: Console, told: list[str]) -> Callable[[str], None]:
 
 @contextmanager
 def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
-    """Show how much of the plan is over, what is measured, and how long the rest will take, about."""
+    """Show how much of the plan is over, what is measured, and how long the rest will take, about.
+
+    On a terminal it is a bar; elsewhere, as in the log of a run that nobody watches, a line now and then.
+    """
+    if not console.is_terminal:
+        yield _log(console)
+        return
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (
@@ -111,11 +119,27 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
         task = bar.add_task("starting", total=1, left="")
 
         def watch(moment: Moment) -> None:
-            left = _left(moment.seconds_left)
-            what = "done" if moment.point is None else str(moment.point)
+            left, what = _left(moment.seconds_left), _what(moment)
             bar.update(task, completed=moment.over, total=moment.planned, description=what, left=left)
 
         yield watch
+
+
+def _log(console: Console) -> Callable[[Moment], None]:
+    last = time.monotonic()
+
+    def watch(moment: Moment) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LOG_EVERY:
+            line = f"{moment.over}/{moment.planned}, {_left(moment.seconds_left)}: {_what(moment)}"
+            console.print(line, highlight=False, soft_wrap=True)
+            last = time.monotonic()
+
+    return watch
+
+
+def _what(moment: Moment) -> str:
+    return "done" if moment.point is None else str(moment.point)
 
 
 def _left(seconds: float) -> str:
