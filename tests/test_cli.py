@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -110,9 +111,11 @@ def test_measures_complete():
     from exactcp.cli._measure_option import complete_measure
 
     assert complete_measure("k") == ["kde", "knn"]
+    named = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # not guessed from running processes
     script = subprocess.run(
-        [sys.executable, "-m", "exactcp", "--show-completion", "bash"], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-m", "exactcp", "--show-completion", "bash"],
+        capture_output=True, text=True, check=False, env=named,
+    )  # fmt: skip
     assert "_EXACTCP_COMPLETE" in script.stdout
 
 
