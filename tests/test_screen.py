@@ -11,6 +11,7 @@ from conftest import some_basis
 from exactcp.kernels import screen as screens
 from exactcp.kernels import sketch as sketches
 from exactcp.kernels.distances import euclidean_block
+from exactcp.measures import NN, _neighbour_search
 
 
 def _data(seed, n, p, scale, shift, spread):
@@ -117,3 +118,19 @@ def test_a_sketch_drops_pairs_that_the_whole_product_drops(rng):
 
 def _whole(A, B):
     return np.array([[sketches.whole_product(a, b) for b in B] for a in A])
+
+
+def test_a_basis_is_looked_for_again_when_examples_are_twice_as_many(monkeypatch, rng):
+    asked = []
+
+    def find(objects):
+        asked.append(len(objects))
+        return some_basis(objects)
+
+    monkeypatch.setattr(_neighbour_search, "find_basis", find)
+    bag = NN().bag(rng.normal(size=(100, 4)), np.arange(100) % 2, 2)
+    for _ in range(3):
+        bag.search.screen()
+        bag.learn(rng.normal(size=(60, 4)), np.zeros(60, np.int64))
+    bag.search.screen()
+    assert asked == [100, 220]

@@ -35,9 +35,9 @@ class NeighbourSearch:
         self.codes = codes
         self.n_labels = n_labels
         self._screen: Screen | None = None
-        self._basis: np.ndarray | None = (
-            None  # of its sketch; outlives changes of the examples, since any basis is right
-        )
+        # of its sketch: any basis is right, so that it outlives changes of the examples until they are twice as many
+        self._basis: np.ndarray | None = None
+        self._basis_from = 0
 
     def forget_screen(self) -> None:
         """Say that the stored examples have changed."""
@@ -47,8 +47,8 @@ class NeighbourSearch:
         """Return the screen of the stored examples; only Euclidean distances have one."""
         if self._screen is None:
             objects = self._vectors().objects
-            if self._basis is None:
-                self._basis = find_basis(objects)
+            if self._basis is None or objects.shape[0] > 2 * self._basis_from:
+                self._basis, self._basis_from = find_basis(objects), objects.shape[0]
             self._screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, self._basis)
         return self._screen
 
