@@ -17,6 +17,7 @@ from exactcp import FullConformalClassifier, SplitConformalClassifier
 from exactcp.measures import RandomForest
 
 LEVEL = 0.9
+TREES = 10  # the paper's
 
 
 def _generated(n: int, m: int) -> tuple[np.ndarray, ...]:
@@ -29,12 +30,12 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
     scale = 10 if quick else 1
     for n in (1_000, 10_000 // scale, 46_415 // scale):
         for resampling in ("multinomial", "bernoulli"):
-            yield _compare(RandomForest(resampling=resampling), *_generated(n, 1000), retrain_on=2)
+            yield _compare(RandomForest(TREES, resampling=resampling), *_generated(n, 1000), retrain_on=2)
     if MNIST.exists():
         data = np.load(MNIST)
         n, m = 60_000 // scale, 10_000 // scale
         X, X_test = (data[name].reshape(-1, 784).astype(float) for name in ("X_train", "X_test"))
-        yield _compare(RandomForest(), X[:n], data["y_train"][:n], X_test[:m], retrain_on=1)
+        yield _compare(RandomForest(TREES), X[:n], data["y_train"][:n], X_test[:m], retrain_on=1)
 
 
 def _compare(
@@ -48,7 +49,7 @@ def _compare(
     predict = best_seconds(lambda: clf.predict_p(X_test), repeat=2) / len(X_test)
     sets = best_seconds(lambda: clf.predict_set(X_test, LEVEL), repeat=2) / len(X_test)
     split = SplitConformalClassifier(measure).fit(X, y)
-    scikit_learn = RandomForestClassifier(10, max_depth=10, random_state=0)
+    scikit_learn = RandomForestClassifier(TREES, max_depth=10, random_state=0)
     return {
         "resampling": measure.resampling,
         "n": len(y),
@@ -83,7 +84,7 @@ def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
     seconds = {}
     for n in (small, large):
         X, y, X_test = _generated(n, 500)
-        clf = FullConformalClassifier(RandomForest()).fit(X, y)
+        clf = FullConformalClassifier(RandomForest(TREES)).fit(X, y)
         seconds[n] = (
             best_seconds(lambda clf=clf, X=X, y=y: clf.fit(X, y), repeat=2),
             best_seconds(lambda clf=clf, X_test=X_test: clf.predict_p(X_test), repeat=2),

@@ -13,7 +13,7 @@ from benchmarks.stopwatch import best_seconds
 from exactcp import FullConformalRegressor, JackknifePlusRegressor
 from exactcp.measures import KNNResidual, RidgeResidual
 
-MEASURES = {"KNNResidual(15)": KNNResidual(), "RidgeResidual(1)": RidgeResidual(fit_intercept=True)}
+MEASURES = {"KNNResidual(15)": KNNResidual(), "RidgeResidual(1)": RidgeResidual()}
 REFITS = 5  # of n, from which the loop's time is extrapolated
 FEATURES = 30
 

@@ -17,8 +17,11 @@ from exactcp import FullConformalClassifier, SplitConformalClassifier
 from exactcp._blocks import map_blocks
 from exactcp.measures import LSSVM
 
-LINEAR = {"linear": LSSVM(), "linear, bias": LSSVM(fit_intercept=True)}
-KERNELS = {"rbf": LSSVM(kernel="rbf"), "rbf, rho=1e-3": LSSVM(kernel="rbf", rho=1e-3)}
+LINEAR = {"linear": LSSVM(fit_intercept=False), "linear, bias": LSSVM()}
+KERNELS = {
+    "rbf": LSSVM(kernel="rbf", fit_intercept=False),
+    "rbf, rho=1e-3": LSSVM(kernel="rbf", rho=1e-3, fit_intercept=False),
+}
 
 
 def _generated(n: int, m: int, p: int, n_labels: int) -> tuple[np.ndarray, ...]:

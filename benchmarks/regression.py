@@ -15,8 +15,8 @@ from exactcp.measures import KNN, KNNResidual, RidgeResidual
 
 MEASURES = {
     "KNNResidual(10)": KNNResidual(k=10),
-    "RidgeResidual": RidgeResidual(),
-    "RidgeResidual, deleted": RidgeResidual(residual="deleted"),
+    "RidgeResidual": RidgeResidual(fit_intercept=False),
+    "RidgeResidual, deleted": RidgeResidual(residual="deleted", fit_intercept=False),
 }
 
 
@@ -78,7 +78,7 @@ def _against_online_cp() -> float | str:
     theirs = ConformalRidgeRegressor(a=1.0, warnings=False, studentised=True)
     theirs.learn_initial_training_set(X, y)
     one = best_seconds(lambda: [theirs.predict(x, epsilon=0.05) for x in X_test[:16]], repeat=3) / 16
-    ours = FullConformalRegressor(RidgeResidual()).fit(X, y)
+    ours = FullConformalRegressor(RidgeResidual(fit_intercept=False)).fit(X, y)
     return one / (best_seconds(lambda: ours.predict_interval(X_test)) / len(X_test))
 
 

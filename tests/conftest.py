@@ -1,29 +1,24 @@
 from __future__ import annotations
 
-from pathlib import Path
-
+import numba
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
-import exactcp
+import written_order
+from exactcp.kernels import distances
 from exactcp.measures import _neighbour_bag, _neighbour_search
 
-# the same examples in every run: a failure is then a change's own; `--hypothesis-profile explore` looks for new ones
+if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
+    distances.squared_distance = written_order.squared_distance
+    distances.inner_product = written_order.inner_product
+
+# the same examples in every run: a failure is then a change's own; `--hypothesis-profile explore` looks for new ones,
+# `hasty` does not look for the simplest failure
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
+settings.register_profile("hasty", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Forget compiled kernels older than any kernel's source: numba does not see changes in functions they call."""
-    if hasattr(config, "workerinput"):
-        return
-    package = Path(exactcp.__file__).parent
-    newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
-    for compiled in package.rglob("*.nb[ic]"):
-        if compiled.stat().st_mtime < newest:
-            compiled.unlink(missing_ok=True)
 
 
 def some_basis(objects: np.ndarray) -> np.ndarray:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from exactcp import textbook
-from exactcp.pvalues import Counts, compare, residual_floor
+from exactcp.pvalues import Counts, compare_residuals, origin_of
 from problems import PROBLEMS
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -41,30 +42,28 @@ def candidates(center: float, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def textbook_counts(
-    residual: textbook.regression.ResidualFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray
+    residual: textbook.regression.ResidualFunction, problem: Problem, x: np.ndarray, origin: float
 ) -> Callable[[np.ndarray], Counts]:
     """Return the counts of any targets at x, from the textbook's residuals at two of them."""
+    X, y = problem[0], problem[1] - origin
     center, A, g = textbook.affine_residuals(residual, X, y, x)
 
     def counts(targets: np.ndarray) -> Counts:
-        z = targets - center
-        rows = [
-            compare(
-                np.abs(A - g * v)[None], np.array([abs(v)]), floor=residual_floor(np.abs(y).max(), t), tolerance=1e-10
-            )
-            for v, t in zip(z, targets, strict=True)
-        ]
+        rows = [compare_residuals(np.abs(A - g * (t - center)), y, abs(t - center), t) for t in targets - origin]
         return Counts(*(np.concatenate([getattr(row, f) for row in rows]) for f in ("greater", "equal", "total")))
 
     return counts
 
 
-def same_p_everywhere(measure_bag: object, residual: object, problem: Problem, thresholds: tuple[int, ...]) -> int:
-    """Compare a bag with the textbook at many targets of every test object; return how many."""
+def same_p_everywhere(
+    measure: Any, residual: Any, problem: Problem, thresholds: tuple[int, ...], *, bag: Any = None
+) -> int:
+    """Compare the bag of a measure with the textbook at many targets of every test object; return how many."""
     X, y, X_test = problem
-    bag, compared = measure_bag, 0
+    bag, compared = measure.bag(X, y) if bag is None else bag, 0
+    origin = origin_of(y) if measure.follows_shifts else 0.0
     for x in X_test:
-        tell = textbook_counts(residual, X, y, x)
+        tell = textbook_counts(residual, problem, x, origin)
         center = float(bag.predict(x[None])[0])
         regions = {m: bag.regions(x[None], np.array([m]))[0] for m in thresholds}
         targets = candidates(center, y, np.concatenate([r.ravel() for r in regions.values()]))

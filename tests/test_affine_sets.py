@@ -1,21 +1,23 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from exactcp.kernels.affine_sets import count_affine, covered
-from exactcp.measures._affine_bag import AffineBag, Piece, merged
+from exactcp.kernels.affine_sets import count_affine, covered, origin_of
+from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
 from exactcp.pvalues import threshold
 
 
 def test_threshold_is_the_smallest_count_above_epsilon() -> None:
     for n in range(1, 200):
         for percent in range(1, 100):
-            for tau in (1.0, 0.37):
-                for epsilon in (percent / 100, 1 - percent / 100):
-                    m = threshold(epsilon, n, tau)
-                    assert m == n + 1 or (m + tau) / (n + 1) > epsilon
-                    assert m == 0 or not (m - 1 + tau) / (n + 1) > epsilon
+            epsilon = Fraction(percent, 100)
+            for tau in (1.0, 0.375, 0.5):
+                m = int(threshold(percent / 100, n, tau))
+                assert m == n + 1 or (m + Fraction(tau)) / (n + 1) > epsilon
+                assert m == 0 or not (m - 1 + Fraction(tau)) / (n + 1) > epsilon
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -27,11 +29,14 @@ def test_covered_is_where_enough_sets_are(seed: int) -> None:
         n = int(rng.integers(1, 12))
         A, g = rng.integers(-3, 4, n).astype(float), rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], n)
         kappa, member, m = rng.choice([0.5, 1.0, 2.0], n), rng.random(n) < 0.8, int(rng.integers(0, n + 2))
-        found = covered(A, g, kappa, member, m, 0.03)
+        slack = 1e-12 * rng.integers(0, 4, n)
+        found = covered(A, g, kappa, slack, member, m, 3.0)
         assert (found[:, 0] <= found[:, 1]).all()
         assert (found[1:, 0] > found[:-1, 1]).all()
         for z in np.concatenate([5 * rng.normal(size=10), np.arange(-6, 6.5, 0.25), found[np.isfinite(found)]]):
-            greater, equal, total = count_affine(A, g, kappa, member, z, 0.03)
+            counts = np.empty(3, np.int64)
+            count_affine(A, g, kappa, slack, member, z, 3.0, counts)
+            greater, equal, total = counts
             assert total == member.sum()
             assert ((found[:, 0] <= z) & (z <= found[:, 1])).any() == (greater + equal >= m)
         shapes.add((min(len(found), 3), bool(np.isinf(found).any())))
@@ -41,9 +46,9 @@ def test_covered_is_where_enough_sets_are(seed: int) -> None:
 def test_points_that_touch_are_kept() -> None:
     zeros, ones, everyone = np.zeros(2), np.ones(2), np.ones(2, bool)
     # {0} and [-1, 1]; without targets' size the tie band of a point is a point
-    np.testing.assert_array_equal(covered(np.array([0.0, 1.0]), zeros, ones, everyone, 2, 0.0), [[0.0, 0.0]])
-    np.testing.assert_array_equal(covered(zeros, zeros, ones, everyone, 2, 0.0), [[0.0, 0.0]])
-    assert covered(zeros, zeros, ones, everyone, 3, 0.0).shape == (0, 2)
+    np.testing.assert_array_equal(covered(np.array([0.0, 1.0]), zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
+    np.testing.assert_array_equal(covered(zeros, zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
+    assert covered(zeros, zeros, ones, zeros, everyone, 3, 0.0).shape == (0, 2)
 
 
 def test_touching_intervals_are_joined() -> None:
@@ -62,7 +67,7 @@ class _TwoPieces(AffineBag):
     def affine(self, X: np.ndarray):
         for _ in X:
             A, g, kappa = np.array([1.0, 3.0]), np.zeros(2), np.ones(2)
-            yield [Piece(-np.inf, 1.0, 0.0, A, g, kappa), Piece(1.0, np.inf, 2.0, A, g, kappa)]
+            yield [Piece(-np.inf, 1.0, 0.0, A, g, kappa, g), Piece(1.0, np.inf, 2.0, A, g, kappa, g)]
 
 
 def test_regions_go_over_pieces() -> None:
@@ -74,3 +79,34 @@ def test_regions_go_over_pieces() -> None:
     assert (greater.tolist(), equal.tolist(), total.tolist()) == ([1, 1, 1, 1], [0, 1, 1, 0], [2, 2, 2, 2])
     with pytest.raises(ValueError, match="studentized"):
         next(bag.critical_targets(X))
+
+
+def test_a_region_ends_where_its_piece_does() -> None:
+    three, zero, one = np.array([3.0]), np.zeros(1), np.ones(1)  # [-3, 3]
+    for (lower, upper), wanted in {(-np.inf, 1.0): [[-3, 1]], (-2.0, np.inf): [[-2, 3]], (4.0, 5.0): []}.items():
+        found = _on_piece(Piece(lower, upper, 0.0, three, zero, one, zero), one > 0, 1, 0.0)
+        np.testing.assert_allclose(found, np.reshape(wanted, (-1, 2)), atol=1e-9)
+
+
+def test_origins() -> None:
+    y = np.random.default_rng(0).normal(size=101)
+    assert origin_of(y) == origin_of(y + 900.0 * np.median(np.abs(y - np.median(y)))) == 0.0
+    y += 1e6 + 3.3
+    assert origin_of(y) % 64 == 0
+    assert abs(origin_of(y) - 1e6) < 64
+    assert origin_of(y) == origin_of(y[:-1]) == origin_of(np.append(y, [1e12, 1e12]))
+    assert origin_of(np.full(5, 0.3)) == 0.3
+    assert origin_of(np.empty(0)) == 0.0
+
+
+def test_ends_counted_from_an_origin_are_inside() -> None:
+    rng = np.random.default_rng(1)
+    for origin in (1e6, -1e9, 0.3, 2.0**50):
+        inside = np.sort(rng.normal(size=(200, 2)) * 10.0 ** rng.uniform(-3, 3, (200, 1)), axis=1)
+        found = counted_from_zero(inside, origin)
+        back = found - origin
+        wide = inside[:, 1] - inside[:, 0] > 2 * np.spacing(abs(origin) + 1e4)  # there are targets between
+        assert wide.any()
+        assert (back[wide, 0] >= inside[wide, 0]).all()
+        assert (back[wide, 1] <= inside[wide, 1]).all()
+        np.testing.assert_allclose(found, inside + origin, rtol=2.0**-52, atol=0)

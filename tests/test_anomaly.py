@@ -22,8 +22,9 @@ ONE_CLASS = {name: measure for name, measure in MEASURES.items() if name.startsw
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:epsilon=0.05 needs at least 19 examples")  # a check has 12
 @parametrize_with_checks(
-    [ConformalAnomalyDetector(), ConformalAnomalyDetector(KDE()), ConformalAnomalyDetector(LSSVM())]
+    [ConformalAnomalyDetector(), ConformalAnomalyDetector(KDE()), ConformalAnomalyDetector(LSSVM(fit_intercept=False))]
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -31,10 +32,7 @@ def test_sklearn_checks(estimator, check):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_sklearn_checks_of_smoothed_p_values():
-    reason = "tau is drawn by position"
-    may_fail = dict.fromkeys(["check_methods_sample_order_invariance", "check_methods_subset_invariance"], reason)
-    detector = ConformalAnomalyDetector(SimplifiedKNN(k=3), smoothed=True, random_state=0)
-    results = check_estimator(detector, expected_failed_checks=may_fail, on_fail=None)
+    results = check_estimator(ConformalAnomalyDetector(SimplifiedKNN(k=3), smoothed=True), on_fail=None)
     assert [row["check_name"] for row in results if row["status"] == "failed"] == []
     assert len(results) > 40
 
@@ -61,7 +59,8 @@ class TestPValues:
         np.testing.assert_array_equal(detector.predict(X_test), [-1, 1])
         np.testing.assert_array_equal(detector.decision_function(X_test) < 0, [True, False])
         few = ConformalAnomalyDetector(SimplifiedKNN(k=3), epsilon=0.05).fit(X[:18])
-        np.testing.assert_array_equal(few.predict(X_test), [1, 1])
+        with pytest.warns(UserWarning, match="epsilon=0.05 needs at least 19 examples .* there are 18: none is"):
+            np.testing.assert_array_equal(few.predict(X_test), [1, 1])
 
     def test_validity(self):
         rng = np.random.default_rng(2)
@@ -77,8 +76,16 @@ class TestPValues:
         assert kstest(smooth, "uniform").pvalue > 1e-3
 
 
+def test_a_measure_that_finds_all_examples_of_one_class_equally_strange_is_told(rng):
+    X = rng.normal(size=(20, 2))
+    for measure, sentence in ((LSSVM(), r"Use LSSVM\(fit_intercept=False\)"), (KNN(k=3), "Use SimplifiedKNN")):
+        with pytest.warns(UserWarning, match=sentence):
+            detector = ConformalAnomalyDetector(measure).fit(X)
+        np.testing.assert_array_equal(detector.predict_p(3 * X), 1.0)
+
+
 class TestState:
-    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(), LSSVM()])
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(), LSSVM(fit_intercept=False)])
     def test_learning_and_unlearning_equal_a_fresh_fit(self, measure, rng):
         X, X_test = rng.normal(size=(40, 2)), rng.normal(size=(10, 2))
         detector = ConformalAnomalyDetector(measure).fit(X[:20])

@@ -56,7 +56,9 @@ def test_processes_do_not_change_the_result(monkeypatch):
 
 def test_split_cp_and_one_label_only():
     X, y = _examples(2, n=60)
-    sets = SplitConformalClassifier(Bootstrap(GaussianNB())).fit(X, y).predict_set(X, confidence_level=0.8)
+    sets = (
+        SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0).fit(X, y).predict_set(X, confidence_level=0.8)
+    )
     assert 1 <= sets.sum(axis=1).mean() < 3
     assert (Bootstrap(GaussianNB(), 3).fit(X[:4], ["a"] * 4).score_labels(X[:1], ["a", "b"]) == [[-3.0, 0.0]]).all()
 
@@ -64,7 +66,7 @@ def test_split_cp_and_one_label_only():
 @pytest.mark.parametrize(
     ("measure", "error", "sentence"),
     [
-        (Bootstrap(Ridge()), TypeError, "expected a scikit-learn classifier"),
+        (Bootstrap(Ridge()), TypeError, "use an instance of a scikit-learn classifier"),
         (Bootstrap(GaussianNB(), n_estimators=0), ValueError, "n_estimators=0"),
     ],
 )

@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from exactcp.checks import check_measure
-from exactcp.measures import KNN, Measure, ModelScore, SimplifiedKNN, _neighbour_bag
+from exactcp.measures import (
+    KNN,
+    KNNResidual,
+    LassoResidual,
+    Measure,
+    ModelResidual,
+    ModelScore,
+    RegressionMeasure,
+    RidgeResidual,
+    SimplifiedKNN,
+)
+from exactcp.measures._neighbour_bag import NeighbourBag
 from measure_table import MEASURES
 
 
@@ -71,13 +83,8 @@ def test_broken_definitions_are_seen(measure, sentence):
 
 
 def _broken_count(change):
-    def count(*arguments):
-        return change(_neighbour_bag_count(*arguments))
-
-    return count
-
-
-_neighbour_bag_count = _neighbour_bag.count_labels
+    count = NeighbourBag.label_counts
+    return lambda *arguments, **how: change(count(*arguments, **how))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +97,7 @@ _neighbour_bag_count = _neighbour_bag.count_labels
     ],
 )
 def test_a_bag_that_miscounts_is_seen(change, monkeypatch):
-    monkeypatch.setattr(_neighbour_bag, "count_labels", _broken_count(change))
+    monkeypatch.setattr(NeighbourBag, "label_counts", _broken_count(change))
     with pytest.raises(AssertionError, match="differs from Algorithm 1"):
         check_measure(KNN(k=3))
 
@@ -121,3 +128,84 @@ def test_a_broken_bag_is_seen(measure):
 
 def test_a_classifier_as_a_measure_passes():
     check_measure(ModelScore(GaussianNB(var_smoothing=1e-3)))
+
+
+class TestRegression:
+    @pytest.mark.filterwarnings("ignore:ModelResidual fits")
+    @pytest.mark.parametrize(
+        "measure",
+        [
+            KNNResidual(k=1),
+            KNNResidual(k=3, metric="cityblock"),
+            RidgeResidual(rho=0.3, residual="ordinary", fit_intercept=True),
+            RidgeResidual(kernel="rbf", residual="deleted"),
+            LassoResidual(lam=0.3),
+            ModelResidual(Ridge()),
+            ModelResidual(Ridge(), residual="deleted"),
+        ],
+    )
+    def test_measures_keep_the_contract(self, measure):
+        check_measure(measure)
+
+    def test_a_users_measure_passes(self):
+        check_measure(MeanDistance())
+
+    def test_broken_definitions_are_seen(self):
+        for broken, sentence in (
+            (FirstTarget(), "depends on the order of the training examples"),
+            (DependsOnOtherTargets(), "differently alone and among others"),
+            (ChangesItsTargets(), "changed its input"),
+            (OneForAll(), r"predict returned shape \(1,\)"),
+        ):
+            with pytest.raises(AssertionError, match=sentence):
+                check_measure(broken)
+
+    @pytest.mark.parametrize("bag", ["one neighbour too few", "never forgets"])
+    def test_a_broken_bag_is_seen(self, bag):
+        with pytest.raises(AssertionError, match="differs from Algorithm 1"):
+            check_measure(BrokenBag(k=2, broken=bag))
+
+
+class MeanDistance(RegressionMeasure):
+    """A user's own measure of regression without a bag: distance to the mean target."""
+
+    def fit(self, X, y):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+class FirstTarget(MeanDistance):
+    def fit(self, X, y):
+        self.mean_ = float(y[0])
+        return self
+
+
+class DependsOnOtherTargets(MeanDistance):
+    def score(self, X, y):
+        return np.abs(y - np.mean(y))
+
+
+class ChangesItsTargets(MeanDistance):
+    def fit(self, X, y):
+        y += 1.0
+        return super().fit(X, y)
+
+
+class OneForAll(MeanDistance):
+    def predict(self, X):
+        return np.array([self.mean_])
+
+
+class BrokenBag(KNNResidual):
+    def __init__(self, k=2, broken=""):
+        super().__init__(k)
+        self.broken = broken
+
+    def bag(self, X, y, **how):
+        bag = KNNResidual(self.k - (self.broken == "one neighbour too few")).bag(X, y, **how)
+        if self.broken == "never forgets":
+            bag.unlearn = lambda positions, **how: None
+        return bag

@@ -186,7 +186,7 @@ def test_files_that_are_not_streams(stream, tmp_path):
         (["--measure", "nonsense"], "is not a measure"),
         (["--measure", "ridge"], "is for regression"),
         (["--option", "q=1"], "SimplifiedKNN has no such option"),
-        (["--threshold", "-1"], "use a number above 0"),
+        (["--threshold", "0.5"], "use a number above 1"),
         (["--separator", "ab"], "is not one character"),
     ],
 )

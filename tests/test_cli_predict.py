@@ -230,8 +230,10 @@ def test_a_region_that_is_a_union_is_written_out(folder):
     pd.DataFrame({"x": x, "t": rng.normal(size=8)}).to_csv("few.csv", index=False)
     pd.DataFrame({"x": [6.0, 0.1, -8.0]}).to_csv("far.csv", index=False)
     options = ["--measure", "ridge", "--option", "residual=ordinary", "--option", "rho=0.1", "--scale", "none"]
+    options += ["--option", "fit_intercept=False"]
     out = rows("few.csv", "far.csv", "--target", "t", "--confidence", "0.5", *options)
-    reg = FullConformalRegressor(RidgeResidual(0.1, residual="ordinary")).fit(x[:, None], pd.read_csv("few.csv")["t"])
+    reg = FullConformalRegressor(RidgeResidual(0.1, residual="ordinary", fit_intercept=False))
+    reg.fit(x[:, None], pd.read_csv("few.csv")["t"])
     regions = reg.predict_region([[6.0], [0.1], [-8.0]], 0.5)
     assert any(len(region) > 1 for region in regions)
     for text, region in zip(out["region"], regions, strict=True):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +144,13 @@ def test_standard_and_optimized_give_the_same_p_values(measure):
     assert (standard == optimized).all()
 
 
+def test_the_forest_has_the_papers_trees():
+    for method in ("standard", "optimized", "split"):
+        made = make_predictor(Point("classification", "RandomForest", method, n=10, n_test=1, seed=0, jobs=1))
+        measure = made._measure if method == "standard" else made._classifier.measure
+        assert (measure.n_estimators, measure.max_depth) == (10, 10)
+
+
 def test_the_papers_grid():
     full = make_config("figure1", full=True)
     assert full.sizes == PAPER_SIZES == (10, 21, 46, 100, 215, 464, 1000, 2154, 4641, 10000, 21544, 46415, 100000)
@@ -240,6 +247,62 @@ def test_torn_and_broken_lines(tmp_path):
     assert [one.found for one in again.measurements] == [one.found for one in whole.measurements]
     third = run(SAMPLES, tmp_path)  # the torn line did not spoil the one after it
     assert (third.reused, third.measured) == (8, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fit_seconds": "soon"},
+        {"fit_seconds": float("nan")},
+        {"predict_seconds": -1.0},
+        {"predict_seconds": float("inf")},
+        {"fit_seconds": None},
+        {"predict_seconds": True},
+        {"timeout": "10"},
+        {"status": "almost"},
+        {"predicted": 1.5},
+        {"machine": "mine"},
+        {"found": [1, 2]},
+        {"found": {"fuzziness": ["low"]}},
+        {"message": 3},
+        {"point": {**asdict(STANDARD), "n": "100"}},
+        {"point": {**asdict(STANDARD), "seed": -1}},
+    ],
+)
+def test_a_line_with_values_that_cannot_be_is_no_measurement(change, tmp_path):
+    one = Measurement(STANDARD, DONE, 1.0, describe_machine(), 0.1, 0.2, 50, {"fuzziness": [0.1, 1 / 3]})
+    journal = Journal(tmp_path / "file")
+    journal.append(one)
+    with journal.path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**asdict(one), **change}) + "\n")
+    assert journal.read() == ([one], 1)
+
+
+def test_samples_that_were_not_counted_are_no_measurement():
+    content = {"point": asdict(replace(STANDARD, task="samples")), "status": DONE, "timeout": 1.0, "machine": {}}
+    with pytest.raises(ValueError, match="a value that it cannot have"):
+        Measurement.from_json(json.dumps({**content, "found": {"drawn": "many", "expected": 1.0}}))
+
+
+def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
+    code = """
+import resource, sys
+from pathlib import Path
+from exactcp.experiments.journal import Journal
+from exactcp.experiments.points import DONE, Measurement, Point
+one = Measurement(Point("t", "m", "split", 1, 1, 0, 1), DONE, 1.0, {}, 0.1, 0.2, 1)
+journal = Journal(Path(sys.argv[1]))
+journal.append(one)
+resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 20, -1))
+try:
+    journal.append(one)
+except OSError as error:
+    print(error.filename)
+print(journal.read() == ([one], 0))
+"""
+    path = str(tmp_path / "file")
+    told = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True).stdout
+    assert told == f"{path}\nTrue\n"
 
 
 def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path):

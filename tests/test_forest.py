@@ -92,6 +92,21 @@ def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
         assert_equal_answers(fast, X_test)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_small_problems_equal_the_textbook(seed, monkeypatch):
+    """Small enough for kernels that are not compiled: what the mutants of the forest are tried on."""
+    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 3)
+    measure, X, y, X_test = make_problem(seed, largest=12)
+    measure.set_params(n_estimators=min(measure.n_estimators, 2))
+    fast, standard = pair(measure, X, y)
+    assert_equal_votes(fast, standard, X_test)
+    assert_equal_answers(fast, X_test[:1])
+    if measure.resampling == "bernoulli":
+        for clf in (fast, standard):
+            clf.partial_fit(X_test[1:] - 0.5, y[:1])
+        assert_equal_votes(fast, standard, X_test[:1])
+
+
 @pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
 @pytest.mark.parametrize("gridded", [False, True])
 def test_a_larger_problem_equals_the_textbook(resampling, gridded, monkeypatch):
@@ -121,7 +136,7 @@ class TestBernoulliUpdates:
     def setup_method(self):
         X, y = make_classification(330, 8, n_informative=5, random_state=0)
         self.X, self.y, self.X_test, self.X_new, self.y_new = X[:300], y[:300], X[300:310], X[310:], y[310:]
-        self.measure = RandomForest(n_estimators=4, resampling="bernoulli")
+        self.measure = RandomForest(n_estimators=4, resampling="bernoulli", random_state=0)
 
     def _votes(self, clf):
         return [np.concatenate([training.ravel(), own]) for training, own in clf._bag.scores(self.X_test)]
@@ -162,7 +177,7 @@ class TestBernoulliUpdates:
 
     def test_each_test_object_has_its_own_column(self):
         clf = FullConformalClassifier(self.measure).fit(self.X, self.y)
-        _, voting = clf._bag._columns(self.X_test)
+        _, _, voting = clf._bag._columns(self.X_test)
         assert np.unique(voting, axis=0).shape[0] == len(self.X_test)
         alone = np.concatenate([clf.predict_p(x[None]) for x in self.X_test])
         np.testing.assert_array_equal(alone, clf.predict_p(self.X_test))
@@ -171,7 +186,7 @@ class TestBernoulliUpdates:
 @pytest.mark.parametrize("label", [0, 1])
 def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
     X, y = make_classification(10_001, 10, n_informative=6, random_state=0)
-    measure = RandomForest(n_estimators=3, max_depth=8)
+    measure = RandomForest(n_estimators=3, max_depth=8, random_state=0)
     clf = FullConformalClassifier(measure).fit(X[:-1], y[:-1])
     training, own = next(clf._bag.scores(X[-1:]))
     labels = np.append(y[:-1], label)
@@ -223,7 +238,7 @@ def test_the_forest_is_as_accurate_as_scikit_learns(load):
     ours, theirs = [], []
     for seed in range(12):
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
-        forest = RandomForest(random_state=seed).fit(X_train, y_train)
+        forest = RandomForest(10, random_state=seed).fit(X_train, y_train)
         classes = np.unique(y_train)
         ours.append((classes[forest.score_labels(X_test, classes).argmin(axis=1)] == y_test).mean())
         reference = RandomForestClassifier(10, max_depth=10, random_state=seed).fit(X_train, y_train)
@@ -231,6 +246,10 @@ def test_the_forest_is_as_accurate_as_scikit_learns(load):
         counts = np.array([(votes == c).sum(axis=0) for c in range(classes.size)])
         theirs.append((classes[counts.argmax(axis=0)] == y_test).mean())
     assert np.mean(ours) > np.mean(theirs) - 0.01
+
+
+def test_there_are_as_many_trees_as_in_scikit_learn():
+    assert RandomForest().n_estimators == RandomForestClassifier().n_estimators
 
 
 def test_the_contract_is_kept():
@@ -241,9 +260,9 @@ def test_the_contract_is_kept():
 def test_threads_and_blocks_do_not_matter(monkeypatch):
     X, y = make_classification(400, 5, random_state=0)
     for resampling in ("multinomial", "bernoulli"):
-        clf = FullConformalClassifier(RandomForest(resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
+        clf = FullConformalClassifier(RandomForest(10, resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
         p, sets = clf.predict_p(X[300:]), clf.predict_set(X[300:], confidence_level=0.8)
-        np.testing.assert_array_equal(sets, p > 1 - 0.8)
+        np.testing.assert_array_equal(sets, p > 0.2)
         monkeypatch.setattr(_forest_bag, "BLOCK", 7)
         clf.set_params(n_jobs=2)
         np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
@@ -252,7 +271,7 @@ def test_threads_and_blocks_do_not_matter(monkeypatch):
 
 def test_a_full_memory_changes_nothing(monkeypatch):
     X, y = make_classification(400, 5, random_state=0)
-    clf = FullConformalClassifier(RandomForest()).fit(X[:300], y[:300])
+    clf = FullConformalClassifier(RandomForest(10)).fit(X[:300], y[:300])
     p = clf.predict_p(X[300:])
     monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 20)
     monkeypatch.setattr(_forest_bag, "MEMORY", 2**16)
@@ -273,7 +292,8 @@ def test_more_codes_than_16_bits():
 def test_split_cp():
     X, y = load_digits(return_X_y=True)
     for resampling in ("multinomial", "bernoulli"):
-        clf = SplitConformalClassifier(RandomForest(resampling=resampling)).fit(X[::2], y[::2])
+        measure = RandomForest(10, resampling=resampling)
+        clf = SplitConformalClassifier(measure, random_state=0).fit(X[::2], y[::2])
         assert clf.predict_set(X[1::2], confidence_level=0.9)[np.arange(898), y[1::2]].mean() > 0.87
 
 

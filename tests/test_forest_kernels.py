@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
+from numba.core.dispatcher import Dispatcher
 
-from exactcp import textbook
+from exactcp import FullConformalClassifier, kernels, textbook
 from exactcp.kernels.forest_count import encode
 from exactcp.kernels.forest_grow import predict
 from exactcp.kernels.forest_items import fill_items, make_desk
 from exactcp.kernels.forest_layout import BEST, CUT, FEATURE, HI, KEPT, KEPT_END, KIND, LO, SPLIT, VOTED, WHO, Examples
 from exactcp.kernels.forest_walk import EVENT_COLUMNS, FOR, IN_FOREST, walk
+from exactcp.measures import RandomForest
 from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures._rank_codes import RankCodes
 
@@ -122,6 +127,25 @@ def test_where_the_walk_notes_nothing_nothing_changes(gridded, w):
                 again = _textbook_tree(np.vstack([X, x]), np.append(y, label), np.append(weights, w))
                 assert [again(X[i]) for i in trees.users[:, WHO]] == trees.users[:, VOTED].tolist()
     assert quiet > 4
+
+
+def test_what_python_calls_returns_none_or_a_number_or_one_array():
+    """Numba makes tuples by running Python, where an interruption during the kernel would come out and break them."""
+    _, y, weights, examples = _examples(0, gridded=False)
+    assert _grown(examples, weights)[1].size == 1
+    FullConformalClassifier(RandomForest(2, 3)).fit(np.random.default_rng(0).normal(size=(24, 3)), y).predict_p(
+        [[0.0] * 3]
+    )
+    returned = {}
+    for _, name, _ in pkgutil.iter_modules(kernels.__path__):
+        if name.startswith("forest_"):
+            for function in vars(import_module(f"exactcp.kernels.{name}")).values():
+                if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
+                    for signature in function.nopython_signatures:
+                        returned.setdefault(function.__name__, set()).add(signature.return_type)
+    assert {"grow_flat", "place", "count_objects", "tree_key"} <= set(returned)
+    tuples = [name for name, kinds in returned.items() if any(isinstance(kind, types.BaseTuple) for kind in kinds)]
+    assert tuples == []
 
 
 def test_codes_of_objects():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ REGRESSORS = [SplitConformalRegressor, CVPlusRegressor, JackknifePlusRegressor]
 
 
 def _few(regressor, measure=CHEAP, **options):
-    return regressor(measure, **({"cv": 3} if regressor is CVPlusRegressor else {}), **options)
+    return regressor(measure, **{**({"cv": 3} if regressor is CVPlusRegressor else {}), "random_state": 0, **options})
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -171,9 +172,9 @@ def test_agrees_with_mapie_on_diabetes(name, kind, method):
     np.testing.assert_allclose(ours, MAPIE[name, kind, method], rtol=1e-9, atol=1e-9)
 
 
-def _wanted(epsilon, n):
-    """The smallest m with (1 + m) / (n + 1) > epsilon, by trying."""
-    return next(m for m in range(n + 1) if (1 + m) / (n + 1) > epsilon)
+def _wanted(level, n):
+    """The smallest m with (1 + m) / (n + 1) > 1 - level, by trying."""
+    return next(m for m in range(n + 1) if Fraction(1 + m, n + 1) > 1 - Fraction(str(level)))
 
 
 class TestEqualsPlainFormulas:
@@ -184,7 +185,7 @@ class TestEqualsPlainFormulas:
         reg = SplitConformalRegressor(CHEAP).fit(X[:120], Y[:120], X[120:], Y[120:])
         model = clone(CHEAP).fit(X[:120], Y[:120])
         residuals = np.sort(np.abs(Y[120:] - model.predict(X[120:])))[::-1]
-        half = residuals[_wanted(1 - level, 80) - 1]
+        half = residuals[_wanted(level, 80) - 1]
         expected = np.column_stack([model.predict(X_TEST) - half, model.predict(X_TEST) + half])
         np.testing.assert_array_equal(reg.predict_interval(X_TEST, level), expected)
         np.testing.assert_array_equal(reg.predict(X_TEST), model.predict(X_TEST))
@@ -199,7 +200,7 @@ class TestEqualsPlainFormulas:
             model = clone(CHEAP).fit(X[fitting], Y[fitting])
             P[:, out] = model.predict(X_TEST)[:, None]
             R[out] = np.abs(Y[out] - model.predict(X[out]))
-        m = _wanted(1 - level, 200)
+        m = _wanted(level, 200)
         if method == "plus":
             lower, upper = np.sort(P - R, axis=1)[:, m - 1], np.sort(P + R, axis=1)[:, -m]
         else:
@@ -215,7 +216,7 @@ class TestEqualsPlainFormulas:
         models = [clone(CHEAP).fit(np.delete(X[:40], i, axis=0), np.delete(Y[:40], i)) for i in range(40)]
         P = np.column_stack([model.predict(X_TEST) for model in models])
         R = np.array([abs(Y[i] - models[i].predict(X[i : i + 1])[0]) for i in range(40)])
-        m, center = _wanted(1 - level, 40), clone(CHEAP).fit(X[:40], Y[:40]).predict(X_TEST)
+        m, center = _wanted(level, 40), clone(CHEAP).fit(X[:40], Y[:40]).predict(X_TEST)
         lower, upper = {
             "plus": (np.sort(P - R, axis=1)[:, m - 1], np.sort(P + R, axis=1)[:, -m]),
             "jackknife": (center - np.sort(R)[-m], center + np.sort(R)[-m]),
@@ -239,7 +240,7 @@ class TestEqualsPlainFormulas:
         hard = KNeighborsRegressor(10).fit(X[:120], absolute)
         sigma = lambda Z: hard.predict(Z) + 0.1 * absolute.mean()  # noqa: E731
         scores = np.sort(np.abs(Y[120:] - model.predict(X[120:])) / sigma(X[120:]))
-        half = scores[-_wanted(0.1, 80)] * sigma(X_TEST)
+        half = scores[-_wanted(0.9, 80)] * sigma(X_TEST)
         expected = np.column_stack([model.predict(X_TEST) - half, model.predict(X_TEST) + half])
         np.testing.assert_allclose(reg.predict_interval(X_TEST, 0.9), expected, rtol=1e-12)
         assert np.ptp(half) > 1
@@ -295,11 +296,11 @@ class TestLevels:
             _few(regressor).fit(X[:30], Y[:30]).predict_interval(X_TEST, level)
 
     def test_an_integer_times_epsilon(self):
-        """1 - 0.9 is a little less than 0.1 in binary, so that (1 + 1) / (19 + 1) exceeds it: the largest score."""
+        """1 - 0.9 is a little less than 0.1 in binary, but (1 + 1) / (19 + 1) does not exceed it: the second."""
         y = np.arange(19.0)
         reg = SplitConformalRegressor(LinearRegression()).fit([[0.0], [1.0]], [0.0, 0.0], y[:, None], y)
-        np.testing.assert_array_equal(reg.predict_interval([[0.0]], 0.9), [[-18.0, 18.0]])
-        np.testing.assert_array_equal(reg.predict_interval([[0.0]], 0.89), [[-17.0, 17.0]])
+        np.testing.assert_array_equal(reg.predict_interval([[0.0]], 0.9), [[-17.0, 17.0]])
+        np.testing.assert_array_equal(reg.predict_interval([[0.0]], 0.91), [[-18.0, 18.0]])
 
 
 class TestCoverage:

@@ -324,6 +324,23 @@ class TestHistory:
         X_test = rng.integers(0, 3, (4, 2)).astype(float)
         same_counts(bag.label_counts(X_test), measure.bag(X, y, 3).label_counts(X_test))
 
+    @pytest.mark.parametrize("measure", [KDE(0.7), KDE(1.2, "linear")], ids=named)
+    def test_what_a_prediction_keeps_is_forgotten_with_the_next_change(self, measure, rng, route):
+        X, y = rng.integers(0, 4, (64, 2)).astype(float), np.arange(64) % 2
+        X_test, kept = rng.integers(0, 4, (9, 2)) + 0.5, np.arange(60)
+        bag = measure.bag(X[:60], y[:60], 2)
+        for new, gone in [([60], []), ([], [3]), ([61, 62], []), ([], [0, 1, 60, 61]), ([], [2, 57]), ([63], [5])]:
+            bag.label_counts(X_test)
+            if new:
+                bag.learn(X[new], y[new])
+            if gone:
+                bag.unlearn(np.array(gone))
+            kept = np.delete([*kept, *new], gone).astype(int)
+            fresh = measure.bag(X[kept], y[kept], 2)
+            same_counts(bag.label_counts(X_test), fresh.label_counts(X_test))
+            for (found, _), (expected, _) in zip(bag.scores(X_test[:2]), fresh.scores(X_test[:2]), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)  # a sum's error, at most
+
     def test_classes_come_and_go(self, rng):
         X, y = rng.normal(size=(13, 2)), np.array(list("bdbdbdbd") + list("acdec"))
         clf = FullConformalClassifier(KDE(0.5)).fit(X[:8], y[:8]).partial_fit(X[8:], y[8:])
@@ -354,8 +371,8 @@ class TestHistory:
         np.testing.assert_array_equal(clf.predict_p(X), before)
 
 
-def _learn_and_fail(logs, top, total, error):
-    total[:] = 0.0
+def _learn_and_fail(logs, old, new):
+    new.total[:] = 0.0
     raise MemoryError
 
 
@@ -370,6 +387,30 @@ def test_split_equals_a_plain_loop(measure, rng, route):
         for label, p in enumerate(row):
             counts = compare(calibration[None], np.array([score(x, label, X[:35], y[:35])]), **RULE)
             assert p == (counts.greater[0] + counts.equal[0] + 1) / 26
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "scale", "sentence"),
+    [
+        (1e-8, 1e148, r"squares of .*e\+15\d bandwidths overflow: scale X, or use a bandwidth above"),
+        (1.0, 1e152, r"whose squares overflow: scale X to below 1e\+150"),
+        (1e-160, 1e-140, r"bandwidth=1e-160 is so small that its square vanishes: scale X, and use one above 1e-150"),
+    ],
+)
+def test_objects_that_cannot_be_measured_in_bandwidths_are_refused(bandwidth, scale, sentence, rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    for fitted in (FullConformalClassifier(KDE(bandwidth)), KDE(bandwidth)):
+        with pytest.raises(ValueError, match=sentence):
+            fitted.fit(scale * X, y)
+
+
+def test_a_new_object_that_cannot_be_measured_in_bandwidths_is_refused(rng):
+    clf = FullConformalClassifier(KDE(1e-8)).fit(1e-8 * rng.normal(size=(20, 2)), np.arange(20) % 2)
+    before = clf.predict_p(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="bandwidths overflow"):
+        clf.partial_fit([[1e148, 0.0]], [1])
+    np.testing.assert_array_equal(clf.predict_p(np.zeros((1, 2))), before)
+    clf.partial_fit([[1e-200, 1e-200]], [1])  # near the others: nothing is lost
 
 
 def test_an_unknown_label_has_no_density():
@@ -388,7 +429,10 @@ def test_an_unknown_label_has_no_density():
         ({"bandwidth": float("inf")}, r"bandwidth=inf is not a width"),
         ({"bandwidth": True}, r"bandwidth=True is not a width"),
         ({"bandwidth": None}, r"bandwidth=None is not a width"),
-        ({"bandwidth": "scot"}, r"bandwidth='scot' is not known: use a number above 0, 'scott' or 'silverman'"),
+        (
+            {"bandwidth": "scot"},
+            r"bandwidth='scot' is not a width: use a finite number above 0 or 'scott' or 'silverman'",
+        ),
         ({"kernel": "rbf"}, r"kernel='rbf' is not known: use one of gaussian, tophat"),
         ({"kernel": None}, r"kernel=None is not known"),
     ],
@@ -404,7 +448,7 @@ def test_errors_are_sentences(params, sentence):
 def test_objects_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="squares overflow"):
         KDE().fit([[1e200]], [0])
-    with pytest.raises(ValueError, match="X has 2 features, but KDE was fitted with 1: give the same columns"):
+    with pytest.raises(ValueError, match="X has 2 features, but KDE is expecting 1"):
         KDE().fit([[1.0]], [0]).score([[1.0, 2.0]], [0])
 
 

@@ -29,8 +29,7 @@ def thresholds(n: int) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", TARGET_PROBLEMS)
 def test_counts_and_regions_equal_the_textbook(name: str, k: int, path: str) -> None:
     X, y, X_test = TARGET_PROBLEMS[name]
-    bag = KNNResidual(k=k).bag(X, y)
-    assert same_p_everywhere(bag, textbook.knn_residual(k), (X, y, X_test), thresholds(len(y))) > 0
+    assert same_p_everywhere(KNNResidual(k=k), textbook.knn_residual(k), (X, y, X_test), thresholds(len(y))) > 0
 
 
 @pytest.mark.parametrize("name", ["grid with ties", "duplicates only", "random"])
@@ -120,6 +119,39 @@ def test_learning_many_at_once_is_a_fresh_fit() -> None:
         np.testing.assert_array_equal(one, other)
     levels = np.full(len(X_test), 4)
     np.testing.assert_array_equal(bag.intervals(X_test, levels), fresh.intervals(X_test, levels))
+
+
+def test_what_a_prediction_keeps_is_forgotten_with_the_next_change(path: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y, X_test = rng.integers(0, 6, (46, 2)) * 1.0, rng.normal(size=46), rng.integers(0, 6, (9, 2)) + 0.5
+    bag, kept, levels = KNNResidual(k=3).bag(X[:40], y[:40]), np.arange(40), np.full(9, 12)
+    for new, gone in [([40], []), ([], [3]), ([41, 42], []), ([], [1, 38]), ([43], [0]), ([44], [5])]:
+        before, old = [bag.intervals(X_test, levels), *bag.counts(X_test, y[:9])], bag
+        bag = bag.fork()
+        if new:
+            bag.learn(X[new], y[new])
+        if gone:
+            bag.unlearn(np.array(gone))
+        kept = np.delete([*kept, *new], gone).astype(int)
+        fresh = KNNResidual(k=3).bag(X[kept], y[kept])
+        for one, other in ((bag, [fresh.intervals(X_test, levels), *fresh.counts(X_test, y[:9])]), (old, before)):
+            for found, wanted in zip([one.intervals(X_test, levels), *one.counts(X_test, y[:9])], other, strict=True):
+                np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_origin_follows_the_targets() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    y[40:] += 1e9
+    bag = KNNResidual(k=3).bag(X[:40], y[:40])
+    assert bag.origin() == 0.0
+    for i in range(40, 60):
+        bag.learn(X[i : i + 1], y[i : i + 1])
+        bag.unlearn(np.zeros(1, np.int64))
+    for _ in range(20):
+        bag.unlearn(np.zeros(1, np.int64))
+    assert abs(bag.origin() - 1e9) < 64
+    np.testing.assert_array_equal(bag.residuals(), KNNResidual(k=3).bag(X[40:], y[40:]).residuals())
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", lambda a, b: float(np.abs(a - b).sum()), "precomputed"])

@@ -5,6 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
@@ -53,6 +55,91 @@ PROBLEMS = {
     "a feature that is constant": _with_columns(_normal(12, 8, 2), lambda X: 1 + 0 * X[:, :1]),
     "a far object": (*_normal(13, 10, 3)[:2], np.array([[50.0, -50.0, 3.0]])),
 }
+
+
+def _beside(*columns):
+    return np.column_stack(columns)
+
+
+def _tiny(rng):
+    return 10.0 ** -rng.integers(1, 9)
+
+
+COLUMNS = {
+    "nearly collinear": lambda X, rng: _beside(X, X[:, :1] + _tiny(rng) * rng.normal(size=(len(X), 2))),
+    "nearly constant": lambda X, rng: 1 + _tiny(rng) * X,
+    "dependent": lambda X, rng: _beside(X, X @ rng.normal(size=X.shape[1]), X @ rng.integers(-1, 2, X.shape[1])),
+    "one-hot": lambda X, rng: np.eye(3)[rng.integers(0, rng.integers(2, 4), len(X))],
+    "one-hot and others": lambda X, rng: _beside(X[:, :2], np.eye(2)[rng.integers(0, 2, len(X))]),
+    "duplicated": lambda X, rng: _beside(X, X[:, 0], -X[:, -1]),
+    "on a grid": lambda X, rng: np.rint(X),
+}
+
+
+def _hard(kind, seed):
+    """Objects with such columns, targets, and test objects: one of the training objects, a sum of two, and another."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(2, 13)), int(rng.integers(1, 4))
+    X = COLUMNS[kind](rng.normal(size=(n, p)), rng)
+    y = rng.normal(size=n) + rng.integers(0, 2) * X[:, 0]
+    y = np.rint(2 * y) if rng.random() < 0.3 else y
+    X_test = np.stack([X[rng.integers(n)], X[rng.integers(n)] + X[0], rng.normal(size=X.shape[1])])
+    lam = float(10.0 ** rng.uniform(-3, 1) if rng.random() < 0.7 else rng.choice([0.5, 1, 2]))
+    return X, y, X_test, lam, rng
+
+
+def _violation(X, y, lam, b, fit_intercept):
+    """How far the optimality conditions of the lasso are from being met, beyond rounding of the columns' products."""
+    rows = np.asarray(np.column_stack([np.ones(len(X)), X]) if fit_intercept else X, dtype=np.longdouble)
+    penalty = np.full(rows.shape[1], lam)
+    penalty[: int(fit_intercept)] = 0
+    correlations = rows.T @ (y - rows @ b)
+    # a fit is a sum of float64 coefficients times columns, and no better known than its terms
+    terms = np.abs(y).max() + (np.abs(b) * np.abs(rows).max(axis=0)).sum()
+    rounding = 1e-15 * len(X) * np.abs(rows).max(axis=0) * terms
+    outside = np.abs(correlations) - penalty
+    at_wall = np.where((b != 0) & (penalty > 0), np.abs(correlations - penalty * np.sign(b)), 0)
+    return float((np.maximum(outside, at_wall) - rounding).max())
+
+
+class TestHardColumns:
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    @pytest.mark.parametrize("kind", COLUMNS)
+    @given(seed=st.integers(0, 2**32 - 1))
+    @settings(max_examples=40)
+    def test_optimality_conditions(self, kind, fit_intercept, seed):
+        X, y, _, lam, _ = _hard(kind, seed)
+        b = LassoResidual(lam, fit_intercept=fit_intercept).bag(X, y).coefficients
+        assert _violation(X, y, lam, b, fit_intercept) <= 1e-10 * lam
+
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    @pytest.mark.parametrize("kind", COLUMNS)
+    @given(seed=st.integers(0, 2**32 - 1))
+    @settings(max_examples=6)
+    def test_counts_equal_the_textbook(self, kind, fit_intercept, seed):
+        X, y, X_test, lam, rng = _hard(kind, seed)
+        bag = LassoResidual(lam, fit_intercept=fit_intercept).bag(X, y)
+        x = X_test[rng.integers(3)]
+        (pieces,) = bag.affine(x[None])
+        inner = [(piece.lower + piece.upper) / 2 for piece in pieces if abs(piece.lower + piece.upper) < 1e3]
+        for target in [*y[:1], 2 * rng.normal(), *rng.permutation(inner)[:2]]:
+            greater, equal, _ = bag.counts(x[None], np.array([target]), n_jobs=1)
+            slow = lasso_counts(X, y, x, target, lam, fit_intercept=fit_intercept)
+            assert (greater[0], equal[0]) == (slow.greater[0], slow.equal[0]), (x, target)
+
+    def test_one_hot_columns_with_an_intercept(self):
+        X, y = np.eye(2)[[1, 0, 1, 0, 1, 0, 0, 1, 0]], np.array([0.5, -0.4, -1.4, -0.7, 0.1, -0.9, -0.2, 1.1, 0.6])
+        bag = LassoResidual(0.03737305225712674, fit_intercept=True).bag(X, y)
+        assert np.isfinite(bag.intervals(np.eye(2), np.array([2, 2]))).all()
+
+    def test_objects_whose_squares_overflow(self):
+        X, y, X_test = PROBLEMS["long"]
+        with pytest.raises(ValueError, match="squares overflow"):
+            LassoResidual().fit(1e151 * X, y)
+        bag = LassoResidual().bag(X, y)
+        for asked in (lambda: bag.intervals(1e151 * X_test, np.array([2, 2])), lambda: bag.predict(1e151 * X_test)):
+            with pytest.raises(ValueError, match="squares overflow"):
+                asked()
 
 
 def _targets(pieces, rng):
@@ -194,7 +281,7 @@ class TestMeasure:
 
     def test_split_conformal(self):
         X, y = load_diabetes(return_X_y=True)
-        reg = SplitConformalRegressor(LassoResidual(50.0, fit_intercept=True)).fit(X, y)
+        reg = SplitConformalRegressor(LassoResidual(50.0), random_state=0).fit(X, y)
         assert 0.85 < np.mean((reg.predict_interval(X, 0.9) - y[:, None]) @ [1, 0] <= 0) <= 1
         copied = pickle.loads(pickle.dumps(reg))
         np.testing.assert_array_equal(copied.predict_interval(X), clone(reg).fit(X, y).predict_interval(X))
@@ -218,7 +305,21 @@ def test_coverage_at_n_9():
     assert binomtest(errors, repetitions, 0.2).pvalue > 1e-4
 
 
+def test_targets_far_from_0():
+    X, y, X_test = PROBLEMS["long"]
+    bag, far = (LassoResidual(0.3, fit_intercept=True).bag(X, targets) for targets in (y, y + 1e9))
+    assert far.origin() != 0.0
+    np.testing.assert_allclose(far.predict(X_test), bag.predict(X_test) + 1e9, rtol=1e-15)
+    np.testing.assert_allclose(far.coefficients, bag.coefficients + 1e9 * np.eye(4)[0], rtol=1e-6)
+
+
 class TestOrthogonalColumns:
+    def test_nearly_dependent_columns_are_orthogonal(self, rng):
+        R = rng.normal(size=(6, 1)) + 1e-9 * rng.normal(size=(6, 4))
+        Q, T = np.zeros((5, 6)), np.zeros((5, 5))
+        assert all(orthogonal_columns.insert_column(R, j, j, Q, T) for j in range(4))
+        np.testing.assert_allclose(Q[:4] @ Q[:4].T, np.eye(4), atol=1e-14)
+
     def test_columns_enter_and_leave(self, rng):
         R = rng.normal(size=(7, 9))
         Q, T, inside = np.zeros((8, 7)), np.zeros((8, 8)), []

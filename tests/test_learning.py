@@ -69,6 +69,40 @@ def test_any_history_equals_a_fresh_fit(data):
     _same_counts(bag, clone(measure).bag(X, y, 3), rng.integers(0, 3, (4, 2)).astype(float))
 
 
+@pytest.mark.parametrize("measure_name", ["KNN 3", "SimplifiedKNN 2"])
+def test_what_a_prediction_keeps_is_forgotten_with_the_next_change(measure_name, path, rng):
+    X, y = rng.integers(0, 6, (49, 2)).astype(float), 1 + np.arange(49) % 2
+    X_test = rng.integers(0, 6, (9, 2)) + 0.5
+    y[48] = 0  # a label that comes and goes, before the others in order
+    measure = MEASURES[measure_name]
+    clf = FullConformalClassifier(measure, mondrian="label").fit(X[:40], y[:40])
+    bag, kept = measure.bag(X[:40], y[:40], 3), np.arange(40)
+    for new, gone in [([40], []), ([41], [3]), ([42, 43, 44], []), ([], [0, 7]), ([48], []), ([], [42]), ([46], [2])]:
+        if new:
+            clf.partial_fit(X[new], y[new])
+            bag.learn(X[new], y[new])
+        if gone:
+            clf.unlearn(gone)
+            bag.unlearn(np.array(gone))
+        kept = np.delete([*kept, *new], gone).astype(int)
+        fresh = FullConformalClassifier(measure, mondrian="label").fit(X[kept], y[kept])
+        np.testing.assert_array_equal(clf.classes_, np.unique(y[kept]))
+        np.testing.assert_array_equal(clf.predict_p(X_test), fresh.predict_p(X_test))
+        _same_counts(bag, measure.bag(X[kept], y[kept], 3), X_test)
+
+
+@pytest.mark.parametrize("measure_name", ["KNN 3", "SimplifiedKNN 2", "KDE", "LSSVM", "LSSVM rbf"])
+def test_a_bag_that_is_relabelled_counts_like_a_fresh_one(measure_name):
+    X, y, X_test = PROBLEMS["grid with ties"]
+    bag = clone(MEASURES[measure_name]).bag(X, y, 3)
+    bag.label_counts(X_test)
+    new_codes = np.array([3, 0, 2])
+    bag.relabel(new_codes, 4)
+    np.testing.assert_array_equal(bag.codes(), new_codes[y])
+    np.testing.assert_array_equal(bag.sizes, np.bincount(new_codes[y], minlength=4))
+    _same_counts(bag, clone(MEASURES[measure_name]).bag(X, new_codes[y], 4), X_test)
+
+
 class TestClassifier:
     def test_a_refused_example_with_a_new_label_changes_nothing(self, rng):
         X, y = rng.normal(size=(12, 2)), 2 * (np.arange(12) % 3)

@@ -12,13 +12,15 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from threadpoolctl import threadpool_limits
 
-from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
+from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
 from exactcp.checks import check_measure
 from exactcp.kernels import label_ranks, loo_count
-from exactcp.measures import LSSVM, _lssvm_bag
+from exactcp.measures import LSSVM, RidgeResidual, _lssvm_bag
 from exactcp.measures._polynomial_map import PolynomialMap
 from exactcp.pvalues import compare
+from interruptions import same
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
 
@@ -211,7 +213,7 @@ class TestCounting:
         # e = 1 + off, b = 1, g = 0, d = 1: the score is off, and the candidate's is 0
         F, one = np.zeros((1, 1)), np.ones(1)
         tally = loo_count.new_tally(1, 1)
-        bands = label_ranks.bands_of(-F, loo_count.FLOOR)
+        bands = label_ranks.make_bands(-F, loo_count.FLOOR)
         loo_count.count_screened(np.zeros((1, 1)), 0, one + off, one, np.array([0, 1]), one, one, F, bands, tally)
         assert (tally.at_least[0, 0, 0], tally.above[0, 0, 0]) == counts
 
@@ -250,6 +252,33 @@ class TestCounting:
             assert found.scores[t, 2] == pytest.approx(candidate, rel=1e-12)
             assert found.greater_other[t, 2] == (training > candidate + 1e-10 * max(1, abs(candidate))).sum()
             assert found.greater_same[t, 2] == found.equal_same[t, 2] == 0
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "svd"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_no_digit_depends_on_the_number_of_blas_threads(kernel, solver, rng):
+    if kernel == "rbf" and solver == "primal":
+        pytest.skip("has no features")
+    X = rng.normal(size=(460, 40))
+    y = X[:, 0] + rng.normal(size=460)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            how = {"kernel": kernel, "solver": solver}
+            reg = FullConformalRegressor(RidgeResidual(**how)).fit(X[:400], y[:400])
+            scores = LSSVM(**how).fit(X[:400], y[:400] > 0).score_labels(X[400:], [False, True])
+            answers = [reg.predict_interval(X[400:]), reg.predict(X[400:]), scores]
+            reg.partial_fit(X[400:403], y[400:403]).unlearn([0, 5])
+            found.append([*answers, reg.predict_interval(X[400:])])
+    assert same(*found)
+
+
+def test_an_intercept_is_the_default_and_labels_may_be_unbalanced(rng):
+    """Without one, an object at the origin has the score 0 for every label."""
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 6 == 0
+    origin = np.zeros((1, 2))
+    assert LSSVM().fit(X, y).score(origin, [False])[0] < -0.5
+    assert LSSVM(fit_intercept=False).fit(X, y).score(origin, [False])[0] == 0.0
 
 
 MEASURES = {
@@ -317,6 +346,17 @@ class TestLearning:
                 _assert_same_counts(bag, MEASURES[name].bag(X[i - 39 : i + 1], y[i - 39 : i + 1], 3), X[:6] + 0.5)
         assert bag._factorisation is kept, "well-conditioned data need no new factorisation"
 
+    def test_equal_objects_need_no_new_factorisation(self):
+        rng = np.random.default_rng(5)
+        X, y = rng.integers(0, 4, (60, 2)).astype(float), rng.integers(0, 3, 60)
+        bag = MEASURES["dual"].bag(X[:40], y[:40], 3)
+        kept = bag._factorisation
+        for i in range(40, 60):
+            bag.learn(X[i : i + 1], y[i : i + 1])
+            bag.unlearn(np.array([0]))
+        assert bag._factorisation is kept
+        _assert_same_counts(bag, MEASURES["dual"].bag(X[20:], y[20:], 3), X[:6] + 0.5)
+
     def test_new_labels_and_labels_that_leave(self):
         rng = np.random.default_rng(4)
         X, y = rng.normal(size=(12, 2)), np.array(["b", "d"] * 4 + ["a", "c", "d", "e"])
@@ -351,6 +391,12 @@ class TestDefinition:
             for label in range(3):
                 ridge = Ridge(alpha=3.0, fit_intercept=fit_intercept).fit(X, np.where(y == label, 1.0, -1.0))
                 np.testing.assert_allclose(measure.score(X, np.full(150, label)), -ridge.predict(X), atol=1e-12)
+
+    def test_singular_values_that_are_rounding_have_no_say(self, rng):
+        X = rng.normal(size=(30, 1)) * [1.0, 0.7, 1 / 3]
+        bag = LSSVM(rho=1e-16, solver="svd", fit_intercept=False).bag(X, np.arange(30) % 2, 2)
+        found = bag.label_counts(np.array([[0.7, -1.0, 0.0]])).scores  # perpendicular to all objects
+        np.testing.assert_allclose(found, 0.0, atol=1e-12)
 
     def test_a_label_that_no_example_has(self):
         X, y, X_test = _problem("random", 12, 2, 2)
@@ -396,8 +442,8 @@ class TestSentences:
             ({"kernel": "cosine"}, ValueError, "kernel='cosine' is not known: use one of linear, rbf"),
             (
                 {"kernel": "rbf", "gamma": "scale"},
-                TypeError,
-                "gamma='scale' is not a number.*full CP is then not valid",
+                ValueError,
+                "gamma='scale' is not a scale.*full CP is then not valid",
             ),
             ({"kernel": "rbf", "gamma": -1.0}, ValueError, "gamma=-1.0 is not a scale"),
             ({"kernel": "poly", "degree": 0}, ValueError, "degree=0 is not the degree"),
@@ -408,7 +454,7 @@ class TestSentences:
             ({"solver": "svd", "kernel": "sigmoid"}, ValueError, "solver='svd' needs a positive semidefinite kernel"),
             ({"memory_limit": 0}, ValueError, "memory_limit=0 is not a number of bytes"),
             ({"kernel": "rbf", "memory_limit": 1000}, MemoryError, "12 examples take .* or raise memory_limit"),
-            ({"feature_map": "rbf"}, TypeError, "feature_map='rbf' is no feature map"),
+            ({"feature_map": "rbf"}, TypeError, "feature_map='rbf' is not a feature map"),
             ({"feature_map": RBFSampler()}, ValueError, "is not fitted. Fit it on other data first"),
             ({"feature_map": len}, ValueError, r"feature_map returned shape \(\) for 12 objects"),
             ({"feature_map": lambda X: X / 0.0}, ValueError, "feature_map returned values that are not finite"),

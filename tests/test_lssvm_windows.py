@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactcp.kernels import loo_count, loo_order, loo_window
-from exactcp.kernels.label_ranks import bands_of
+from exactcp.kernels.label_ranks import make_bands
 from exactcp.measures import LSSVM, _lssvm_bag
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
@@ -142,7 +142,7 @@ class TestKernel:
         e, b = np.array([(1.0 + off) * (1.0 - h)]), np.array([1.0 - h])
         examples = loo_window.Windowed(np.zeros((1, 1)), e, b, e / b, np.array([0, 1]), np.array([0]), np.array([h]))
         assert loo_window.count_windows(
-            examples, np.zeros((1, 1)), d, F, bands_of(-F, loo_count.FLOOR), tally, 1.0
+            examples, np.zeros((1, 1)), d, F, make_bands(-F, loo_count.FLOOR), tally, 1.0
         ).all()
         assert (tally.at_least[0, 0, 0], tally.above[0, 0, 0]) == counts
 

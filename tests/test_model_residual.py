@@ -160,7 +160,7 @@ class TestWarnings:
 
 class TestBadInput:
     def test_options(self):
-        with pytest.raises(TypeError, match="estimator=3 is not a regressor: give an instance with fit and predict"):
+        with pytest.raises(TypeError, match="estimator=3 is not a regressor: use an instance with fit and predict"):
             ModelResidual(3).fit(X, Y)
         with pytest.raises(TypeError, match="difficulty='no' is not a regressor"):
             ModelResidual(Ridge(), difficulty="no").fit(X, Y)

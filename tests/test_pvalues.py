@@ -3,7 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactcp.pvalues import Counts, compare, compare_sorted, deterministic_p, draw_tau, smoothed_p
+from exactcp.kernels.label_counts import LabelCounts
+from exactcp.pvalues import (
+    Counts,
+    compare,
+    compare_residuals,
+    compare_sorted,
+    deterministic_p,
+    label_conditional,
+    marginal,
+    smoothed_p,
+    tau_of_steps,
+    tie_groups,
+)
 
 
 def test_ties_within_the_tolerance_count_as_equal():
@@ -41,6 +53,30 @@ def test_sorted_counting_equals_plain_counting(rng):
         np.testing.assert_array_equal(getattr(fast, field), getattr(plain, field))
 
 
+def test_residuals_are_compared_with_the_slack_of_both():
+    # own slack: 1e-10 max(2, 4 / 100); the examples': 1e-12 |y_i|
+    off = np.array([-4e-10, -1e-10, 1e-10, 4e-10])
+    for targets, greater, equal in ((0.0, 1, 2), (100.0, 1, 2), (300.0, 0, 4)):
+        counts = compare_residuals(2.0 + off, np.full(4, targets), 2.0, 4.0)
+        assert (counts.greater[0], counts.equal[0], counts.total[0]) == (greater, equal, 4)
+    counts = compare_residuals(np.array([np.nan, 3.0]), np.zeros(2), 2.0, 4.0)
+    assert (counts.greater[0], counts.equal[0], counts.total[0]) == (1, 0, 1)
+
+
+def test_chains_of_ties_are_one_group():
+    ascending = np.array([-1.0, 1.0, 1.0 + 8e-11, 1.0 + 16e-11, 1.0 + 4e-10])
+    np.testing.assert_array_equal(tie_groups(ascending, floor=0.0, tolerance=1e-10), [0, 1, 1, 1, 2])
+    assert tie_groups(np.empty(0), floor=0.0, tolerance=1e-10).size == 0
+
+
+def test_counts_of_all_examples_and_of_a_labels():
+    counts = LabelCounts(*(np.array([[value, 10 * value]]) for value in (1, 2, 3, 4)), np.zeros((1, 2)))
+    found = marginal(counts, 99)
+    assert (found.greater.tolist(), found.equal.tolist(), found.total.tolist()) == ([[4, 40]], [[6, 60]], [[99, 99]])
+    found = label_conditional(counts, np.array([5, 50]))
+    assert (found.greater.tolist(), found.equal.tolist(), found.total.tolist()) == ([[1, 10]], [[2, 20]], [[5, 50]])
+
+
 def test_formulas():
     counts = Counts(np.array([[3, 0]]), np.array([[1, 0]]), np.array([[9, 9]]))
     np.testing.assert_array_equal(deterministic_p(counts), [[0.5, 0.1]])
@@ -49,6 +85,6 @@ def test_formulas():
 
 
 def test_tau_is_never_zero():
-    tau = draw_tau(100_000, 0)
+    tau = tau_of_steps(0, 0, 100_000)
     assert 0 < tau.min() < 1e-3
     assert 1 - 1e-3 < tau.max() <= 1

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
+from exactcp.report.expectation import expected_coverage, judge
 
 CSS = (Path(__file__).parent.parent / "src/exactcp/report/templates/page.css").read_text()
 VOID = {"img", "meta", "br", "link", "hr", "input"}
@@ -168,6 +170,48 @@ def test_the_facts_count_what_they_say_they_count():
     curve = facts["calibration"][0]
     assert curve["coverages"][curve["levels"].index(0.75)] == pytest.approx(1 / 3)
     json.dumps(facts)
+
+
+def test_labels_that_are_no_class_have_rows_of_their_own():
+    p = np.array([[0.9, 0.01], [0.3, 0.2], [0.02, 0.01], [0.04, 0.5]])
+    facts = classification_facts([LabelRun("full", "m", p, 0, 0)], [0, 1], [0, 1, "new", None], confidence_level=0.9)
+    assert facts["new_labels"] == {"new": 1}
+    assert facts["by_new_label"] == [{"label": "new", "n": 1, "coverage": 0.0, "set_size": 0.0}]
+    assert facts["coverage_of_old_labels"] == 1.0
+    assert facts["strangest"][0]["truth"] == "new, a new label"
+    assert "new (not in the training rows)" in render(facts)
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict", "words"),
+    [
+        (0.6, "below", "The coverage does not agree with the promise"),
+        (0.9, "as promised", "The coverage agrees with the promise."),
+        (1.0, "above", "The coverage agrees with the promise, and is higher than was asked for."),
+    ],
+)
+def test_the_page_gives_a_verdict(share, verdict, words):
+    p = np.tile([0.9, 0.01], (200, 1))
+    truth = ["yes" if i < 200 * share else "no" for i in range(200)]
+    facts = classification_facts([LabelRun("full", "m", p, 0, 0)], ["yes", "no"], truth, confidence_level=0.9)
+    assert facts["verdict"] == verdict
+    page = " ".join(render(facts).split())
+    assert words in page
+    assert page.count('id="verdict"') == 1
+    assert Outline(render(facts)).open == []
+
+
+def test_a_verdict_takes_the_chance_of_the_training_rows_into_account():
+    """With 30 calibrating rows and 2,000 test rows, coverage varies far more than test rows alone would let it."""
+    rng = np.random.default_rng(0)
+    wrong = {None: 0, 30: 0}
+    for _ in range(400):
+        calibration, test = rng.uniform(size=30), rng.uniform(size=2000)
+        p = ((calibration[:, None] >= test).sum(axis=0) + 1) / 31
+        for n in wrong:
+            wrong[n] += judge(float((p > 0.1).mean()), expected_coverage(0.9, 2000, n)) == "below"
+    assert wrong[30] <= binom.ppf(0.999, 400, 0.025)
+    assert wrong[None] > binom.ppf(0.999, 400, 0.025)
 
 
 def test_the_facts_of_targets():

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from exactcp import textbook
-from exactcp.measures import RidgeResidual, _ridge_bag
+from exactcp.kernels.ridge_sets import ORDINARY, count_ridge
+from exactcp.measures import LassoResidual, RidgeResidual, _ridge_bag
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 
@@ -30,13 +31,13 @@ SIMPLE = (
     "constant targets",
 )
 PARAMETERS = [
-    {"rho": 1.0},
-    {"rho": 1e-2, "fit_intercept": True},
-    {"rho": 30.0, "kernel": "rbf", "gamma": 0.3},
-    {"rho": 0.5, "kernel": "rbf", "fit_intercept": True},
+    {"rho": 1.0, "fit_intercept": False},
+    {"rho": 1e-2},
+    {"rho": 30.0, "kernel": "rbf", "gamma": 0.3, "fit_intercept": False},
+    {"rho": 0.5, "kernel": "rbf"},
     {"rho": 0.5, "kernel": "poly", "degree": 2, "coef0": 0.5},
     {"rho": 2.0, "kernel": "laplacian", "gamma": 0.7},
-    {"rho": 0.1, "feature_map": np.tanh, "fit_intercept": True},
+    {"rho": 0.1, "feature_map": np.tanh},
     {"rho": 1.0, "kernel": lambda a, b: float(np.exp(-np.abs(a - b).sum()))},
 ]
 
@@ -51,9 +52,9 @@ def test_counts_and_regions_equal_the_textbook(name: str, residual: str) -> None
     X, y, X_test = TARGET_PROBLEMS[name]
     X, y, X_test = X[:16], y[:16], X_test[[0, -2, -1] if len(X_test) > 2 else [0, 1]]
     for parameters in PARAMETERS[:2] if X.shape[1] > 4 else PARAMETERS[:4]:
-        bag = RidgeResidual(**parameters, residual=residual).bag(X, y)
+        measure = RidgeResidual(**parameters, residual=residual)
         twin = textbook.ridge_residual(**parameters, residual=residual)
-        assert same_p_everywhere(bag, twin, (X, y, X_test), thresholds(len(y))) > 0
+        assert same_p_everywhere(measure, twin, (X, y, X_test), thresholds(len(y))) > 0
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=lambda parameters: "-".join(map(str, parameters)))
@@ -61,9 +62,9 @@ def test_counts_and_regions_equal_the_textbook(name: str, residual: str) -> None
 def test_every_parameter_reaches_the_residuals(parameters: dict, residual: str) -> None:
     X, y, X_test = TARGET_PROBLEMS["random"]
     X, y = X[:14], y[:14]
-    bag = RidgeResidual(**parameters, residual=residual).bag(X, y)
+    measure = RidgeResidual(**parameters, residual=residual)
     twin = textbook.ridge_residual(**parameters, residual=residual)
-    assert same_p_everywhere(bag, twin, (X, y, X_test[:2]), (1, 4, 9)) > 0
+    assert same_p_everywhere(measure, twin, (X, y, X_test[:2]), (1, 4, 9)) > 0
 
 
 @pytest.mark.parametrize("residual", RESIDUALS)
@@ -80,6 +81,15 @@ def test_counts_equal_those_recomputed_from_scratch(residual: str) -> None:
     np.testing.assert_array_equal(equal, wanted.equal)
 
 
+@pytest.mark.parametrize(("z", "center"), [(1.0, 0.0), (0.0, 100.0)])  # each has a slack of 1e-10
+@pytest.mark.parametrize(("off", "counts"), [(0.0, (0, 1)), (9e-11, (0, 1)), (2e-10, (1, 1))])
+def test_near_a_tie_the_candidates_slack_decides(z: float, center: float, off: float, counts: tuple) -> None:
+    greater, at_least, none = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
+    example = np.array([z + off]), np.ones(1), none
+    count_ridge(ORDINARY, np.zeros((1, 1)), *example, np.ones(1), np.array([z]), np.array([center]), greater, at_least)
+    assert (greater[0], at_least[0]) == counts
+
+
 def test_regions_are_unions_rays_and_lines() -> None:
     """Far-out objects have leverage: ordinary and deleted residuals then give what no hull would tell."""
     rng = np.random.default_rng(0)
@@ -88,10 +98,11 @@ def test_regions_are_unions_rays_and_lines() -> None:
         X, y = rng.normal(size=(9, 1)), rng.normal(size=9)
         x = np.array([[float(rng.choice([1.0, 4.0, 20.0]))]])
         for residual in ("ordinary", "deleted"):
-            measure = RidgeResidual(rho=1e-3, residual=residual)
-            bag, twin = measure.bag(X, y), textbook.ridge_residual(rho=1e-3, residual=residual)
+            parameters = {"rho": 1e-3, "residual": residual, "fit_intercept": False}
+            measure, twin = RidgeResidual(**parameters), textbook.ridge_residual(**parameters)
+            bag = measure.bag(X, y)
             m = int(rng.integers(1, 9))
-            same_p_everywhere(bag, twin, (X, y, x), (m,))
+            same_p_everywhere(measure, twin, (X, y, x), (m,), bag=bag)
             region = bag.regions(x, np.array([m]))[0]
             kinds.add(("several" if len(region) > 1 else "one", bool(np.isinf(region).any())))
     assert {("several", True), ("several", False), ("one", False), ("one", True)} <= kinds
@@ -101,26 +112,29 @@ def test_isolated_points_are_kept() -> None:
     """Two equal examples that meet the others' sets in one point."""
     X, y = np.array([[1.0], [1.0], [1.0]]), np.array([0.0, 1.0, 2.0])
     for residual in RESIDUALS:
-        bag = RidgeResidual(rho=1.0, residual=residual).bag(X, y)
+        measure = RidgeResidual(rho=1.0, residual=residual)
+        bag = measure.bag(X, y)
         region = bag.regions(X[:1], np.array([3]))[0]
         center = bag.predict(X[:1])[0]
         assert ((region[:, 0] <= center) & (center <= region[:, 1])).any()
         twin = textbook.ridge_residual(rho=1.0, residual=residual)
-        same_p_everywhere(bag, twin, (X, y, X[:1]), (1, 2, 3))
+        same_p_everywhere(measure, twin, (X, y, X[:1]), (1, 2, 3), bag=bag)
 
 
-@pytest.mark.parametrize("sample", [40, 70])
-def test_brackets_decide_only_how_long_it_takes(sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("sample", "spread"), [(40, 4.0), (70, 4.0), (70, 1.0)])
+def test_brackets_decide_only_how_long_it_takes(sample: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X, y, X_test = rng.normal(size=(300, 4)), rng.standard_t(2, size=300), 2 * rng.normal(size=(40, 4))
     y[50:80] = X[50:80, 0]  # small residuals, in one stretch
+    X_test[::2] *= 10.0  # with leverage: what reaches far above is not what reaches far below
     levels = rng.integers(0, 302, 40)
     plain = RidgeResidual(rho=0.5).bag(X, y).intervals(X_test, levels)
     monkeypatch.setattr(_ridge_bag, "SAMPLE", sample)
+    monkeypatch.setattr(_ridge_bag, "SPREAD", spread)
     monkeypatch.setattr(_ridge_bag, "COLUMNS", 64)
     monkeypatch.setattr(_ridge_bag, "ROWS", 7)
     bag = RidgeResidual(rho=0.5).bag(X, y)
-    found = bag._bracketed(bag._ready(), *bag._met(bag._ready(), X_test)[:2], levels)
+    found = bag._bracketed(bag._ready(), *bag._met(bag._ready(), bag._store.prepare(X_test))[:2], levels)
     assert np.isfinite(found).any()
     np.testing.assert_allclose(bag.intervals(X_test, levels), plain, rtol=1e-13)
     general = _ridge_bag.hulls(super(type(bag), bag).regions(X_test, levels))
@@ -134,7 +148,9 @@ def test_learning_and_unlearning_is_a_fresh_fit(parameters: dict, residual: str)
     measure = RidgeResidual(**parameters, residual=residual)
     bag = measure.bag(X[:25], y[:25])
     bag.learn(X[25:], y[25:])
+    bag.predict(X_test)  # what it keeps is forgotten with the next change
     bag.unlearn(np.array([0, 7, 30]))
+    bag.predict(X_test)
     bag.learn(X[[0]], y[[0]])
     kept = np.append(np.delete(np.arange(len(X)), [0, 7, 30]), 0)
     fresh = measure.bag(X[kept], y[kept])
@@ -191,6 +207,16 @@ def test_predicts_as_scikit_learn_does(intercept: bool) -> None:
     measure = RidgeResidual(rho=0.3, fit_intercept=intercept).fit(X, y)
     np.testing.assert_allclose(measure.predict(X_test), expected, rtol=1e-9)
     np.testing.assert_allclose(measure.score(X_test, np.zeros(len(X_test))), np.abs(expected), rtol=1e-9)
+
+
+def test_defaults_are_scikit_learns() -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    np.testing.assert_allclose(
+        RidgeResidual().fit(X, y + 9).predict(X_test), Ridge().fit(X, y + 9).predict(X_test), rtol=1e-9
+    )
+    lasso = LassoResidual(2.0).fit(X, y + 9)
+    expected = Lasso(alpha=2.0 / len(y), tol=1e-12, max_iter=100_000).fit(X, y + 9)
+    np.testing.assert_allclose(lasso.predict(X_test), expected.predict(X_test), rtol=1e-7)
 
 
 def test_threads_do_not_change_the_result() -> None:

@@ -58,6 +58,34 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spr
         assert (whole[t] > tau)[among_the_nearest].all()
 
 
+@pytest.mark.parametrize("p", [1, 4, 300])
+def test_the_largest_rounding_error_drops_no_pair(p, rng):
+    """Products are wrong by what the bound allows, one way and the other: every comparison has room for that."""
+    X = rng.normal(size=(40, p)) * 10.0 ** rng.uniform(-1, 1, (40, 1))
+    X_test = np.concatenate([rng.normal(size=(6, p)), 20.0 + rng.normal(size=(6, p)), X[:2]])
+    screen = screens.prepare_training(X, np.zeros(40, np.int64), 1)
+    assert screen.rows.dtype == np.float32
+    units, own = screen.units, screens.prepare_tests(screen, X_test)[0].norms
+    a, b = ((rows - screen.centre) * units.scale for rows in (X_test, X[screen.slots]))
+    true = a @ b.T - 0.5 * screen.norms
+    # the last column has been rounded already
+    error = units.growth * (0.5 * own[:, None] + screen.norms) - 2.0**-25 * screen.norms
+    folded = a @ b.T + screen.rows[:, -1].astype(float)
+    least, most = folded - error - screens.ETA, folded + error + screens.ETA
+    exact = euclidean_block(X_test, X[screen.slots])
+    half = screens.row_half(own, units)
+    for t, i in np.ndindex(exact.shape):
+        d, norm = exact[t, i], screen.norms[i]
+        further = np.nextafter(d, np.inf)
+        assert least[t, i] > screens.row_threshold(own[t], further, units)
+        assert least[t, i] + screens.column_reach(further, units) > half[t]
+        certain = screens.certain_product(most[t, i], norm, units)
+        assert certain - 0.5 * units.growth * own[t] <= true[t, i]
+        assert least[t, i] > screens.product_threshold(certain, own[t], units)
+        assert screens.distance_bounds(most[t, i], own[t], norm, units)[1] >= d
+        assert screens.distance_bounds(least[t, i], own[t], norm, units)[0] <= d
+
+
 def test_the_screen_does_drop_pairs():
     """A screen that keeps everything would pass the test above."""
     X = _data(0, 400, 10, 1.0, 0.0, 1.0)

@@ -33,7 +33,7 @@ def stream(seed=0, n=400):
 
 @pytest.fixture(scope="module")
 def selector():
-    return ExchangeabilitySelector().fit(stream())
+    return ExchangeabilitySelector(random_state=0).fit(stream())
 
 
 # estimators without a fitted test have nothing to warn of, and checks that shuffle rows shuffle time
@@ -59,7 +59,9 @@ class TestSelection:
         )
         # a smaller delta asks for more
         X = stream()
-        dropped = [(~ExchangeabilitySelector(delta=delta).fit(X).get_support()).sum() for delta in (0.5, 1e-12)]
+        dropped = [
+            (~ExchangeabilitySelector(delta=delta, random_state=0).fit(X).get_support()).sum() for delta in (0.5, 1e-12)
+        ]
         assert dropped[0] > dropped[1]
 
     def test_the_paths_are_those_of_the_test(self, selector):
@@ -73,18 +75,20 @@ class TestSelection:
     def test_a_feature_is_tested_alone(self):
         """The order of the columns and the other columns do not matter, but for the random numbers."""
         X = stream()
-        turned = ExchangeabilitySelector().fit(X[:, ::-1])
-        np.testing.assert_array_equal(turned.get_support()[::-1], ExchangeabilitySelector().fit(X).get_support())
+        turned = ExchangeabilitySelector(random_state=0).fit(X[:, ::-1])
+        np.testing.assert_array_equal(
+            turned.get_support()[::-1], ExchangeabilitySelector(random_state=0).fit(X).get_support()
+        )
 
     @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(bandwidth=0.5)])
     @pytest.mark.parametrize("betting", ["mixture", "jumper", Power(0.5)])
     def test_measures_and_bets(self, measure, betting):
-        selector = ExchangeabilitySelector(measure, betting=betting).fit(stream(1)[:, [0, 4]])
+        selector = ExchangeabilitySelector(measure, betting=betting, random_state=0).fit(stream(1)[:, [0, 4]])
         assert selector.get_support().tolist() == [True, False]
 
     def test_it_does_not_depend_on_the_number_of_jobs(self, selector):
         for n_jobs in (1, 3):
-            other = ExchangeabilitySelector(n_jobs=n_jobs).fit(stream())
+            other = ExchangeabilitySelector(n_jobs=n_jobs, random_state=0).fit(stream())
             np.testing.assert_array_equal(other.log_martingales_, selector.log_martingales_)
         random = ExchangeabilitySelector(random_state=5).fit(stream())
         assert (random.p_values_ != selector.p_values_).any()
@@ -95,7 +99,7 @@ class TestSelection:
         assert framed.get_feature_names_out().tolist() == ["a", "c", "d", "h"]
         assert framed.set_output(transform="pandas").transform(frame).columns.tolist() == ["a", "c", "d", "h"]
         y = (stream()[:, 0] > 0).astype(int)
-        pipeline = make_pipeline(ExchangeabilitySelector(), RandomForestClassifier(5, random_state=0))
+        pipeline = make_pipeline(ExchangeabilitySelector(random_state=0), RandomForestClassifier(5, random_state=0))
         assert pipeline.fit(stream(), y).score(stream(), y) > 0.9
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(selector)).get_support(), selector.get_support())
 
@@ -115,7 +119,7 @@ class TestError:
     def test_the_check_can_fail(self):
         """With a threshold of 1 many exchangeable features are dropped."""
         X = np.random.default_rng(4).normal(size=(60, 30))
-        assert (ExchangeabilitySelector().fit(X).max_log_martingales_ >= np.log(1.05)).mean() > 0.2
+        assert (ExchangeabilitySelector(random_state=0).fit(X).max_log_martingales_ >= np.log(1.05)).mean() > 0.2
 
 
 class TestBadInput:

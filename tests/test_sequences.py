@@ -48,14 +48,20 @@ class TestRanking:
         with np.errstate(divide="ignore"):
             chain = MarkovChain(np.log(draw(n_labels)), np.log(draw(n_labels, n_labels)))
         sets = rng.random((T, n_labels)) < 0.8
-        found = list(ranked_sequences(chain, sets))
+        weights = np.log(rng.integers(1, 5, (T, n_labels))) if seed % 2 else None
+        found = list(ranked_sequences(chain, sets, weights))
+
+        def log_of(codes):
+            observed = 0.0 if weights is None else weights[np.arange(T), codes].sum()
+            return chain.log_probability(codes) + observed
+
         everyone = [np.array(codes) for codes in product(*(np.flatnonzero(row) for row in sets))]
         assert sorted(tuple(codes) for codes, _ in found) == sorted(tuple(codes) for codes in everyone)
         logs = [log for _, log in found]
-        expected = sorted((chain.log_probability(codes) for codes in everyone), reverse=True)
+        expected = sorted((log_of(codes) for codes in everyone), reverse=True)
         np.testing.assert_allclose(logs, expected, atol=1e-12)  # sums in another order
         for codes, log in found:
-            assert log == pytest.approx(chain.log_probability(codes), abs=1e-12)
+            assert log == pytest.approx(log_of(codes), abs=1e-12)
 
     def test_equally_probable_sequences_come_in_order_and_at_once(self):
         chain = MarkovChain(np.log([0.3, 0.7]), np.log(np.full((2, 2), 0.5)))
@@ -96,7 +102,7 @@ class TestPredictions:
         tests = [simulate(rng, T)[0] for T in (1, 2, 8)]
         for level in (0.6, 0.9):
             for sets, p in zip(model.predict_set(tests, confidence_level=level), model.predict_p(tests), strict=True):
-                np.testing.assert_array_equal(sets, p > (1 - level) / len(p))
+                np.testing.assert_array_equal(sets, p > round(1 - level, 9) / len(p))
 
     def test_candidates_are_lazy_and_ranked(self, model, rng):
         x = simulate(rng, 40)[0]
@@ -111,6 +117,21 @@ class TestPredictions:
         assert len(first[0]) == 40
         np.testing.assert_array_equal(first[0].to_numpy(), first[0].labels)
         np.testing.assert_array_equal(model.predict([x], confidence_level=0.99)[0], first[0].labels)
+
+    @pytest.mark.parametrize(("n_training", "spread", "share"), [(9, 3.0, 0.97), (50, 2.0, 0.92)])
+    def test_predictions_use_transitions_and_observations(self, n_training, spread, share):
+        """A state that stays for a while, in noise: neither the p-values nor the transitions alone find it."""
+        rng = np.random.default_rng(0)
+        states = [np.repeat([0, 1, 0], rng.integers(5, 20, 3)) for _ in range(n_training + 20)]
+        signals = [spread * s[:, None] + rng.normal(size=(len(s), 1)) for s in states]
+        model = ConformalSequencePredictor().fit(signals[:n_training], states[:n_training])
+        tests, true = signals[n_training:], np.concatenate(states[n_training:])
+        right = (np.concatenate(model.predict(tests, confidence_level=0.9)) == true).mean()
+        alone = (np.concatenate([p.argmax(axis=1) for p in model.predict_p(tests)]) == true).mean()
+        chain = [next(ranked_sequences(model._chain, np.ones((len(x), 2), bool)))[0] for x in tests]
+        assert right > share
+        assert right > alone + 0.02
+        assert right > (np.concatenate(chain) == true).mean() + 0.2
 
     def test_predict_takes_the_largest_p_where_a_set_is_empty(self, sequences):
         X, y = (list(part) for part in zip(*sequences, strict=True))

@@ -13,7 +13,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from exactcp import ExchangeabilityTest, textbook
 from exactcp.exchangeability import CompositeJumper
+from exactcp.kernels.neighbour_count import Provisional, _count_provisional
 from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
+from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -22,7 +24,7 @@ ONE_CLASS = {name: measure for name, measure in MEASURES.items() if name.startsw
 
 
 def _taus(seed, n):
-    return 1.0 - np.random.RandomState(seed).random_sample(n)
+    return tau_of_steps(seed, 0, n)
 
 
 class TestBags:
@@ -66,6 +68,41 @@ class TestBags:
                 plain.unlearn(gone)
         np.testing.assert_array_equal(bag.codes(), plain.codes())
 
+    def test_where_nothing_is_stored_nothing_is_read(self):
+        nothing, two = np.empty(0), np.zeros(2)
+        provisional = Provisional(np.empty((2, 0)), nothing, np.empty((0, 5)), nothing, nothing, np.empty(0, np.int64))
+        counts = np.zeros((2, 2, 2), np.int64)
+        in_python = getattr(_count_provisional, "py_func", _count_provisional)  # which looks at the bounds of arrays
+        in_python(two, two, np.empty(0, np.int64), provisional, *counts)
+        assert not counts.any()
+
+    @pytest.mark.parametrize("name", ["KNN 3", "SimplifiedKNN 2"])
+    def test_what_a_prediction_keeps_is_forgotten_with_the_next_example(self, name, path, rng):
+        X, y, X_test = rng.integers(0, 6, (44, 2)) * 1.0, np.arange(44) % 2, rng.integers(0, 6, (9, 2)) + 0.5
+        bag = clone(MEASURES[name]).bag(X[:40], y[:40], 2)
+        for i in range(40, 44):
+            bag.label_counts(X_test)
+            bag.stream(X[i : i + 1], y[i : i + 1])
+            fresh = clone(MEASURES[name]).bag(X[: i + 1], y[: i + 1], 2)
+            for found, wanted in zip(bag.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4], strict=True):
+                np.testing.assert_array_equal(found, wanted)
+
+    @pytest.mark.parametrize("name", ["KNN 3", "SimplifiedKNN 2", "KDE", "LSSVM", "LSSVM rbf"])
+    def test_a_fork_streams_by_itself(self, name, rng):
+        X, y, X_test = rng.normal(size=(44, 2)), np.arange(44) % 2, rng.normal(size=(5, 2))
+        bag = clone(MEASURES[name]).bag(X[:39], y[:39], 2)
+        bag.learn(X[39:40], y[39:40])  # so that there is room
+        before = bag.label_counts(X_test)
+        forks = [bag.fork(), bag.fork()]
+        for fork, new in zip(forks, (slice(40, 42), slice(42, 44)), strict=True):
+            fork.stream(X[new], y[new])
+        for one, kept in ((bag, np.arange(40)), (forks[0], np.arange(42)), (forks[1], np.r_[:40, 42:44])):
+            fresh = clone(MEASURES[name]).bag(X[kept], y[kept], 2)
+            for found, wanted in zip(one.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4], strict=True):
+                np.testing.assert_array_equal(found, wanted)
+        for found, wanted in zip(bag.label_counts(X_test), before, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
     def test_learning_copies_what_is_there_only_when_room_doubles(self, rng):
         X = rng.normal(size=(300, 3))
         for measure in (SimplifiedKNN(), KNN(), KDE()):
@@ -74,8 +111,9 @@ class TestBags:
                 for i in range(16, 300):
                     getattr(bag, how)(X[i : i + 1], np.zeros(1, np.int64))
                     holder = bag._labels[0] if isinstance(measure, KDE) else bag._store
-                    codes = bag._code_room if isinstance(measure, KDE) else bag._order
-                    here = (holder._rows.ctypes.data, codes.ctypes.data)
+                    codes = bag.codes() if isinstance(measure, KDE) else bag._order
+                    rows = holder.objects if isinstance(measure, KDE) else holder._rows
+                    here = (rows.ctypes.data, codes.ctypes.data)
                     moves += here != where
                     where = here
                 assert moves <= 12, (measure, how)  # two arrays, five doublings from 16 to 300
@@ -90,7 +128,7 @@ class TestBags:
         wrong = X[20:25].copy()
         wrong[3] = 9.0
         with pytest.raises(ValueError, match="gave the distance nan"):
-            bag.stream(wrong, zeros[:5])
+            bag.fork().stream(wrong, zeros[:5])
         assert bag.n == 20
         for found, wanted in zip(bag.label_counts(X[20:]), before, strict=True):
             np.testing.assert_array_equal(found, wanted)
@@ -360,7 +398,7 @@ class TestWindow:
         counts = fresh.label_counts(X[-1:])
         greater, equal = (int(a[0, y[-1]] + b[0, y[-1]]) for a, b in (counts[::2][:2], counts[1::2][:2]))
         assert p[-1] == (greater + _taus(0, steps)[-1] * (equal + 1)) / (window + 1)
-        found = test._memory._bag.label_counts(X[:50])
+        found = test._bag.label_counts(X[:50])
         expected = clone(measure).bag(X[-window:], y[-window:], 2).label_counts(X[:50])
         for a, b in zip(found[:4], expected[:4], strict=True):
             np.testing.assert_array_equal(a, b)
@@ -368,7 +406,7 @@ class TestWindow:
     def test_of_one_example(self, rng):
         test = ExchangeabilityTest(window=1, random_state=0)
         assert np.isfinite(test.update_many(rng.normal(size=(9, 2)))).all()
-        assert test._memory.n == 1
+        assert test._bag.n == 1
 
     def test_lssvm(self, rng):
         X, y = rng.normal(size=(40, 2)), np.arange(40) % 2

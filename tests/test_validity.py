@@ -1,4 +1,8 @@
-"""The guarantee itself: many small problems, exact binomial tests."""
+"""The guarantee itself: many small problems, exact binomial tests.
+
+All problems have one seed: whoever fits a predictor and asks it row by row must get p-values that are uniform. Only
+where objects are few and repeat themselves, and their random numbers with them, seeds differ.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,23 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
 
-from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp.measures import KNN, NN, SimplifiedKNN
+from exactcp import FullConformalClassifier, SplitConformalClassifier, pvalues
+from exactcp.measures import KNN, NN, Measure, RandomForest, SimplifiedKNN
 
 REPETITIONS = 1500
 N = 9
+SEED = 0
 
 
-def _true_label_p(predictor, seed, *, gridded):
+def _true_label_p(predictor, seed, *, gridded, repetitions=REPETITIONS):
     """p-values of the true label of one test example after nine training examples, over many repetitions."""
     rng = np.random.default_rng(seed)
     out = []
-    while len(out) < REPETITIONS:
+    while len(out) < repetitions:
         y = rng.integers(0, 2, N + 1)
         X = rng.normal(size=(N + 1, 2)) + y[:, None]
         X = np.round(X) if gridded else X
-        predictor.set_params(random_state=len(out))
+        predictor.set_params(random_state=len(out) if gridded else SEED)
         # labels are declared: leaving out the draws where a class is missing would bend the distribution
         fitted = predictor.partial_fit if hasattr(predictor, "partial_fit") else predictor.fit
         if hasattr(predictor, "_bag"):
@@ -43,9 +48,53 @@ class TestFull:
 
     def test_smoothed_p_is_uniform(self, measure, mondrian, gridded):
         p = _true_label_p(FullConformalClassifier(measure, mondrian=mondrian, smoothed=True), 2, gridded=gridded)
-        for epsilon in (0.05, 0.1, 0.2, 0.5, 0.8):
-            assert binomtest(int((p <= epsilon).sum()), REPETITIONS, epsilon).pvalue > 1e-4, epsilon
-        assert kstest(p, "uniform").pvalue > 1e-4
+        _require_uniform(p)
+
+
+def _require_uniform(p):
+    for epsilon in (0.05, 0.1, 0.2, 0.5, 0.8):
+        assert binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 1e-4, epsilon
+    assert kstest(p, "uniform").pvalue > 1e-4
+
+
+def test_smoothed_p_of_tied_scores_is_uniform():
+    """The forest's scores have four levels: most of the p-value is the random number."""
+    forest = FullConformalClassifier(RandomForest(3), smoothed=True, n_jobs=1)
+    _require_uniform(_true_label_p(forest, 5, gridded=False, repetitions=300))
+
+
+class Coarse(Measure):
+    """The distance from the mean of the label, in whole numbers."""
+
+    def fit(self, X, y):
+        self.means_ = {label: X[y == label].mean() for label in np.unique(y)}
+        return self
+
+    def score(self, X, y):
+        return np.array([round(abs(float(x[0]) - self.means_[c])) for x, c in zip(X, y, strict=True)], dtype=float)
+
+
+def _split_p(measure):
+    """Smoothed p-values of the true label by split CP: six examples fit, nine calibrate."""
+    rng, out = np.random.default_rng(6), np.empty(REPETITIONS)
+    for t in range(REPETITIONS):
+        y = np.concatenate([np.arange(6) % 2, rng.integers(0, 2, N + 1)])
+        X = rng.normal(size=(N + 7, 2)) + y[:, None]
+        clf = SplitConformalClassifier(measure, smoothed=True, random_state=SEED).fit(X[:6], y[:6], X[6:-1], y[6:-1])
+        out[t] = clf.predict_p(X[-1:])[0, y[-1]]
+    return out
+
+
+@pytest.mark.parametrize("measure", [KNN(k=2), Coarse()])
+def test_smoothed_split_is_uniform(measure):
+    _require_uniform(_split_p(measure))
+
+
+def test_one_number_for_all_rows_is_seen(monkeypatch):
+    """What a generator that starts anew with the same seed in every call would do."""
+    monkeypatch.setattr(pvalues, "tau_of_objects", lambda seed, X: np.full(len(X), 0.4512))
+    with pytest.raises(AssertionError):
+        _require_uniform(_split_p(Coarse()))
 
 
 def test_the_check_can_fail():

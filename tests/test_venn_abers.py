@@ -110,7 +110,7 @@ class TestFullEqualsRefitting:
         from sklearn.linear_model import Ridge
 
         X, y, x = rng.normal(size=(25, 3)), rng.integers(0, 2, 25), rng.normal(size=3)
-        clf = VennAbersPredictor(LSSVM(rho=2.0)).fit(X, y)
+        clf = VennAbersPredictor(LSSVM(rho=2.0, fit_intercept=False)).fit(X, y)
         ((values, F),) = clf._calibrated.map_leave_one_out(lambda out: (out.values(0, 1), out.F[0, 1]), x[None])
         for row, target in zip(values, (-1, 1), strict=True):
             everyone, targets = np.vstack([X, x]), np.append(2 * y - 1, target)
@@ -161,7 +161,7 @@ class TestInductiveAndCross:
     def test_inductive_equals_a_plain_loop(self, model, n_labels):
         inside = n_labels > Y_IRIS
         X, y = X_IRIS[inside] - 3.0, NAMES[Y_IRIS[inside]]
-        clf = VennAbersPredictor(model, method="inductive", calibration_size=0.4).fit(X[::2], y[::2])
+        clf = VennAbersPredictor(model, method="inductive", calibration_size=0.4, random_state=0).fit(X[::2], y[::2])
         calibrating = np.flatnonzero(~np.isin(np.arange(len(X[::2])), _fitted_on(clf, X[::2], y[::2])))
         X_cal, y_cal, X_test = X[::2][calibrating], y[::2][calibrating], X[1::12]
         scored = np.concatenate([X_cal, X_test])
@@ -199,7 +199,7 @@ class TestInductiveAndCross:
     def test_a_label_that_one_part_has_not(self):
         X, y, X_test = PROBLEMS["singleton label"]
         for method in ("inductive", "cross"):
-            clf = VennAbersPredictor(KNeighborsClassifier(1), method=method).fit(X, y)
+            clf = VennAbersPredictor(KNeighborsClassifier(1), method=method, random_state=0).fit(X, y)
             interval = clf.predict_proba_interval(X_test)
             assert interval.shape == (len(X_test), 3, 2)
             assert np.isfinite(clf.predict_proba(X_test)).all()
@@ -207,14 +207,14 @@ class TestInductiveAndCross:
 
 def _fitted_on(clf, X, y):
     """Positions of the examples that the split puts into the proper training set."""
-    ((fitting, _),) = clf._parts(X, y)
+    ((fitting, _),) = clf._parts(X, y, 0)
     return fitting
 
 
 class TestPredictions:
     @pytest.mark.parametrize("method", METHODS)
     def test_shapes_and_points(self, method):
-        clf = VennAbersPredictor(method=method).fit(X_IRIS[::2], NAMES[Y_IRIS[::2]])
+        clf = VennAbersPredictor(method=method, random_state=0).fit(X_IRIS[::2], NAMES[Y_IRIS[::2]])
         interval, point = clf.predict_proba_interval(X_IRIS), clf.predict_proba(X_IRIS)
         assert interval.shape == (150, 3, 2)
         assert (interval[..., 0] <= interval[..., 1]).all()
@@ -226,7 +226,7 @@ class TestPredictions:
     @pytest.mark.parametrize("method", METHODS)
     def test_two_labels_mirror_each_other(self, method):
         X, y = X_IRIS[50:], NAMES[Y_IRIS[50:]]
-        clf = VennAbersPredictor(LSSVM(fit_intercept=True), method=method).fit(X[::2], y[::2])
+        clf = VennAbersPredictor(LSSVM(fit_intercept=True), method=method, random_state=0).fit(X[::2], y[::2])
         interval, point = clf.predict_proba_interval(X), clf.predict_proba(X)
         np.testing.assert_allclose(interval[:, 0], 1 - interval[:, 1, ::-1], atol=1e-15)
         p0, p1 = interval[:, 1].T
@@ -237,7 +237,7 @@ class TestPredictions:
     @pytest.mark.parametrize("method", METHODS)
     def test_clone_pickle_and_frames(self, method):
         frame = pd.DataFrame(X_IRIS, columns=["sl", "sw", "pl", "pw"])
-        clf = VennAbersPredictor(method=method).fit(frame, NAMES[Y_IRIS])
+        clf = VennAbersPredictor(method=method, random_state=0).fit(frame, NAMES[Y_IRIS])
         copied = pickle.loads(pickle.dumps(clf))
         np.testing.assert_array_equal(copied.predict_proba(frame), clf.predict_proba(frame))
         again = clone(clf).fit(X_IRIS, Y_IRIS)
@@ -250,9 +250,13 @@ class TestPredictions:
             ({"method": "fast"}, ValueError, "method='fast' is not known: use 'full' or 'inductive' or 'cross'"),
             ({"measure": KNN()}, TypeError, r"method='full' needs an LSSVM.*use method='inductive'"),
             ({"measure": GaussianNB()}, TypeError, "method='full' needs an LSSVM"),
-            ({"measure": "svm"}, TypeError, "scores no labels: use a measure such as LSSVM"),
-            ({"method": "cross", "cv": 1}, ValueError, "cv=1 folds cannot be made"),
-            ({"measure": NearestCentroidWithout(), "method": "inductive"}, TypeError, "neither predict_proba nor"),
+            ({"measure": "svm"}, TypeError, "is not a model that scores labels: use a measure such as LSSVM"),
+            ({"method": "cross", "cv": 1}, ValueError, "cv=1 is not a number of folds"),
+            (
+                {"measure": NearestCentroidWithout(), "method": "inductive"},
+                TypeError,
+                "with predict_proba or decision_function",
+            ),
             ({"measure": SVC(decision_function_shape="ovo"), "method": "inductive"}, None, None),
         ]:
             broken = clf.set_params(**{**VennAbersPredictor().get_params(), **params})

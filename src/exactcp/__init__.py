@@ -4,6 +4,8 @@ Prediction sets with a finite-sample guarantee, from all of the training data: s
 equal those of the textbook's algorithm count for count.
 """
 
+from exactcp import _starting  # noqa: F401  (first, since an interruption may come while the rest is imported)
+from exactcp._version import __version__
 from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.clustering import ConformalClusterer
@@ -16,8 +18,6 @@ from exactcp.sequences import ConformalSequencePredictor
 from exactcp.split_regression import SplitConformalRegressor
 from exactcp.venn import VennPredictor
 from exactcp.venn_abers import VennAbersPredictor
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AggregatedConformalClassifier",

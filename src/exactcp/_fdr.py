@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
-from exactcp._validation import check_option, check_share
+from exactcp._parameters import one_of, share
+from exactcp.pvalues import as_decimal
 
 
 def select_discoveries(p: np.ndarray, fdr: float, method: str) -> np.ndarray:
@@ -30,11 +34,18 @@ def select_discoveries(p: np.ndarray, fdr: float, method: str) -> np.ndarray:
     >>> select_discoveries(np.array([0.9, 0.01, 0.04, 0.02]), 0.05, "by")
     array([False, False, False, False])
     """
-    check_option("method", method, ("bh", "by"))
-    check_share("fdr", fdr, what="a rate of false discoveries")
+    one_of("bh", "by").check("method", method)
+    share("a rate of false discoveries").check("fdr", fdr)
     m = p.size
-    ranks = np.arange(1, m + 1)
-    level = fdr if method == "bh" else fdr / float((1 / ranks).sum())
+    if m == 0:
+        return np.zeros(0, dtype=bool)
+    step = largest_discovery(fdr, method, m) / m
+    largest = np.array([k * step.numerator / step.denominator for k in range(1, m + 1)])
     ordered = np.sort(p)
-    below = np.flatnonzero(ordered <= level * ranks / m)
+    below = np.flatnonzero(ordered <= largest)
     return p <= ordered[below[-1]] if below.size else np.zeros(m, dtype=bool)
+
+
+def largest_discovery(fdr: float, method: str, m: int) -> Fraction:
+    """Return the largest p-value that can be a discovery, if all m are: fdr, or less by Benjamini-Yekutieli."""
+    return as_decimal(fdr) / (1 if method == "bh" else Fraction(math.fsum(1 / k for k in range(1, m + 1))))

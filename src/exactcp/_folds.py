@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
+from exactcp._parameters import Allowed, integer
+
 Fold = tuple[np.ndarray, np.ndarray]  # positions that fit, positions left out
+
+
+def _is_splitter(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value)
+    return not isinstance(value, str | type) and (hasattr(value, "split") or hasattr(value, "__next__"))
+
+
+CV = integer("a number of folds", at_least=2) | Allowed(
+    "", "a splitter, such as KFold(5), or its pairs of positions", _is_splitter
+)
 
 
 def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list[Fold]:
@@ -17,11 +30,8 @@ def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         _check_number(int(cv), n)
         splitter = KFold(int(cv), shuffle=True, random_state=random_state)
-    elif not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-        splitter = check_cv(cv)
     else:
-        msg = f"cv={cv!r} are no folds: use a number of folds from 2 to n_samples, or a splitter such as KFold(5)."
-        raise ValueError(msg)
+        splitter = check_cv(cv)
     split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in splitter.split(X, y)]
     times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
     if not (times == 1).all():

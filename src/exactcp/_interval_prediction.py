@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp import regions
+from exactcp._changes import reads
+from exactcp._estimator import Estimator
 from exactcp._measure_choice import is_pairwise
-from exactcp._validation import check_objects
+from exactcp._too_few import warn_of_too_few
+from exactcp._validation import check_objects, warn_of_low_level
+from exactcp.pvalues import significance
 
 
-class IntervalPrediction(RegressorMixin, BaseEstimator):
+class IntervalPrediction(RegressorMixin, Estimator):
     """Base of regressors that define `_intervals(X, epsilon) -> ((m, 2), smallest category)` and `_points(X)`."""
 
-    def _intervals(self, X: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         raise NotImplementedError
 
     def _points(self, X: np.ndarray) -> np.ndarray:
@@ -28,6 +31,7 @@ class IntervalPrediction(RegressorMixin, BaseEstimator):
         tags.input_tags.pairwise = is_pairwise(self.measure)  # type: ignore[attr-defined]
         return tags
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the point prediction of every object.
 
@@ -42,6 +46,7 @@ class IntervalPrediction(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._points(check_objects(self, X))
 
+    @reads
     def predict_interval(self, X: Any, confidence_level: float = 0.95) -> np.ndarray:
         """Return a prediction interval for every object.
 
@@ -49,7 +54,8 @@ class IntervalPrediction(RegressorMixin, BaseEstimator):
         ----------
         X : array-like of shape (m, p)
         confidence_level : float, default=0.95
-            The notes of the class say with what probability an interval contains the true target.
+            The notes of the class say with what probability an interval contains the true target. It is the decimal
+            number that it prints as: at 0.9, epsilon is 0.1.
 
         Returns
         -------
@@ -57,20 +63,14 @@ class IntervalPrediction(RegressorMixin, BaseEstimator):
             Lower and upper ends; infinite where there are too few examples for the level.
         """
         check_is_fitted(self)
-        epsilon = regions.check_level(confidence_level)
+        epsilon = significance(confidence_level)
         intervals, n = self._intervals(check_objects(self, X), epsilon)
-        self._warn_of_level(confidence_level, n)
+        self._warn_of_level(confidence_level, epsilon, n)
         return intervals
 
-    def _warn_of_level(self, confidence_level: float, n: int) -> None:
+    def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
         """Say once that n examples (in the smallest category) are too few for a level."""
-        epsilon = regions.check_level(confidence_level)
-        warned = self.__dict__.setdefault("_warned_levels", set())
-        if 1 / (n + 1) > epsilon and confidence_level not in warned:
-            warned.add(confidence_level)
-            needed = int(np.ceil(1 / epsilon)) - 1
-            msg = (
-                f"confidence_level={confidence_level} needs at least {needed} examples to exclude a target, and there "
-                f"are {n} (in the smallest category, if there are categories): its intervals are infinite."
-            )
-            warnings.warn(msg, UserWarning, stacklevel=3)
+        level = f"confidence_level={confidence_level}"
+        warn_of_low_level(confidence_level)
+        purpose, result = "to exclude a target", "its intervals are infinite"
+        warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp import regions
+from exactcp import pvalues, regions
+from exactcp._changes import reads
+from exactcp._too_few import warn_of_too_few
+from exactcp._validation import warn_of_low_level
+
+Size = int | Fraction | None  # of the smallest category, whose p-values are 1/(size + 1) at least; None: any p-value
 
 
 class Evaluation(NamedTuple):
-    """p-values and scores (m, l) of all candidates, and the size of the smallest category (None: no warning)."""
+    """p-values and scores (m, l) of all candidates; the counts that p-values are made of, unless they are smoothed."""
 
     p: np.ndarray
     scores: np.ndarray
-    smallest: int | None
+    counts: pvalues.Counts | None = None
+    smallest: Size = None
+
+    @classmethod
+    def of_counts(cls, counts: pvalues.Counts, scores: np.ndarray, smallest: Size = None) -> Evaluation:
+        """Return deterministic p-values."""
+        size = int(counts.total.min()) if smallest is None else smallest
+        return cls(pvalues.deterministic_p(counts), scores, counts, size)
 
 
 class LabelPrediction:
@@ -24,11 +36,14 @@ class LabelPrediction:
     def _evaluate(self, X: Any) -> Evaluation:
         raise NotImplementedError
 
-    def _decide(self, X: Any, epsilon: float) -> tuple[np.ndarray, int | None]:
-        """Return the prediction sets (m, l), and the size of the smallest category (None: no warning)."""
+    def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
+        """Return the prediction sets (m, l), and the size of the smallest category."""
         evaluation = self._evaluate(X)
-        return regions.label_sets(evaluation.p, epsilon), evaluation.smallest
+        if evaluation.counts is None:
+            return pvalues.exceeds(evaluation.p, epsilon), None
+        return pvalues.are_inside(evaluation.counts, epsilon), evaluation.smallest
 
+    @reads
     def predict_p(self, X: Any) -> np.ndarray:
         """Return the p-value of every label for every object.
 
@@ -43,33 +58,31 @@ class LabelPrediction:
         """
         return self._evaluate(X).p
 
+    @reads
     def predict_set(self, X: Any, confidence_level: float = 0.95) -> np.ndarray:
-        """Return the prediction sets: all labels whose p-value exceeds 1 - confidence_level.
+        """Return the prediction sets: all labels whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
         confidence_level : float, default=0.95
-            The probability, at least, with which a set contains the true label.
+            The probability, at least, with which a set contains the true label. It is the decimal number that it
+            prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not exceed it.
 
         Returns
         -------
         ndarray of bool of shape (m, l)
             Columns in the order of `classes_`.
         """
-        epsilon = regions.check_level(confidence_level)
+        epsilon = pvalues.significance(confidence_level)
         sets, n = self._decide(X, epsilon)
-        warned = self.__dict__.setdefault("_warned_levels", set())
-        if n is not None and 1 / (n + 1) > epsilon and confidence_level not in warned:
-            warned.add(confidence_level)
-            needed = int(np.ceil(1 / epsilon)) - 1
-            msg = (
-                f"confidence_level={confidence_level} needs at least {needed} examples to exclude a label, and there "
-                f"are {n} (in the smallest category, if there are categories): its labels are in every set."
-            )
-            warnings.warn(msg, UserWarning, stacklevel=2)
+        warn_of_low_level(confidence_level)
+        if n is not None:
+            purpose, result = "to exclude a label", "its labels are in every set"
+            warn_of_too_few(self, f"confidence_level={confidence_level}", epsilon, n, purpose=purpose, result=result)
         return sets
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the label with the largest p-value of each object; ties go to the less strange one.
 
@@ -84,6 +97,7 @@ class LabelPrediction:
         evaluation = self._evaluate(X)
         return np.asarray(self.classes_[regions.best_labels(evaluation.p, evaluation.scores)])  # type: ignore[attr-defined]
 
+    @reads
     def predict_confidence(self, X: Any) -> regions.ConfidencePrediction:
         """Return the best label of each object with its confidence and credibility.
 

@@ -9,28 +9,33 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from exactcp._calibration import fit_part
+from exactcp._measure_choice import LABEL_MEASURE
+from exactcp._parameters import NONE, Allowed
 from exactcp.measures import LSSVM, Measure
+
+
+def _scores_labels(value: Any) -> bool:
+    if isinstance(value, Measure):
+        return True
+    says_how_sure = hasattr(value, "predict_proba") or hasattr(value, "decision_function")
+    return isinstance(value, BaseEstimator) and is_classifier(value) and says_how_sure
+
+
+SCORER = (
+    Allowed(
+        "a model that scores labels",
+        "a measure such as LSSVM(), a scikit-learn classifier with predict_proba or decision_function",
+        _scores_labels,
+        lambda value: "" if isinstance(value, BaseEstimator) and is_classifier(value) else LABEL_MEASURE.hint(value),
+        TypeError,
+    )
+    | NONE
+)
 
 
 def scoring_model(measure: Any) -> Any:
     """Return a fresh measure or classifier that scores labels; None means LS-SVM."""
-    if measure is None:
-        return LSSVM()
-    if isinstance(measure, Measure):
-        return clone(measure)
-    if isinstance(measure, BaseEstimator) and is_classifier(measure):
-        if not (hasattr(measure, "predict_proba") or hasattr(measure, "decision_function")):
-            msg = (
-                f"measure={measure!r} has neither predict_proba nor decision_function: expected a classifier that says "
-                "how sure it is, such as LogisticRegression()."
-            )
-            raise TypeError(msg)
-        return clone(measure)
-    msg = (
-        f"measure={measure!r} scores no labels: use a measure such as LSSVM(), or a scikit-learn classifier with "
-        "predict_proba or decision_function."
-    )
-    raise TypeError(msg)
+    return LSSVM() if measure is None else clone(measure)
 
 
 class LabelScores:

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._validation import check_examples, check_indices, check_new_pairs, encode, keeps_state
+from exactcp._changes import changes, forked, learn, unlearn
+from exactcp._validation import check_examples, check_indices, check_new_pairs, encode
 
 
 class LabelledLearning:
@@ -38,7 +39,7 @@ class LabelledLearning:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_bag")
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the training examples.
 
@@ -54,7 +55,7 @@ class LabelledLearning:
         """
         return self._fit(X, y, None)
 
-    @keeps_state
+    @changes
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
@@ -85,27 +86,17 @@ class LabelledLearning:
         known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
         codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
         self._learned(X, y)
-        self._learn(X, codes, known)
+        if known.size > self.classes_.size:
+            bag = forked(self)
+            bag.relabel(np.searchsorted(known, self.classes_), known.size)
+            bag.learn(X, codes, n_jobs=self.n_jobs)
+        else:
+            learn(self, X, codes, n_jobs=self.n_jobs)
         self.classes_, self._declared = known, declared
         self._count_features()
         return self
 
-    def _learn(self, X: np.ndarray, codes: np.ndarray, known: np.ndarray) -> None:
-        """Let the bag learn examples of the known classes, or leave it as it was if it refuses them."""
-        grown = known.size > self.classes_.size
-        place = np.searchsorted(known, self.classes_)
-        if grown:
-            self._bag.relabel(place, known.size)
-        try:
-            self._bag.learn(X, codes, n_jobs=self.n_jobs)
-        except BaseException:
-            if grown:
-                back = np.full(known.size, -1)
-                back[place] = np.arange(place.size)
-                self._bag.relabel(back, place.size)
-            raise
-
-    @keeps_state
+    @changes
     def unlearn(self, indices: Any) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
 
@@ -130,13 +121,16 @@ class LabelledLearning:
                 f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
             )
             raise ValueError(msg)
-        self._bag.unlearn(positions, n_jobs=self.n_jobs)
         self._forgotten(positions)
         if kept.size < self.classes_.size:
             new_codes = np.full(self.classes_.size, -1)
             new_codes[kept] = np.arange(kept.size)
-            self._bag.relabel(new_codes, kept.size)
+            bag = forked(self)
+            bag.unlearn(positions, n_jobs=self.n_jobs)
+            bag.relabel(new_codes, kept.size)
             self.classes_ = self.classes_[kept]
+        else:
+            unlearn(self, positions, n_jobs=self.n_jobs)
         self._count_features()
         return self
 

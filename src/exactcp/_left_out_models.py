@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,28 @@ class RefittedModels(LeftOut):
             part = clone(measure)
             columns = fit_part(part, X, y, fitting)
             self._parts.append((part, columns))
-            self.residuals[out] = np.abs(y[out] - part.predict(X[out] if columns is None else X[np.ix_(out, columns)]))
+            seen = X[out] if columns is None else X[np.ix_(out, columns)]
+            self.residuals[out] = np.abs(y[out] - part.predict(seen)) / scale_of(part, seen)
 
     @property
     def measures(self) -> list[Any]:
         """The fitted clones, one for each fold."""
         return [part for part, _ in self._parts]
 
-    def _by_fold(self, X: np.ndarray) -> Iterator[np.ndarray]:
-        for part, columns in self._parts:
-            yield np.asarray(part.predict(X if columns is None else X[:, columns]), dtype=np.float64)
+    def _by_example(self, ask: Callable[[Any, np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
+        """Ask the model of each fold about a block of test objects, once; return the answers by example, (b, n)."""
+        answers = [ask(part, X if columns is None else X[:, columns]) for part, columns in self._parts]
+        return np.column_stack(answers)[:, self._fold]
 
     def predictions(self, X: np.ndarray) -> np.ndarray:
         """Return mu_-i(x) of a block of test objects, (b, n)."""
-        return np.column_stack(list(self._by_fold(X)))[:, self._fold]
+        return self._by_example(lambda part, objects: np.asarray(part.predict(objects), dtype=np.float64), X)
+
+    def scales(self, X: np.ndarray) -> np.ndarray:
+        """Return sigma_-i(x) of a block of test objects, (b, n), or (1,) if the measure has none."""
+        return self._by_example(scale_of, X) if hasattr(self._parts[0][0], "scale") else super().scales(X)
+
+
+def scale_of(measure: Any, X: np.ndarray) -> np.ndarray:
+    """Return what a fitted measure divides the residuals of objects by, (m,): 1 if it does not."""
+    return np.asarray(measure.scale(X)) if hasattr(measure, "scale") else np.ones(X.shape[0])

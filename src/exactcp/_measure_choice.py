@@ -2,33 +2,80 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
-from exactcp.measures import KNN, KNNResidual, Measure, ModelResidual, ModelScore, RegressionMeasure, SimplifiedKNN
+from exactcp._parameters import NONE, Allowed
+from exactcp._seeds import lend_seed
+from exactcp._warning import warn
+from exactcp.measures import (
+    KNN,
+    LSSVM,
+    KNNResidual,
+    Measure,
+    ModelResidual,
+    ModelScore,
+    RegressionMeasure,
+    SimplifiedKNN,
+)
 
 
-def classification_measure(measure: Any) -> Measure:
-    """Return a fresh measure for classification; None means k-NN."""
+def _is_label_measure(value: Any) -> bool:
+    return isinstance(value, Measure) or (isinstance(value, BaseEstimator) and is_classifier(value))
+
+
+def _is_target_measure(value: Any) -> bool:
+    return isinstance(value, RegressionMeasure) or (isinstance(value, BaseEstimator) and is_regressor(value))
+
+
+def _other_task(value: Any) -> str:
+    """Say what a value is that is no measure of the task."""
+    if isinstance(value, type):
+        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
+    if _is_target_measure(value):
+        return f"{type(value).__name__} predicts numbers: use it in FullConformalRegressor or another regressor."
+    if _is_label_measure(value):
+        return f"{type(value).__name__} predicts labels: use it in FullConformalClassifier or another classifier."
+    return ""
+
+
+LABEL_MEASURE = (
+    Allowed(
+        "a nonconformity measure of classification",
+        "an instance from exactcp.measures, such as KNN(k=15), a scikit-learn classifier",
+        _is_label_measure,
+        _other_task,
+        TypeError,
+    )
+    | NONE
+)
+TARGET_MEASURE = (
+    Allowed(
+        "a nonconformity measure of regression",
+        "an instance from exactcp.measures, such as KNNResidual(k=15), a scikit-learn regressor",
+        _is_target_measure,
+        _other_task,
+        TypeError,
+    )
+    | NONE
+)
+
+
+def classification_measure(measure: Any, seed: int | None = None) -> Measure:
+    """Return a fresh measure for classification, which takes the seed if it has none; None means k-NN."""
+    LABEL_MEASURE.check("measure", measure)
     if measure is None:
         return KNN()
-    if isinstance(measure, Measure):
-        return clone(measure)  # type: ignore[no-any-return]
-    if isinstance(measure, BaseEstimator) and is_classifier(measure):
-        return ModelScore(clone(measure))
-    msg = (
-        f"measure={measure!r} is not a nonconformity measure: use an instance from exactcp.measures, such as KNN(k=15)."
-    )
-    raise TypeError(msg)
+    chosen = clone(measure) if isinstance(measure, Measure) else ModelScore(clone(measure))
+    return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 
-def one_class_measure(measure: Any, *, stacklevel: int = 3) -> Measure:
-    """Return a fresh measure for examples without labels; None means simplified k-NN."""
+def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
+    """Return a fresh measure for examples without labels, which takes the seed if it has none; None: SimplifiedKNN."""
     if measure is None:
         return SimplifiedKNN()
-    chosen = classification_measure(measure)
+    chosen = classification_measure(measure, seed)
     if isinstance(chosen, ModelScore):
         msg = (
             f"measure={measure!r} is a classifier, and examples without labels have one class: use SimplifiedKNN(), "
@@ -40,23 +87,27 @@ def one_class_measure(measure: Any, *, stacklevel: int = 3) -> Measure:
             f"{type(chosen).__name__} compares same-label with other-label distances, and without labels there are no "
             "others: every example is equally strange, so p-values tell nothing. Use SimplifiedKNN."
         )
-        warnings.warn(msg, UserWarning, stacklevel=stacklevel)
+        warn(msg)
+    if isinstance(chosen, LSSVM) and chosen.fit_intercept:
+        msg = (
+            "LSSVM's intercept fits examples of one class exactly: every example is equally strange, so p-values tell "
+            "nothing. Use LSSVM(fit_intercept=False)."
+        )
+        warn(msg)
     return chosen
 
 
-def regression_measure(measure: Any) -> RegressionMeasure:
-    """Return a fresh measure for regression; None means k-NN."""
+def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasure:
+    """Return a fresh measure for regression, which takes the seed if it has none; None means k-NN."""
+    TARGET_MEASURE.check("measure", measure)
     if measure is None:
         return KNNResidual()
-    if isinstance(measure, RegressionMeasure):
-        return clone(measure)  # type: ignore[no-any-return]
-    if isinstance(measure, BaseEstimator) and is_regressor(measure):
-        return ModelResidual(clone(measure))
-    msg = (
-        f"measure={measure!r} is not a nonconformity measure of regression: use an instance from exactcp.measures, "
-        "such as KNNResidual(k=15), or a scikit-learn regressor."
-    )
-    raise TypeError(msg)
+    chosen = clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure))
+    return _seeded(chosen, seed)  # type: ignore[no-any-return]
+
+
+def _seeded(measure: Any, seed: int | None) -> Any:
+    return measure if seed is None else lend_seed(measure, seed)
 
 
 def is_pairwise(measure: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Ranking the sequences of a lattice by a Markov chain: the best first, one at a time."""
+"""Ranking the sequences of a lattice by a Markov chain and what is observed: the best first, one at a time."""
 
 from __future__ import annotations
 
@@ -42,8 +42,12 @@ def _log_shares(counts: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(counts) - np.log(counts.sum(axis=1, keepdims=True)))
 
 
-def ranked_sequences(chain: MarkovChain, sets: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
+def ranked_sequences(
+    chain: MarkovChain, sets: np.ndarray, log_weights: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, float]]:
     """Yield the sequences of a lattice, sets (T, l), and their log probabilities, the most probable first.
+
+    `log_weights` (T, l) are added for the labels of a sequence, if given.
 
     Best-first search: a beginning is as good as its best completion, which one backward pass (Viterbi) tells. A new
     sequence costs O(T l) steps of a heap, however many there are. Equally probable ones come in the order of labels.
@@ -51,7 +55,8 @@ def ranked_sequences(chain: MarkovChain, sets: np.ndarray) -> Iterator[tuple[np.
     T = sets.shape[0]
     if T == 0 or not sets.any(axis=1).all():
         return
-    rest = np.where(sets, 0.0, -np.inf)  # of the best completion after a label
+    weights = np.zeros(sets.shape) if log_weights is None else log_weights
+    rest = np.where(sets, weights, -np.inf)  # of a label and the best completion after it
     for t in range(T - 2, -1, -1):
         rest[t] += (chain.log_transition + rest[t + 1]).max(axis=1)
     heap: list[tuple[float, tuple[int, ...], float]] = []
@@ -60,7 +65,8 @@ def ranked_sequences(chain: MarkovChain, sets: np.ndarray) -> Iterator[tuple[np.
         t = len(codes)
         regrets = _regrets(steps + rest[t])
         for code in np.flatnonzero(sets[t]).tolist():
-            heapq.heappush(heap, (regret + float(regrets[code]), (*codes, code), log + float(steps[code])))
+            grown = log + float(steps[code]) + float(weights[t, code])
+            heapq.heappush(heap, (regret + float(regrets[code]), (*codes, code), grown))
 
     push_all(0.0, (), 0.0, chain.log_initial)
     while heap:

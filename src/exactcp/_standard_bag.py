@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,18 +10,23 @@ from sklearn.base import clone
 
 from exactcp import textbook
 from exactcp._blocks import map_blocks
+from exactcp._changes import ReplacingBag
+from exactcp._warning import warn
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.measures import Measure
 from exactcp.pvalues import compare
 
+LABELLED = "SplitConformalClassifier needs one."
+ONE_CLASS = "SimplifiedKNN() and KDE() can, and need none."
 
-class StandardBag:
+
+class StandardBag(ReplacingBag):
     """Training examples and a measure; every question is answered by refitting, as the paper writes it."""
 
     def __init__(self, measure: Measure, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
         self._measure = measure
-        self._X = X
-        self._codes = codes
+        self._X = np.array(X)
+        self._codes = np.array(codes)
         self._n_labels = n_labels
         self._warned = False
         self._arrivals = np.arange(codes.size)  # where bootstrap samples depend on them
@@ -41,7 +45,7 @@ class StandardBag:
         """Number of examples of each label."""
         return np.bincount(self._codes, minlength=self._n_labels)
 
-    def warn_of_cost(self, m: int) -> None:
+    def warn_of_cost(self, m: int, alternative: str = LABELLED) -> None:
         """Say, once, how often the measure will be fitted for m test objects."""
         if self._warned:
             return
@@ -49,9 +53,9 @@ class StandardBag:
         refits = m * self._n_labels * (self.n + 1)
         msg = (
             f"{type(self._measure).__name__} cannot learn and unlearn one example, so full CP runs Algorithm 1: "
-            f"{refits:,} refits for {m} test object(s). SplitConformalClassifier needs one."
+            f"{refits:,} refits for {m} test object(s). {alternative}"
         )
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn(msg)
 
     def _precomputed(self) -> str | None:
         """Return which parameter says that X holds values between examples: "metric", "kernel" or none."""

@@ -2,51 +2,119 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+from exactcp._warning import warn
 
-
-def keeps_state(method: Method) -> Method:
-    """Make a method leave the estimator's attributes as they were when it raises."""
-
-    @wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    return guarded  # type: ignore[return-value]
+LARGEST, SMALLEST = 1e150, 1e-150  # the squares of larger numbers overflow, those of smaller ones vanish
+LOW = 0.2  # nobody asks for confidence levels up to here, but many call such numbers epsilon or alpha
+EXACT = 2**53  # up to here every integer is a floating-point number
+_DATES = ("date", "time", "duration", "period")  # how the names of their dtypes begin, in pandas and polars
+_INSTEAD_OF_DATES = (
+    "Give what matters about them, such as days since a fixed day, the hour or the weekday, or leave them out."
+)
+_MISSING = ("NAType", "NaTType")  # pandas' types of missing values
 
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
     """Return test objects as a float64 array whose features match those of `fit`."""
-    return np.asarray(_numeric(lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+    return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+
+
+def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:
+    """Return the objects of `fit`, without labels, as a float64 array."""
+    return np.asarray(
+        _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=np.float64, ensure_min_samples=at_least))
+    )
 
 
 def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return objects as a float64 array and labels as a flat array of the same length."""
-    X, y = _numeric(lambda: validate_data(estimator, X, y, reset=reset, dtype=np.float64))
+    labels = _labels(y)
+    X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=np.float64))
     check_classification_targets(y)
     return np.asarray(X), np.asarray(y)
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return objects as a float64 array and targets as a flat float64 array of the same length."""
-    X, y = _numeric(lambda: validate_data(estimator, X, y, reset=reset, dtype=np.float64, y_numeric=True))
+    targets = _targets(y)
+    X, y = _numeric(
+        estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=np.float64, y_numeric=True)
+    )
+    check_size(y, "y")
     return np.asarray(X), np.asarray(y, dtype=np.float64)
+
+
+def check_labels(y: Any) -> np.ndarray:
+    """Return labels as a flat array."""
+    labels = np.asarray(column_or_1d(_labels(y)))
+    check_classification_targets(labels)
+    return labels
+
+
+def check_targets(y: Any) -> np.ndarray:
+    """Return targets as a flat float64 array."""
+    targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64)))
+    check_size(targets, "y")
+    return targets
+
+
+def check_stream_objects(X: Any, name: str) -> np.ndarray:
+    """Return one object or several of a stream as a float64 array of any shape."""
+    check_unmasked(X, name)
+    return np.asarray(
+        _numeric(None, X, lambda: np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X)))
+    )
+
+
+def check_stream_labels(y: Any) -> None:
+    """Refuse targets of regression where labels are expected."""
+    check_unmasked(y, "y")
+    numbers = (value for value in np.ravel(y).tolist() if isinstance(value, float) and value == value)
+    target = next((value for value in numbers if not value.is_integer()), None)
+    if target is not None:
+        msg = (
+            f"y has the value {target}: expected labels, and numbers with fractions are targets of regression, each "
+            "of which would be a label of its own. Leave y out, put it into X as one more feature, or give labels."
+        )
+        raise ValueError(msg)
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """Refuse a masked array: what is behind the mask would be used as if it were not."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = int(np.ma.count_masked(values))
+        msg = (
+            f"{name} is a masked array with {hidden} masked value(s), which would be used as if they were not masked: "
+            f"expected a plain array. Impute them, or give {name}.data if they may be used."
+        )
+        raise ValueError(msg)  # noqa: TRY004  (an array it is)
+
+
+def check_size(values: np.ndarray, name: str = "X") -> None:
+    """Refuse numbers whose squares overflow."""
+    if values.size and np.abs(values).max() > LARGEST:
+        most = np.abs(values).max()
+        msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
+        raise ValueError(msg)
+
+
+def check_scale(X: np.ndarray) -> None:
+    """Refuse training objects whose squares overflow, or all vanish: every object would be at the same place."""
+    check_size(X)
+    most = np.abs(X).max() if X.size else 0.0
+    if 0 < most < SMALLEST:
+        msg = f"X has no value beyond {most:.3g}, and the squares of all vanish: scale X to above {SMALLEST:g}."
+        raise ValueError(msg)
 
 
 def check_square(X: np.ndarray) -> None:
@@ -57,12 +125,11 @@ def check_square(X: np.ndarray) -> None:
 
 
 def check_new_pairs(
-    X: Any, y: Any, n: int, *, check_targets: Callable[[Any], Any] = check_classification_targets
+    X: Any, y: Any, n: int, *, check_y: Callable[[Any], np.ndarray] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of new examples with precomputed values: with the n old ones, then with each other."""
-    D = _numeric(lambda: check_array(X, dtype=np.float64))
-    y = column_or_1d(y)
-    check_targets(y)
+    D = _numeric(None, X, lambda: check_array(X, dtype=np.float64))
+    y = (check_labels if check_y is None else check_y)(y)
     check_consistent_length(D, y)
     m = D.shape[0]
     if D.shape[1] != n + m:
@@ -77,18 +144,148 @@ def check_new_pairs(
     return D, y
 
 
-def _numeric(check: Callable[[], Any]) -> Any:
-    """Run a check of scikit-learn's, and say what to do about columns that hold no numbers."""
+def _numeric(estimator: Any, X: Any, check: Callable[[], Any]) -> Any:
+    """Run a check of scikit-learn's, and say what to do about objects that are no rows of numbers."""
+    check_unmasked(X, "X")
+    _refuse_dates(X)
+    _refuse_lossy_integers(X)
     try:
         return check()
     except (ValueError, TypeError) as error:
-        if "could not convert" not in str(error) and "dtype='numeric'" not in str(error):
+        said = str(error)
+        if "inhomogeneous" in said or "array element with a sequence" in said:
+            lengths = sorted({len(row) for row in X if hasattr(row, "__len__")})[:5]
+            msg = (
+                f"X has rows of different lengths ({', '.join(map(str, lengths))}): expected as many numbers in each. "
+                "Cut or pad series to one length, or give distances between them and metric='precomputed'."
+            )
+        elif any(f"not '{name}" in said for name in ("datetime", "Timestamp", "Timedelta")):
+            msg = f"X has dates ({said}): expected numbers. {_INSTEAD_OF_DATES}"
+        elif "not 'dict'" in said:
+            msg = (
+                f"X has dicts ({said}): expected rows of numbers. Use sklearn.feature_extraction.DictVectorizer, or "
+                "list(x.values()) where all dicts have the same keys."
+            )
+        elif any(
+            word in said for word in ("could not convert", "dtype='numeric'", "must be a string or a real number")
+        ):
+            remedy = (
+                "A function of two objects gets rows of numbers: compute the distances or kernel values of what you "
+                "have yourself, and use 'precomputed'."
+                if _takes_a_function(estimator)
+                else "Encode the others first, for example with sklearn.preprocessing.OneHotEncoder."
+            )
+            msg = f"X has values that are not numbers ({said}): expected numeric columns only. {remedy}"
+        else:
             raise
+        raise type(error)(msg) from error
+
+
+def _takes_a_function(estimator: Any) -> bool:
+    """Tell whether distances or kernel values come from a user's function."""
+    measure = getattr(estimator, "measure", estimator)
+    return any(callable(getattr(measure, name, None)) for name in ("metric", "kernel"))
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse columns of dates, which would become nanoseconds since 1970, if anything."""
+    columns = dict(zip(map(str, X.columns), X.dtypes, strict=True)) if hasattr(X, "columns") else {}
+    dates = [name for name, dtype in columns.items() if str(dtype).lower().startswith(_DATES)]
+    if dates or getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
+        where = f"in the column(s) {', '.join(dates[:5])}" if dates else f"of dtype {X.dtype}"
+        msg = f"X has dates {where}: expected numbers. {_INSTEAD_OF_DATES}"
+        raise ValueError(msg)
+
+
+def _refuse_lossy_integers(X: Any) -> None:
+    """Refuse integers that float64 does not hold: different ones would become equal."""
+    columns = [X[name] for name in X.columns] if hasattr(X, "columns") else [X]
+    for column in columns:
+        try:
+            values = np.asarray(column)
+        except ValueError:  # ragged: whoever converts it says so
+            return
+        if values.dtype.kind not in "iuO" or (values.dtype.kind != "O" and values.dtype.itemsize < 8):
+            continue
+        if values.dtype.kind == "O":
+            flat = [int(value) for value in values.ravel().tolist() if isinstance(value, Integral)]
+        else:
+            flat = values[(values > EXACT) | (values < (-EXACT if values.dtype.kind == "i" else 0))].tolist()
+        wrong = next((value for value in flat if abs(value) > EXACT and int(float(value)) != value), None)
+        if wrong is not None:
+            msg = (
+                f"X has the integer {wrong}: beyond 2**53 not every integer is a floating-point number, and different "
+                "ones would become equal. Subtract a constant from the column, or leave it out if it is an identifier."
+            )
+            raise ValueError(msg)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in _MISSING
+
+
+def _listed(y: Any) -> np.ndarray | None:
+    """Return a flat y whose elements may be of several types; None if one dtype describes them."""
+    check_unmasked(y, "y")
+    if y is None:
+        return None
+    values = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    return values if values.dtype == object and values.ndim == 1 else None
+
+
+def _refuse_missing(values: np.ndarray, expected: str) -> None:
+    place = next((i for i, value in enumerate(values.tolist()) if _is_missing(value)), None)
+    if place is not None:
+        msg = f"y has a missing value, y[{place}]={values[place]!r}: expected {expected} for each object. Leave it out."
+        raise ValueError(msg)
+
+
+def _labels(y: Any) -> Any:
+    """Return labels as scikit-learn takes them; refuse missing labels, and text among numbers."""
+    values = _listed(y)
+    if values is None:
+        return y
+    _refuse_missing(values, "a label")
+    flat = values.tolist()
+    is_number = [isinstance(value, Real) for value in flat]
+    if any(is_number) and not all(is_number):
+        one, other = is_number.index(True), is_number.index(False)
         msg = (
-            f"X has values that are not numbers ({error}): expected numeric columns only. Encode the others first, for "
-            "example with sklearn.preprocessing.OneHotEncoder."
+            f"y mixes numbers and others: y[{one}]={flat[one]!r} and y[{other}]={flat[other]!r}. Expected labels of "
+            "one type: convert them, for example by list(map(str, y))."
         )
-        raise ValueError(msg) from error
+        raise ValueError(msg)
+    return np.asarray(flat) if flat and all(is_number) else y
+
+
+def _targets(y: Any) -> Any:
+    """Return targets as scikit-learn takes them; refuse what is no number."""
+    check_unmasked(y, "y")
+    if y is None:
+        return y
+    values = _listed(y)
+    if values is not None:
+        _refuse_missing(values, "a number")
+    array = np.asarray(y) if values is None else values
+    flat = array.ravel()
+    if flat.dtype.kind not in "USOMm":
+        return y
+    numbers = np.array([_as_number(value) for value in flat.tolist()])
+    if flat.dtype.kind in "Mm" or np.isnan(numbers).any():
+        wrong = flat.tolist()[int(np.isnan(numbers).argmax())]
+        msg = (
+            f"y has the value {wrong!r}: expected numbers, the targets of regression. For labels use a classifier, "
+            "such as FullConformalClassifier."
+        )
+        raise ValueError(msg)
+    return numbers.reshape(array.shape)
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.ndarray:
@@ -102,12 +299,17 @@ def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.
     return np.asarray(position, dtype=np.int64)
 
 
-def check_two_classes(classes: np.ndarray, who: str) -> None:
+def check_two_classes(classes: np.ndarray, estimator: Any) -> None:
     """Refuse labels of one class."""
     if classes.size < 2:
+        later = (
+            "Declare the others with partial_fit(X, y, classes=...) if they will come later."
+            if hasattr(estimator, "partial_fit")
+            else "Give examples of the others, or use ConformalAnomalyDetector for one class."
+        )
         msg = (
-            f"{who} got examples of one class only ({classes[0]!r}); expected at least two: there is nothing to tell "
-            "apart. Declare the others with partial_fit(X, y, classes=...) if they will come later."
+            f"{type(estimator).__name__} got examples of one class only ({classes[0]!r}); expected at least two: there "
+            f"is nothing to tell apart. {later}"
         )
         raise ValueError(msg)
 
@@ -115,6 +317,12 @@ def check_two_classes(classes: np.ndarray, who: str) -> None:
 def check_indices(indices: Any, n: int) -> np.ndarray:
     """Return distinct positions of examples among n."""
     array = np.atleast_1d(np.asarray(indices))
+    if array.dtype == bool:
+        msg = (
+            f"indices are a mask of {array.size} booleans: expected positions of examples, integers from 0 to {n - 1}. "
+            "Use np.flatnonzero(mask)."
+        )
+        raise TypeError(msg)
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1 or not all(
@@ -133,16 +341,22 @@ def check_indices(indices: Any, n: int) -> np.ndarray:
     return array
 
 
-def check_share(name: str, value: Any, *, what: str) -> float:
-    """Return a number between 0 and 1, both excluded."""
-    if not isinstance(value, Real) or not 0 < float(value) < 1:
-        msg = f"{name}={value!r} is not {what}: use a number between 0 and 1."
+def check_calibration_size(calibration_size: float, n: int) -> None:
+    """Refuse a calibration set that leaves nothing of n examples, or is empty."""
+    wanted = calibration_size if isinstance(calibration_size, Integral) else math.ceil(calibration_size * n)
+    if not 1 <= wanted < n:
+        msg = (
+            f"calibration_size={calibration_size!r} of n_samples={n} would leave {max(0, n - wanted)} to fit: expected "
+            f"one at least to fit and one to calibrate. Use a share, or a number from 1 to {n - 1}."
+        )
         raise ValueError(msg)
-    return float(value)
 
 
-def check_option(name: str, value: Any, options: tuple[Any, ...]) -> None:
-    """Refuse a value that is not one of the options."""
-    if not any(value is option or value == option for option in options):
-        msg = f"{name}={value!r} is not known: use {' or '.join(map(repr, options))}."
-        raise ValueError(msg)
+def warn_of_low_level(confidence_level: float) -> None:
+    """Say that a level is so low that it may have been meant as an error rate."""
+    if confidence_level <= LOW:
+        msg = (
+            f"confidence_level={confidence_level} asks for predictions that are right with probability "
+            f"{confidence_level} only. Did you mean {1 - confidence_level:g}?"
+        )
+        warn(msg)

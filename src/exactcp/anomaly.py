@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._fdr import select_discoveries
-from exactcp._measure_choice import is_pairwise, one_class_measure
-from exactcp._standard_bag import StandardBag, make_bag
-from exactcp._validation import check_indices, check_new_pairs, check_objects, check_share, keeps_state
+from exactcp._changes import changes, learn, reads, unlearn
+from exactcp._estimator import Estimator
+from exactcp._fdr import largest_discovery, select_discoveries
+from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
+from exactcp._seeds import draw_seed
+from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
+from exactcp._too_few import warn_of_too_few
+from exactcp._validation import check_indices, check_new_pairs, check_objects, check_training_objects
 
 
-class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
+class ConformalAnomalyDetector(OutlierMixin, Estimator):
     """Full conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Parameters
@@ -25,9 +30,12 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
     epsilon : float, default=0.05
         The probability with which an object like the training objects is called an anomaly (at most).
     smoothed : bool, default=False
-        Break ties at random, which makes that probability exactly epsilon.
+        Break ties at random, which makes that probability exactly epsilon. The random number of an object is a function
+        of the seed and the object: it does not matter with which others it is judged. Equal objects thus have equal
+        numbers, so that p-values are uniform over seeds, but not over the rows of a table with few distinct objects;
+        judge the frequency of alarms there with smoothed=False.
     random_state : int, RandomState or None, default=None
-        Of the smoothing.
+        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -50,8 +58,8 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
     Notes
     -----
     The p-value of an object is the share of objects, itself included, that are as strange as it is, each to all the
-    others [1]_. No p-value is below 1/(n + 1), so fewer than 1/epsilon - 1 objects cannot raise an alarm.
-    `score_samples` is the p-value.
+    others [1]_. No p-value is below 1/(n + 1), unless it is smoothed, so fewer than 1/epsilon - 1 training objects
+    cannot raise an alarm; a warning says so. `score_samples` is the p-value.
 
     The training objects themselves are part of what they are compared with: `fit_predict` calls an object strange when
     it would still be so with a second one at its place.
@@ -76,6 +84,15 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
     array([False,  True, False])
     """
 
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "epsilon": share("a probability of a false alarm"),
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         measure: Any = None,
@@ -98,7 +115,7 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         tags.input_tags.pairwise = is_pairwise(self.measure)
         return tags
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Learn the training objects.
 
@@ -115,16 +132,19 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         return self._fit(X)
 
     def _fit(self, X: Any) -> Self:
-        epsilon = check_share("epsilon", self.epsilon, what="a probability of a false alarm")
-        X = np.asarray(validate_data(self, X, dtype=np.float64))
-        measure = one_class_measure(self.measure, stacklevel=5)
+        check_parameters(self)
+        X = check_training_objects(self, X)
+        seed = draw_seed(self.random_state)
+        measure = one_class_measure(self.measure, seed)
         codes = np.zeros(X.shape[0], np.int64)
         bag = make_bag(measure, X, codes, 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=self.verbose)
-        self.offset_ = float(np.nextafter(epsilon, 1.0))
+        self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
         self.measure_, self._bag = measure, bag
+        self._seed = seed
+        self._warned_levels: set[str] = set()
         return self
 
-    @keeps_state
+    @changes
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn more objects; the state is then that of `fit` on all of them.
 
@@ -144,12 +164,13 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
             X, _ = check_new_pairs(X, np.zeros(len(X)), self._bag.n)
         else:
             X = check_objects(self, X)
-        self._bag.learn(X, np.zeros(X.shape[0], np.int64), n_jobs=self.n_jobs)
+        learn(self, X, np.zeros(X.shape[0], np.int64), n_jobs=self.n_jobs)
+        self._warned_levels = set()
         if is_pairwise(self.measure_):
             self.n_features_in_ = self._bag.n
         return self
 
-    @keeps_state
+    @changes
     def unlearn(self, indices: Any) -> Self:
         """Forget objects; the state is then that of `fit` on the rest.
 
@@ -168,11 +189,13 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)
         if positions.size:
-            self._bag.unlearn(positions, n_jobs=self.n_jobs)
+            unlearn(self, positions, n_jobs=self.n_jobs)
+            self._warned_levels = set()
         if is_pairwise(self.measure_):
             self.n_features_in_ = self._bag.n
         return self
 
+    @reads
     def predict_p(self, X: Any) -> np.ndarray:
         """Return the p-value of each object: small when it is strange.
 
@@ -187,12 +210,13 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_objects(self, X)
         if isinstance(self._bag, StandardBag):
-            self._bag.warn_of_cost(X.shape[0])
+            self._bag.warn_of_cost(X.shape[0], ONE_CLASS)
         counts = pvalues.marginal(self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose), self._bag.n)
         if self.smoothed:
-            return pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))[:, 0]
+            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))[:, 0]
         return pvalues.deterministic_p(counts)[:, 0]
 
+    @reads
     def score_samples(self, X: Any) -> np.ndarray:
         """Return the p-value of each object: the lower, the more abnormal.
 
@@ -206,6 +230,7 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         """
         return self.predict_p(X)
 
+    @reads
     def decision_function(self, X: Any) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies.
 
@@ -220,6 +245,7 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.predict_p(X) - self.offset_
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return -1 for anomalies (p <= epsilon) and +1 for the others.
 
@@ -231,8 +257,17 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
         -------
         ndarray of int of shape (m,)
         """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        flags = np.where(self.decision_function(X) >= 0, 1, -1)
+        self._warn_of_silence(f"epsilon={self.epsilon}", self.epsilon)
+        return flags
 
+    def _warn_of_silence(self, level: str, epsilon: Any) -> None:
+        """Say once that no object can be called an anomaly, whatever it is."""
+        if not self.smoothed:
+            words = {"purpose": "to call any object an anomaly", "result": "none is", "where": ""}
+            warn_of_too_few(self, level, epsilon, self._bag.n, **words)
+
+    @reads
     def select(self, X: Any, fdr: float = 0.1, method: str = "bh") -> np.ndarray:
         """Return which objects to call anomalies so that the false ones among them are few.
 
@@ -246,11 +281,19 @@ class ConformalAnomalyDetector(OutlierMixin, BaseEstimator):
             "bh" (Benjamini-Hochberg) selects more. "by" (Benjamini-Yekutieli) is proven for p-values that depend on
             each other in any way, as those from one training set do.
 
+        Notes
+        -----
+        No p-value is below 1/(n + 1), unless it is smoothed: of m objects, k can be selected with "bh" only if
+        fdr k/m is not below that. Few anomalies among many objects take many training objects.
+
         Returns
         -------
         ndarray of bool of shape (m,)
         """
-        return select_discoveries(self.predict_p(X), fdr, method)
+        p = self.predict_p(X)
+        selected = select_discoveries(p, fdr, method)
+        self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
+        return selected
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_bag")

@@ -9,18 +9,21 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp._standard_bag import StandardBag
-from exactcp.measures import Measure
+from exactcp._standard_target_bag import StandardTargetBag
+from exactcp.measures import Measure, RegressionMeasure
 
 Examples = tuple[np.ndarray, np.ndarray, np.ndarray]
+TargetExamples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def check_measure(measure: Measure, *, random_state: int = 0) -> None:
+def check_measure(measure: Measure | RegressionMeasure, *, random_state: int = 0) -> None:
     """Check that a measure is valid in full CP, and that its bag, if it has one, equals Algorithm 1.
 
     Parameters
     ----------
     measure : measure
-        It has `fit(X, y)` and `score(X, y)` or `score_labels(X, labels)`, and `bag` if it can learn and unlearn.
+        It has `fit(X, y)` and `score(X, y)` or `score_labels(X, labels)`, and `bag` if it can learn and unlearn. One of
+        regression has `predict(X)` as well.
     random_state : int, default=0
         Of the data it is tried on: random and gridded objects with duplicates, ties, classes of one example, one
         feature and several, tiny and huge scales.
@@ -33,9 +36,16 @@ def check_measure(measure: Measure, *, random_state: int = 0) -> None:
     Examples
     --------
     >>> from exactcp.checks import check_measure
-    >>> from exactcp.measures import KNN
+    >>> from exactcp.measures import KNN, KNNResidual
     >>> check_measure(KNN(k=3))
+    >>> check_measure(KNNResidual(k=3))
     """
+    if isinstance(measure, RegressionMeasure):
+        for name, targeted in _target_problems(random_state):
+            _check_target_definition(measure, targeted, name)
+            if clone(measure).bag(targeted[0], targeted[1]) is not None:
+                _check_target_bag(measure, targeted, name)
+        return
     for name, examples in _problems(random_state):
         _check_definition(measure, examples, name)
         if clone(measure).bag(examples[0], examples[1], int(examples[1].max()) + 1) is not None:
@@ -59,27 +69,71 @@ def _problems(random_state: int) -> Iterator[tuple[str, Examples]]:
         yield "a huge scale", (1e6 * X, codes, 1e6 * X_test)
 
 
+def _target_problems(random_state: int) -> Iterator[tuple[str, TargetExamples]]:
+    """Yield (name, (X, y, X_test, y_test))."""
+    rng = np.random.default_rng(random_state)
+    for n, p in ((12, 2), (9, 1)):
+        grid, test = rng.integers(0, 3, (n, p)).astype(float), rng.integers(0, 3, (3, p)).astype(float)
+        few = rng.integers(0, 4, n).astype(float)
+        yield "a grid with duplicates and few targets", (grid, few, test, np.array([0.0, 2.0, 9.0]))
+        X = rng.normal(size=(n, p))
+        y = X[:, 0] + 0.5 * rng.standard_t(3, n)
+        X_test, y_test = np.concatenate([2.0 * rng.normal(size=(2, p)), X[:1]]), np.array([0.3, -2.5, y[0]])
+        yield "random examples", (X, y, X_test, y_test)
+        yield "two examples", (X[:2], y[:2], X_test, y_test)
+        yield "targets of a tiny scale", (X, 1e-6 * y, X_test, 1e-6 * y_test)
+        yield "targets of a huge scale", (X, 1e6 * y, X_test, 1e6 * y_test)
+
+
+def _check_fit(measure: Any, X: np.ndarray, y: np.ndarray, name: str) -> Any:
+    """Return a fitted clone that is the object itself and left its input alone."""
+    who, fitted, before = type(measure).__name__, clone(measure), (X.copy(), y.copy())
+    _require(fitted.fit(X, y) is fitted, f"{who}.fit must return the measure itself")
+    unchanged = np.array_equal(X, before[0]) and np.array_equal(y, before[1])
+    _require(unchanged, f"{who}.fit changed its input on {name}")
+    return fitted
+
+
+def _check_scores(scores: np.ndarray, alone: np.ndarray, floor: float, who: str, name: str) -> None:
+    """Refuse scores that are nan, or another for an example alone."""
+    _require(not np.isnan(scores).any(), f"{who} scored nan on {name}: use inf for an example as strange as can be")
+    _require(_same(alone, scores, floor), f"{who} scores an object differently alone and among others on {name}")
+
+
+def _check_order(scores: np.ndarray, shuffled: np.ndarray, floor: float, who: str, name: str) -> None:
+    _require(
+        _same(shuffled, scores, floor),
+        f"{who} depends on the order of the training examples on {name}, so that full CP with it is not valid",
+    )
+
+
 def _check_definition(measure: Measure, examples: Examples, name: str) -> None:
     X, codes, X_test = examples
-    who = type(measure).__name__
-    fitted = clone(measure)
-    before = X.copy()
-    _require(fitted.fit(X, codes) is fitted, f"{who}.fit must return the measure itself")
-    _require(np.array_equal(X, before), f"{who}.fit changed its input on {name}")
+    who, floor = type(measure).__name__, measure.tie_floor
+    fitted = _check_fit(measure, X, codes, name)
     labels = np.unique(codes)
     scores = np.asarray(fitted.score_labels(X_test, labels))
     _require(scores.shape == (len(X_test), labels.size), f"{who}.score_labels returned shape {scores.shape} on {name}")
-    _require(not np.isnan(scores).any(), f"{who} scored nan on {name}: use inf for an example as strange as can be")
-    one_by_one = np.array([[fitted.score(x[None], np.array([c]))[0] for c in labels] for x in X_test])
-    _require(_same(one_by_one, scores, fitted), f"{who} scores an object differently alone and among others on {name}")
+    alone = np.array([[fitted.score(x[None], np.array([c]))[0] for c in labels] for x in X_test])
+    _check_scores(scores, alone, floor, who, name)
     if hasattr(measure, "samples"):  # valid because an example's samples do not depend on it, in whatever order
         return
     shuffled = np.random.default_rng(1).permutation(len(codes))
     again = clone(measure).fit(X[shuffled], codes[shuffled]).score_labels(X_test, labels)
-    _require(
-        _same(again, scores, fitted),
-        f"{who} depends on the order of the training examples on {name}, so that full CP with it is not valid",
-    )
+    _check_order(scores, again, floor, who, name)
+
+
+def _check_target_definition(measure: RegressionMeasure, examples: TargetExamples, name: str) -> None:
+    X, y, X_test, y_test = examples
+    who, floor = type(measure).__name__, float(np.abs(y).max())
+    fitted = _check_fit(measure, X, y, name)
+    scores = np.asarray(fitted.score(X_test, y_test))
+    for method, found in (("score", scores), ("predict", np.asarray(fitted.predict(X_test)))):
+        _require(found.shape == (len(X_test),), f"{who}.{method} returned shape {found.shape} on {name}")
+    alone = np.array([fitted.score(X_test[i : i + 1], y_test[i : i + 1])[0] for i in range(len(X_test))])
+    _check_scores(scores, alone, floor, who, name)
+    shuffled = np.random.default_rng(1).permutation(len(y))
+    _check_order(scores, clone(measure).fit(X[shuffled], y[shuffled]).score(X_test, y_test), floor, who, name)
 
 
 def _check_bag(measure: Measure, examples: Examples, name: str) -> None:
@@ -90,11 +144,7 @@ def _check_bag(measure: Measure, examples: Examples, name: str) -> None:
     def require_equal(bag: Any, what: str) -> None:
         found = bag.label_counts(X_test)
         for field in found._fields[:4]:
-            _require(
-                np.array_equal(getattr(found, field), getattr(expected, field)),
-                f"{who}'s bag {what} differs from Algorithm 1 in {field} on {name}:\n"
-                f"{getattr(found, field)}\nexpected\n{getattr(expected, field)}",
-            )
+            _require_counts(getattr(found, field), getattr(expected, field), f"{who}'s bag {what}", field, name)
 
     bag = clone(measure).bag(X, codes, n_labels)
     require_equal(bag, "after fitting")
@@ -103,7 +153,7 @@ def _check_bag(measure: Measure, examples: Examples, name: str) -> None:
         bag.scores(X_test), StandardBag(clone(measure), X, codes, n_labels).scores(X_test), strict=True
     ):
         _require(
-            _same(training, training_1, measure) and _same(candidate, candidate_1, measure),
+            _same(training, training_1, measure.tie_floor) and _same(candidate, candidate_1, measure.tie_floor),
             f"{who}'s bag.scores differ from Algorithm 1 on {name}",
         )
     half = max(1, codes.size // 2)
@@ -117,10 +167,41 @@ def _check_bag(measure: Measure, examples: Examples, name: str) -> None:
     require_equal(bag, "after learning and unlearning")
 
 
-def _same(a: np.ndarray, b: np.ndarray, measure: Measure) -> bool:
-    """Tell whether scores are equal but for rounding, which the tie rule forgives."""
+def _check_target_bag(measure: RegressionMeasure, examples: TargetExamples, name: str) -> None:
+    X, y, X_test, y_test = examples
+    who = type(measure).__name__
+    expected = StandardTargetBag(clone(measure), X, y).counts(X_test, y_test)
+
+    def require_equal(bag: Any, what: str) -> None:
+        for field, found, wanted in zip(
+            ("greater", "equal", "total"), bag.counts(X_test, y_test), expected, strict=True
+        ):
+            _require_counts(found, wanted, f"{who}'s bag {what}", field, name)
+
+    bag = clone(measure).bag(X, y)
+    require_equal(bag, "after fitting")
+    _require(bag.n == y.size and np.array_equal(bag.targets(), y), f"{who}'s bag miscounts its examples")
+    half = max(1, y.size // 2)
+    grown = clone(measure).bag(X[:half], y[:half])
+    for i in range(half, y.size):
+        grown.learn(X[i : i + 1], y[i : i + 1])
+    require_equal(grown, "after learning one by one")
+    bag.learn(np.concatenate([X_test, X[:2]]), np.concatenate([y_test, y[:2]]))
+    bag.unlearn(np.arange(y.size, y.size + 5))
+    require_equal(bag, "after learning and unlearning")
+
+
+def _require_counts(found: Any, expected: Any, what: str, field: str, name: str) -> None:
+    _require(
+        np.array_equal(found, expected),
+        f"{what} differs from Algorithm 1 in {field} on {name}:\n{found}\nexpected\n{expected}",
+    )
+
+
+def _same(a: np.ndarray, b: np.ndarray, floor: float) -> bool:
+    """Tell whether scores are equal but for rounding, which the tie rule forgives; floor is what it is relative to."""
     with np.errstate(invalid="ignore"):
-        close = np.abs(a - b) <= 1e-9 * np.maximum(np.abs(b), measure.tie_floor)
+        close = np.abs(a - b) <= 1e-9 * np.maximum(np.abs(b), floor)
     return bool(np.all((a == b) | close))
 
 

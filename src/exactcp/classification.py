@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._calibration import Calibration, fit_part
-from exactcp._label_prediction import Evaluation, LabelPrediction
+from exactcp._changes import changes
+from exactcp._estimator import Estimator
+from exactcp._label_prediction import Evaluation, LabelPrediction, Size
 from exactcp._labelled_learning import LabelledLearning
-from exactcp._measure_choice import classification_measure, is_pairwise
+from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
 from exactcp._standard_bag import StandardBag, make_bag
-from exactcp._taxonomy import Taxonomy, categories_of, check_taxonomy
+from exactcp._taxonomy import TAXONOMY, Taxonomy, categories_of
 from exactcp._validation import (
+    check_calibration_size,
     check_examples,
     check_objects,
-    check_option,
     check_two_classes,
     encode,
-    keeps_state,
 )
 
 
-class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, BaseEstimator):
+class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, Estimator):
     """Full (transductive) conformal classifier: sets with a finite-sample guarantee, from all of the training data.
 
     Parameters
@@ -39,11 +43,15 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         comparison. The p-values are the same.
     mondrian : None, "label" or callable, default=None
         Categories within which p-values are valid. "label": for each label. A callable takes (X, y) and returns the
-        category of each example.
+        category of each example; its X is an array of numbers, also where a data frame was given.
     smoothed : bool, default=False
-        Break ties at random, which makes p-values exactly uniform instead of conservative.
+        Break ties at random, which makes p-values exactly uniform instead of conservative. The random number of an
+        object is a function of the seed and the object: it does not matter with which others it is predicted. Equal
+        objects thus have equal numbers, so that p-values are uniform over seeds, but not over the rows of a table with
+        few distinct objects; judge the coverage there with smoothed=False.
     random_state : int, RandomState or None, default=None
-        Of the smoothing.
+        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept: a
+        fitted predictor gives the same answer whenever it is asked.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -100,6 +108,16 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
     (['setosa', 'virginica', 'versicolor', 'virginica'], array([1.   , 0.054, 0.054, 0.599]))
     """
 
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "algorithm": one_of("optimized", "standard"),
+        "mondrian": TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         measure: Any = None,
@@ -125,12 +143,12 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         return tags
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
-        check_option("algorithm", self.algorithm, ("optimized", "standard"))
-        check_taxonomy(self.mondrian)
-        measure = classification_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, type(self).__name__)
+        check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         bag = make_bag(
             measure, X, codes, classes.size, algorithm=self.algorithm, n_jobs=self.n_jobs, verbose=self.verbose
@@ -138,7 +156,8 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         if callable(self.mondrian):
             self._training_categories = categories_of(self.mondrian, X, y)
         self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
-        self._warned_levels: set[float] = set()
+        self._seed = seed
+        self._warned_levels: set[str] = set()
         return self
 
     def _takes_pairs(self) -> bool:
@@ -190,22 +209,21 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         X = check_objects(self, X)
         counts, scores = self._count(X)
         if self.smoothed:
-            p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
-            return Evaluation(p, scores, None)
-        return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+        return Evaluation.of_counts(counts, scores)
 
-    def _decide(self, X: Any, epsilon: float) -> tuple[np.ndarray, int | None]:
+    def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)
         if self.smoothed or callable(self.mondrian) or not hasattr(self._bag, "label_sets"):
             return super()._decide(X, epsilon)
         by_label = self.mondrian == "label"
         sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
-        thresholds = np.array([pvalues.threshold(epsilon, int(n)) for n in sizes])
+        thresholds = pvalues.threshold(epsilon, sizes)
         how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         return self._bag.label_sets(check_objects(self, X), thresholds, same_only=by_label, **how), int(sizes.min())
 
 
-class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
+class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
     """Split (inductive) conformal classifier: one part of the data fits the measure, the other calibrates it.
 
     Parameters
@@ -217,8 +235,9 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
     mondrian : None, "label" or callable, default=None
         As in `FullConformalClassifier`.
     smoothed : bool, default=False
-    random_state : int, RandomState or None, default=0
-        Of the split and of the smoothing. The default gives the same split every time.
+        As in `FullConformalClassifier`.
+    random_state : int, RandomState or None, default=None
+        Of the split, of the smoothing, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -248,12 +267,22 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from exactcp import SplitConformalClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = SplitConformalClassifier(GaussianNB()).fit(X[:-3], y[:-3])
+    >>> clf = SplitConformalClassifier(GaussianNB(), random_state=0).fit(X[:-3], y[:-3])
     >>> clf.predict_set(X[-3:], confidence_level=0.9)
     array([[False, False,  True],
            [False, False,  True],
            [False, False,  True]])
     """
+
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "calibration_size": CALIBRATION_SIZE,
+        "mondrian": TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
     def __init__(
         self,
@@ -262,7 +291,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         calibration_size: float = 0.5,
         mondrian: Taxonomy = None,
         smoothed: bool = False,
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -279,7 +308,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = is_pairwise(self.measure)
         return tags
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
 
@@ -295,16 +324,17 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_taxonomy(self.mondrian)
-        measure = classification_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y)
-        check_two_classes(classes, type(self).__name__)
+        check_two_classes(classes, self)
         if X_calibration is None:
-            fitting, calibrating = self._split(X.shape[0])
+            fitting, calibrating = self._split(X.shape[0], seed)
             X_calibration, y_calibration = X[calibrating], y[calibrating]
         else:
             fitting = np.arange(X.shape[0])
@@ -315,16 +345,16 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         self._calibration = Calibration(measure, classes, columns, self.mondrian)
         self._calibration.calibrate(X_calibration, y_calibration, self._how())
         self.classes_, self.measure_, self.calibration_scores_ = classes, measure, self._calibration.scores
-        self._warned_levels: set[float] = set()
+        self._seed = seed
+        self._warned_levels: set[str] = set()
         return self
 
-    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         if n < 2:
             msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
             raise ValueError(msg)
-        fitting, calibrating = train_test_split(
-            np.arange(n), test_size=self.calibration_size, random_state=self.random_state
-        )
+        check_calibration_size(self.calibration_size, n)
+        fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
 
     def _how(self) -> dict[str, Any]:
@@ -335,6 +365,5 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, BaseEstimator):
         X = check_objects(self, X)
         counts, scores = self._calibration.count(X, self._how())
         if self.smoothed:
-            p = pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
-            return Evaluation(p, scores, None)
-        return Evaluation(pvalues.deterministic_p(counts), scores, int(counts.total.min()))
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+        return Evaluation.of_counts(counts, scores)

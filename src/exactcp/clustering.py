@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import ndimage
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import ClusterMixin, clone
 from sklearn.decomposition import PCA
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._blocks import progress
-from exactcp._measure_choice import is_pairwise, one_class_measure
-from exactcp._standard_bag import StandardBag, make_bag
-from exactcp._validation import check_objects, check_option, check_share, keeps_state
+from exactcp._changes import changes, reads
+from exactcp._estimator import Estimator
+from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
+from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
+from exactcp._validation import check_objects, check_training_objects
 
 BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
 
 
-class ConformalClusterer(ClusterMixin, BaseEstimator):
+class ConformalClusterer(ClusterMixin, Estimator):
     """Conformal clustering: p-values on a grid, and the connected components of the cells with p > epsilon.
 
     Parameters
@@ -86,6 +88,16 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
     array([ 0,  1, -1])
     """
 
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "epsilon": share("a share of outliers"),
+        "n_grid": integer("a number of grid points a side", at_least=2),
+        "adjacency": one_of("face", "full"),
+        "transformer": having("a transformer", "an instance with fit and transform", "fit", "transform") | NONE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         measure: Any = None,
@@ -106,11 +118,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_option("adjacency", self.adjacency, ("face", "full"))
-        check_share("epsilon", self.epsilon, what="a share of outliers")
-        if not isinstance(self.n_grid, Integral) or isinstance(self.n_grid, bool) or self.n_grid < 2:
-            msg = f"n_grid={self.n_grid!r} is not a number of grid points a side: use an integer of at least 2."
-            raise ValueError(msg)
+        check_parameters(self)
         if is_pairwise(self.measure):
             msg = (
                 f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and a "
@@ -118,7 +126,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
             )
             raise ValueError(msg)
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Find the clusters.
 
@@ -132,7 +140,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
+        X = check_training_objects(self, X, at_least=2)
         transformer = self.transformer
         if transformer is None:
             self.transformer_ = PCA(2, svd_solver="full").fit(X) if X.shape[1] > 2 else None
@@ -145,7 +153,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
                 "cells: use a smaller grid, or a transformer to fewer dimensions."
             )
             raise ValueError(msg)
-        self.measure_ = one_class_measure(self.measure, stacklevel=4)
+        self.measure_ = one_class_measure(self.measure)
         self.axes_ = [np.linspace(column.min(), column.max(), int(self.n_grid)) for column in Z.T]
         self.p_values_ = self._grid_p(Z)
         self.cells_ = self._components(Z)
@@ -170,7 +178,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
         shape = tuple(axis.size for axis in self.axes_)
         p = np.empty(int(np.prod(shape)))
         if isinstance(bag, StandardBag):
-            bag.warn_of_cost(p.size)
+            bag.warn_of_cost(p.size, ONE_CLASS)
         starts = range(0, p.size, BLOCK)
         for first in progress(starts, len(starts), self.verbose, "p-values on the grid"):
             cells = np.unravel_index(np.arange(first, min(first + BLOCK, p.size)), shape)
@@ -183,7 +191,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
         """Give numbers to the connected components of p > epsilon, those with training objects first."""
         d = self.p_values_.ndim
         structure = ndimage.generate_binary_structure(d, 1 if self.adjacency == "face" else d)
-        found, number = ndimage.label(self.p_values_ > self.epsilon, structure)
+        found, number = ndimage.label(pvalues.exceeds(self.p_values_, self.epsilon), structure)
         inhabited = np.bincount(found[tuple(self._cells_of(Z)[0].T)], minlength=number + 1)[1:] > 0
         order = np.argsort(~inhabited, kind="stable")
         new = np.full(number + 1, -1, dtype=np.int64)
@@ -205,6 +213,7 @@ class ConformalClusterer(ClusterMixin, BaseEstimator):
         cells, inside = self._cells_of(Z)
         return np.where(inside, self.cells_[tuple(cells.T)], -1)
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each object: that of its cell; -1 outside all clusters.
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._blocks import progress
 from exactcp._calibration import Calibration, fit_part
-from exactcp._folds import Fold, make_folds
-from exactcp._label_prediction import Evaluation, LabelPrediction
-from exactcp._measure_choice import classification_measure, is_pairwise
-from exactcp._taxonomy import Taxonomy, check_taxonomy
-from exactcp._validation import check_examples, check_objects, check_two_classes, keeps_state
+from exactcp._changes import changes
+from exactcp._estimator import Estimator
+from exactcp._folds import CV, Fold, make_folds
+from exactcp._label_prediction import Evaluation, LabelPrediction, Size
+from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
+from exactcp._seeds import draw_seed
+from exactcp._taxonomy import TAXONOMY, Taxonomy
+from exactcp._validation import check_calibration_size, check_examples, check_objects, check_two_classes
 
 
-class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
+class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
     """What the two have in common: a list of calibrated measures, one for each part of the examples."""
 
     measure: Any
@@ -29,6 +33,14 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "mondrian": TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -38,14 +50,17 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_calibrations")
 
-    def _split(self, X: np.ndarray, y: np.ndarray) -> list[Fold]:
+    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
         raise NotImplementedError
 
-    def _p(self, counts: list[pvalues.Counts], tau: np.ndarray | None) -> tuple[np.ndarray, int]:
-        """Return the p-values and the number of examples that would give the same smallest one."""
+    def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
+        """Return the counts of the deterministic p-values, and how many examples give the same smallest p-value."""
         raise NotImplementedError
 
-    @keeps_state
+    def _smoothed_p(self, parts: list[pvalues.Counts], tau: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit and calibrate one measure for each part of the examples.
 
@@ -59,12 +74,13 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_taxonomy(self.mondrian)
-        measure = classification_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y)
-        check_two_classes(classes, type(self).__name__)
-        split = self._split(X, y)
+        check_two_classes(classes, self)
+        split = self._split(X, y, seed)
         calibrations = []
         for fitting, out in progress(split, len(split), self.verbose, "fitting"):
             part = clone(measure)
@@ -73,7 +89,8 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
             calibrations.append(calibration)
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
-        self._warned_levels: set[float] = set()
+        self._seed = seed
+        self._warned_levels: set[str] = set()
         return self
 
     def _evaluate(self, X: Any) -> Evaluation:
@@ -84,9 +101,11 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, BaseEstimator):
             counted, scored = calibration.count(X, {"n_jobs": self.n_jobs})
             counts.append(counted)
             scores.append(scored)
-        tau = pvalues.draw_tau(X.shape[0], self.random_state) if self.smoothed else None
-        p, smallest = self._p(counts, tau)
-        return Evaluation(p, np.mean(scores, axis=0), None if self.smoothed else smallest)
+        mean = np.mean(scores, axis=0)
+        if self.smoothed:
+            return Evaluation(self._smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), mean)
+        combined, smallest = self._counts(counts)
+        return Evaluation.of_counts(combined, mean, smallest)
 
 
 class CrossConformalClassifier(_SeveralCalibrations):
@@ -101,8 +120,9 @@ class CrossConformalClassifier(_SeveralCalibrations):
     mondrian : None, "label" or callable, default=None
         As in `FullConformalClassifier`.
     smoothed : bool, default=False
-    random_state : int, RandomState or None, default=0
-        Of the folds and of the smoothing. The default gives the same folds every time.
+        As in `FullConformalClassifier`.
+    random_state : int, RandomState or None, default=None
+        Of the folds, of the smoothing, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -142,12 +162,14 @@ class CrossConformalClassifier(_SeveralCalibrations):
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from exactcp import CrossConformalClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = CrossConformalClassifier(GaussianNB(), cv=5).fit(X[:-3], y[:-3])
+    >>> clf = CrossConformalClassifier(GaussianNB(), cv=5, random_state=0).fit(X[:-3], y[:-3])
     >>> clf.predict_set(X[-3:], confidence_level=0.9)
     array([[False, False,  True],
            [False, False,  True],
            [False, False,  True]])
     """
+
+    allowed_parameters: ClassVar = {**_SeveralCalibrations.allowed_parameters, "cv": CV}
 
     def __init__(
         self,
@@ -156,7 +178,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
         cv: Any = 10,
         mondrian: Taxonomy = None,
         smoothed: bool = False,
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -168,15 +190,21 @@ class CrossConformalClassifier(_SeveralCalibrations):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _split(self, X: np.ndarray, y: np.ndarray) -> list[Fold]:
-        return make_folds(self.cv, X, y, self.random_state)
+    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
+        return make_folds(self.cv, X, y, seed)
 
-    def _p(self, counts: list[pvalues.Counts], tau: np.ndarray | None) -> tuple[np.ndarray, int]:
-        summed = pvalues.Counts(
-            *(sum(getattr(fold, name) for fold in counts) for name in ("greater", "equal", "total"))  # type: ignore[misc]
-        )
-        p = pvalues.deterministic_p(summed) if tau is None else pvalues.smoothed_p(summed, tau)
-        return p, int(summed.total.min())
+    def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
+        summed = _summed(parts)
+        return summed, int(summed.total.min())
+
+    def _smoothed_p(self, parts: list[pvalues.Counts], tau: np.ndarray) -> np.ndarray:
+        return pvalues.smoothed_p(_summed(parts), tau)
+
+
+def _summed(parts: list[pvalues.Counts]) -> pvalues.Counts:
+    return pvalues.Counts(
+        *(np.sum([getattr(part, f) for part in parts], axis=0) for f in ("greater", "equal", "total"))
+    )
 
 
 class AggregatedConformalClassifier(_SeveralCalibrations):
@@ -192,9 +220,9 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     mondrian : None, "label" or callable, default=None
         As in `FullConformalClassifier`.
     smoothed : bool, default=False
-        All splits use the same random number for a test object.
-    random_state : int, RandomState or None, default=0
-        Of the splits and of the smoothing. The default gives the same splits every time.
+        As in `FullConformalClassifier`; all splits use the same random number for a test object.
+    random_state : int, RandomState or None, default=None
+        Of the splits, of the smoothing, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -231,10 +259,16 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     >>> from exactcp import AggregatedConformalClassifier
     >>> from exactcp.measures import KNN
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = AggregatedConformalClassifier(KNN(k=5), n_splits=4).fit(X[:-3], y[:-3])
+    >>> clf = AggregatedConformalClassifier(KNN(k=5), n_splits=4, random_state=0).fit(X[:-3], y[:-3])
     >>> clf.predict(X[-3:])
     array([2, 2, 2])
     """
+
+    allowed_parameters: ClassVar = {
+        **_SeveralCalibrations.allowed_parameters,
+        "n_splits": integer("a number of splits", at_least=1),
+        "calibration_size": CALIBRATION_SIZE,
+    }
 
     def __init__(
         self,
@@ -244,7 +278,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         calibration_size: float = 0.5,
         mondrian: Taxonomy = None,
         smoothed: bool = False,
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -257,18 +291,19 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _split(self, X: np.ndarray, y: np.ndarray) -> list[Fold]:
-        number = self.n_splits
-        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
-            msg = f"n_splits={number!r} is not a number of splits: use an integer of at least 1."
-            raise ValueError(msg)
-        splitter = ShuffleSplit(int(number), test_size=self.calibration_size, random_state=self.random_state)
+    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
+        check_calibration_size(self.calibration_size, X.shape[0])
+        splitter = ShuffleSplit(int(self.n_splits), test_size=self.calibration_size, random_state=seed)
         return [(np.sort(fitting), np.sort(out)) for fitting, out in splitter.split(X, y)]
 
-    def _p(self, counts: list[pvalues.Counts], tau: np.ndarray | None) -> tuple[np.ndarray, int]:
-        each = [pvalues.deterministic_p(split) if tau is None else pvalues.smoothed_p(split, tau) for split in counts]
-        # no label is excluded below the mean of 1 / (n_cal + 1): the size of one split with that smallest p-value
-        smallest = np.mean([1.0 / (split.total + 1.0) for split in counts], axis=0).max()
+    def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
+        sizes = np.array([part.total for part in parts]).reshape(len(parts), -1)
+        sizes = sizes[:, :1] if (sizes == sizes[:, :1]).all() else np.unique(sizes, axis=1)
+        # no p-value is below the mean of 1 / (n_cal + 1): the size of one split with that smallest p-value
+        smallest = max(sum((Fraction(1, int(n) + 1) for n in column), Fraction(0)) for column in sizes.T)
+        return pvalues.mean_counts(parts), len(parts) / smallest - 1
+
+    def _smoothed_p(self, parts: list[pvalues.Counts], tau: np.ndarray) -> np.ndarray:
         # in long double: the mean of equal p-values is then that p-value, not one rounding less
-        p = np.asarray(np.mean(each, axis=0, dtype=np.longdouble), dtype=np.float64)
-        return p, int(round(1.0 / smallest, 9)) - 1
+        each = [pvalues.smoothed_p(part, tau) for part in parts]
+        return np.asarray(np.mean(each, axis=0, dtype=np.longdouble), dtype=np.float64)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from exactcp import metrics, pvalues
-from exactcp.regions import check_level
 
-TOLERANCE = 1e-12  # critical targets as close as this, relatively, to a target tie with it
+TOLERANCE = 1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,11 @@ class PredictiveDistribution:
         targets = np.broadcast_to(given, (m, *given.shape[1:])) if given.ndim else np.full(m, given)
         greater, equal, total = (np.empty(targets.shape, np.int64) for _ in range(3))
         for i, row in enumerate(self.points):
-            floor = float(np.abs(row).max(initial=0.0))
-            counted = pvalues.compare_sorted(row, np.atleast_1d(targets[i]), floor=floor, tolerance=TOLERANCE)
-            shape = targets.shape[1:]
-            greater[i], equal[i] = counted.greater.reshape(shape), counted.equal.reshape(shape)
+            origin = pvalues.origin_of(row)
+            points, asked = row - origin, targets[i] - origin
+            slack, own = TOLERANCE * np.abs(points), TOLERANCE * (np.abs(asked) + pvalues.typical_size(points))
+            greater[i] = row.size - np.searchsorted(points - slack, asked + own, side="right")
+            equal[i] = row.size - np.searchsorted(points + slack, asked - own, side="left") - greater[i]
             total[i] = row.size
         return pvalues.Counts(greater, equal, total)
 
@@ -108,7 +110,12 @@ class PredictiveDistribution:
         if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
             msg = f"q={q!r} is not a probability or a list of them: use numbers between 0 and 1."
             raise ValueError(msg)
-        return np.array([self._at(row, np.ceil(levels * (row.size + 1) - 0.5)) for row in self.points])
+        decimals = [pvalues.as_decimal(level) for level in levels.reshape(-1).tolist()]
+        ranks = {
+            n: np.array([math.ceil(level * (n + 1) - Fraction(1, 2)) for level in decimals]).reshape(levels.shape)
+            for n in {row.size for row in self.points}
+        }
+        return np.array([self._at(row, ranks[row.size]) for row in self.points])
 
     @staticmethod
     def _at(row: np.ndarray, rank: np.ndarray) -> np.ndarray:
@@ -128,9 +135,9 @@ class PredictiveDistribution:
         ndarray of shape (m, 2)
             Infinite where there are too few examples for the level.
         """
-        epsilon = check_level(confidence_level)
-        ranks = [(row.size, pvalues.threshold(epsilon / 2, row.size)) for row in self.points]
-        ends = [self._at(row, np.array([m, n + 1 - m])) for row, (n, m) in zip(self.points, ranks, strict=True)]
+        half = pvalues.significance(confidence_level) / 2
+        ranks = [int(pvalues.threshold(half, row.size)) for row in self.points]
+        ends = [self._at(row, np.array([m, row.size + 1 - m])) for row, m in zip(self.points, ranks, strict=True)]
         return np.array(ends).reshape(-1, 2)
 
     def crps(self, y: Any) -> np.ndarray:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.model_selection import LeaveOneOut
 
 from exactcp._calibration import known_options
-from exactcp._folds import make_folds
+from exactcp._changes import changes
+from exactcp._folds import CV, make_folds
 from exactcp._interval_prediction import IntervalPrediction
-from exactcp._left_out_models import RefittedModels
-from exactcp._measure_choice import regression_measure
-from exactcp._validation import check_option, check_regression_examples, keeps_state
+from exactcp._left_out_models import RefittedModels, scale_of
+from exactcp._measure_choice import TARGET_MEASURE, regression_measure
+from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
+from exactcp._validation import check_regression_examples
 from exactcp.measures._left_out import LeftOut
 from exactcp.pvalues import threshold
 
@@ -22,14 +26,20 @@ class _LeftOutRegressor(IntervalPrediction):
 
     measure: Any
     method: str
+    random_state: Any
     n_jobs: int | None
     verbose: int
-    _methods: tuple[str, ...] = ("plus", "minmax")
+    allowed_parameters: ClassVar = {
+        "measure": TARGET_MEASURE,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray) -> LeftOut:
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
         raise NotImplementedError
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the measure on all examples, and the models that leave some out.
 
@@ -42,33 +52,36 @@ class _LeftOutRegressor(IntervalPrediction):
         -------
         self
         """
-        check_option("method", self.method, self._methods)
-        measure = regression_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = regression_measure(self.measure, seed)
         X, y = check_regression_examples(self, X, y, reset=True)
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
-        self._left_out = self._leave_out(measure, X, y)
+        self._left_out = self._leave_out(measure, X, y, seed)
         self.measure_ = measure.fit(X, y)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
-        self._warned_levels: set[float] = set()
+        self._warned_levels: set[str] = set()
         return self
 
     def _points(self, X: np.ndarray) -> np.ndarray:
         known = known_options(self.measure_.predict, {"n_jobs": self.n_jobs, "verbose": self.verbose})
         return np.asarray(self.measure_.predict(X, **known), dtype=np.float64)
 
-    def _intervals(self, X: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         n = self.residuals_.size
-        m = threshold(epsilon, n)
+        m = int(threshold(epsilon, n))
         if m == 0:
             return np.tile([-np.inf, np.inf], (X.shape[0], 1)), n
         how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.method == "plus":
             return self._left_out.plus(X, m, **how), n
-        middle = self._left_out.extremes(X, **how) if self.method == "minmax" else self._points(X)[:, None]
-        return middle + np.array([-1.0, 1.0]) * self._descending[m - 1], n
+        width = self._descending[m - 1]
+        if self.method == "minmax":
+            return self._left_out.extremes(X, float(width), **how), n
+        return self._points(X)[:, None] + np.outer(scale_of(self.measure_, X), [-width, width]), n
 
 
 class CVPlusRegressor(_LeftOutRegressor):
@@ -77,14 +90,15 @@ class CVPlusRegressor(_LeftOutRegressor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
-        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`.
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
+        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once.
     method : {"plus", "minmax"}, default="plus"
         "minmax" is the smallest left-out prediction minus, to the largest plus, one quantile of the residuals: wider,
         and more careful.
-    random_state : int, RandomState or None, default=0
-        Of the folds. The default gives the same folds every time.
+    random_state : int, RandomState or None, default=None
+        Of the folds, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -96,7 +110,8 @@ class CVPlusRegressor(_LeftOutRegressor):
     measures_ : list of measures
         One for each fold, fitted on the other folds.
     residuals_ : ndarray of shape (n,)
-        Absolute residuals of the examples, each from the model without its fold.
+        Absolute residuals of the examples, each from the model without its fold, and divided by the difficulty that
+        this model estimates, if it does.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -109,9 +124,12 @@ class CVPlusRegressor(_LeftOutRegressor):
     Notes
     -----
     The interval goes from the m-th smallest mu_-S(i)(x) - R_i to the m-th largest mu_-S(i)(x) + R_i, where m is the
-    smallest count with (m + 1) / (n + 1) > epsilon. **What is proven is not the level itself**: with epsilon = 1 -
-    confidence_level the coverage is at least 1 - 2 epsilon - sqrt(2 / n) [1]_, though typically near 1 - epsilon. Cost:
-    one fit for each fold and one more, and O(n) for each test object.
+    smallest count with (m + 1) / (n + 1) > epsilon. With a difficulty sigma both R_i and the proof are about
+    |y - mu_-S(i)(x)| / sigma_-S(i)(x), and R_i sigma_-S(i)(x) stands for R_i.
+
+    **What is proven is not the level itself**: with epsilon = 1 - confidence_level the coverage is at least
+    1 - 2 epsilon - sqrt(2 / n) [1]_, though typically near 1 - epsilon. Cost: one fit for each fold and one more, and
+    O(n) for each test object.
 
     References
     ----------
@@ -124,12 +142,18 @@ class CVPlusRegressor(_LeftOutRegressor):
     >>> from sklearn.linear_model import Ridge
     >>> from exactcp import CVPlusRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> reg = CVPlusRegressor(Ridge(alpha=0.1), cv=5).fit(X[:-3], y[:-3])
+    >>> reg = CVPlusRegressor(Ridge(alpha=0.1), cv=5, random_state=0).fit(X[:-3], y[:-3])
     >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
-    array([[ 35.3, 218.8],
-           [110.8, 294.4],
-           [-36.7, 146.7]])
+    array([[ 36.3, 217.4],
+           [111.6, 293.5],
+           [-36.4, 146.6]])
     """
+
+    allowed_parameters: ClassVar = {
+        **_LeftOutRegressor.allowed_parameters,
+        "cv": CV,
+        "method": one_of("plus", "minmax"),
+    }
 
     def __init__(
         self,
@@ -137,7 +161,7 @@ class CVPlusRegressor(_LeftOutRegressor):
         *,
         cv: Any = 10,
         method: str = "plus",
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -148,8 +172,8 @@ class CVPlusRegressor(_LeftOutRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray) -> LeftOut:
-        models = RefittedModels(measure, X, y, make_folds(self.cv, X, y, self.random_state), verbose=self.verbose)
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
+        models = RefittedModels(measure, X, y, make_folds(self.cv, X, y, seed), verbose=self.verbose)
         self.measures_ = models.measures
         return models
 
@@ -160,10 +184,13 @@ class JackknifePlusRegressor(_LeftOutRegressor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
-        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`.
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
+        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
     method : {"plus", "jackknife", "minmax"}, default="plus"
         "jackknife" is the point prediction plus and minus a quantile of the left-out residuals, and has no guarantee
         without further assumptions; "minmax" takes the smallest and the largest left-out prediction instead.
+    random_state : int, RandomState or None, default=None
+        Of the measure where its own is None: all its fits then have one seed.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -173,7 +200,7 @@ class JackknifePlusRegressor(_LeftOutRegressor):
     measure_ : measure
         Fitted on all examples; it gives the point predictions.
     residuals_ : ndarray of shape (n,)
-        Absolute left-out residuals of the examples.
+        Absolute left-out residuals of the examples, divided by the difficulty that is estimated without them, if it is.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -204,27 +231,32 @@ class JackknifePlusRegressor(_LeftOutRegressor):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> reg = JackknifePlusRegressor(KNNResidual(k=10)).fit(X[:-3], y[:-3])
     >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
-    array([[  5.8, 205.2],
-           [ 77.2, 275.6],
-           [ -7.3, 191.1]])
+    array([[  6.8, 205.1],
+           [ 77.3, 275.5],
+           [ -7.2, 191. ]])
     """
 
-    _methods = ("plus", "jackknife", "minmax")
+    allowed_parameters: ClassVar = {
+        **_LeftOutRegressor.allowed_parameters,
+        "method": one_of("plus", "jackknife", "minmax"),
+    }
 
     def __init__(
         self,
         measure: Any = None,
         *,
         method: str = "plus",
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.measure = measure
         self.method = method
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray) -> LeftOut:
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:  # noqa: ARG002
         shortcut = getattr(measure, "leave_one_out", None)
         if shortcut is not None:
             return shortcut(X, y, n_jobs=self.n_jobs, verbose=self.verbose)

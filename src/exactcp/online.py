@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import pvalues
 from exactcp._blocks import progress
-from exactcp.regions import check_level
+from exactcp._parameters import NONE, integer
+
+N_INITIAL = integer("a number of examples", at_least=0) | NONE
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class ProgressiveResult:
         if unknown.all() and len(self):
             msg = f"errors at epsilon={epsilon} need p-values, and the predictor gave none: run it at that level."
             raise ValueError(msg)
-        return unknown | (self.p <= epsilon)
+        return unknown | ~pvalues.exceeds(self.p, epsilon)
 
     def to_numpy(self) -> np.ndarray:
         """Return a record array with the fields p, error, size and excess.
@@ -154,8 +155,8 @@ def progressive(
     Notes
     -----
     With `smoothed=True`, errors at different steps are independent, and their frequency is exactly epsilon, if the
-    examples are exchangeable; otherwise errors are at most as frequent. While a run lasts, an integer `random_state`
-    seeds one generator for all steps: drawing the same number at each step would not be smoothing.
+    examples are exchangeable and their objects differ (equal objects have the same random number); otherwise errors are
+    at most as frequent.
 
     Examples
     --------
@@ -169,9 +170,9 @@ def progressive(
     >>> len(result), result.n_initial, int(result.cumulative_errors[-1])
     (148, 2, 13)
     >>> float(result.running_size[-1].round(2))
-    1.05
+    1.04
     """
-    epsilon = check_level(confidence_level)
+    epsilon = pvalues.significance(confidence_level)
     if not hasattr(predictor, "partial_fit"):
         msg = f"{type(predictor).__name__} cannot learn one example at a time: use a predictor with partial_fit."
         raise TypeError(msg)
@@ -181,16 +182,12 @@ def progressive(
     step = _judge_labels if is_classifier(predictor) else _judge_interval
     pairs, total = _pairs(stream)
     rows: list[tuple[float, bool, float, float]] = []
-    learned = 0
-    with _one_generator(predictor):
-        shown: Iterable[tuple[np.ndarray, Any]] = (
-            pairs if total is None else progress(pairs, total, verbose, "learning")
-        )
-        arriving = iter(shown)
-        learned = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
-        for x, y in arriving:
-            rows.append(step(predictor, x, y, epsilon))
-            predictor.partial_fit(x, np.asarray([y]))
+    shown: Iterable[tuple[np.ndarray, Any]] = pairs if total is None else progress(pairs, total, verbose, "learning")
+    arriving = iter(shown)
+    learned = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
+    for x, y in arriving:
+        rows.append(step(predictor, x, y, confidence_level))
+        predictor.partial_fit(x, np.asarray([y]))
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     size = np.array(columns[2], dtype=np.int64 if is_classifier(predictor) else np.float64)
     return ProgressiveResult(
@@ -198,7 +195,7 @@ def progressive(
         np.array(columns[1], dtype=bool),
         size,
         np.array(columns[3], dtype=np.float64),
-        epsilon,
+        float(epsilon),
         learned,
     )
 
@@ -224,14 +221,12 @@ def _is_fitted(predictor: Any) -> bool:
 
 
 def _learn_initial(
-    predictor: Any, arriving: Iterator[tuple[np.ndarray, Any]], classes: Any, wanted: int | None, epsilon: float
+    predictor: Any, arriving: Iterator[tuple[np.ndarray, Any]], classes: Any, wanted: int | None, epsilon: Fraction
 ) -> int:
     """Learn the first examples without predicting them; return how many they were."""
-    if wanted is not None and wanted < 0:
-        msg = f"n_initial={wanted} is not a number of examples: use 0 or more."
-        raise ValueError(msg)
+    N_INITIAL.check("n_initial", wanted, None)
     fitted, by_label = _is_fitted(predictor), is_classifier(predictor)
-    fewest = 0 if fitted else 1 if by_label else math.ceil(1 / epsilon) - 1
+    fewest = 0 if fitted else 1 if by_label else pvalues.fewest_examples(epsilon)
     needed = fewest if wanted is None else wanted
     X: list[np.ndarray] = []
     labels: list[Any] = []
@@ -257,37 +252,19 @@ def _lacks_a_class(labels: list[Any], classes: Any, *, by_label: bool) -> bool:
     return by_label and classes is None and len(set(np.asarray(labels).tolist())) < 2
 
 
-@contextmanager
-def _one_generator(predictor: Any) -> Iterator[None]:
-    """Let a seed stand for one generator throughout."""
-    if not getattr(predictor, "smoothed", False):
-        yield
-        return
-    seed = predictor.random_state
-    predictor.random_state = np.random.RandomState() if seed is None else check_random_state(seed)
-    try:
-        yield
-    finally:
-        predictor.random_state = seed
-
-
-def _judge_labels(predictor: Any, x: np.ndarray, y: Any, epsilon: float) -> tuple[float, bool, float, float]:
+def _judge_labels(predictor: Any, x: np.ndarray, y: Any, confidence_level: float) -> tuple[float, bool, float, float]:
     """Return p of the true label, whether it is an error, the size of the set, and the false labels' p-values."""
-    p = predictor.predict_p(x)[0]
-    true = predictor.classes_ == y
+    p = np.asarray(predictor.predict_p(x)[0])
+    inside, true = pvalues.exceeds(p, pvalues.significance(confidence_level)), predictor.classes_ == y
     p_true = float(p[true][0]) if true.any() else float("nan")
-    return p_true, not p_true > epsilon, int((p > epsilon).sum()), float(p[~true].sum())
+    return p_true, not inside[true].any(), int(inside.sum()), float(p[~true].sum())
 
 
-def _judge_interval(predictor: Any, x: np.ndarray, y: Any, epsilon: float) -> tuple[float, bool, float, float]:
+def _judge_interval(predictor: Any, x: np.ndarray, y: Any, confidence_level: float) -> tuple[float, bool, float, float]:
     """Return p of the target, whether it is an error, and twice the length of the interval."""
-    generator = predictor.random_state if getattr(predictor, "smoothed", False) else None
-    state = None if generator is None else generator.get_state()
-    low, high = predictor.predict_interval(x, confidence_level=1 - epsilon)[0]
+    low, high = predictor.predict_interval(x, confidence_level=confidence_level)[0]
     length = float(high - low)
     if not hasattr(predictor, "predict_p"):
         return float("nan"), not low <= y <= high, length, length
-    if generator is not None:
-        generator.set_state(state)  # the same tau for the interval and the p-value
-    p = float(np.ravel(predictor.predict_p(x, np.asarray([y])))[0])
-    return p, not p > epsilon, length, length
+    p = np.ravel(predictor.predict_p(x, np.asarray([y])))[0]
+    return float(p), not pvalues.exceeds(p, pvalues.significance(confidence_level)), length, length

@@ -1,29 +1,46 @@
-"""From scores to counts to p-values: the only formulas for either (SPEC 0)."""
+"""From scores to counts to p-values, and from levels to counts: the only formulas for either (SPEC 0).
+
+A level, of confidence or of significance, is the decimal number that it prints as: 1 - 0.9 is 1/10, which a p-value of
+2/20 does not exceed. Sets compare counts with `threshold`, in rational arithmetic; where only p-values are known,
+`exceeds` compares these with the number nearest to the level, which comes to the same.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from exactcp.kernels.affine_sets import residual_floor
+from exactcp.kernels.affine_sets import origin_of, own_slack, slack_of, typical_size
 from exactcp.kernels.label_counts import LabelCounts
+from exactcp.kernels.row_hash import row_taus, step_taus
 from exactcp.kernels.ties import tie_bands
 
 __all__ = [
     "Counts",
+    "are_inside",
+    "as_decimal",
     "compare",
+    "compare_residuals",
     "compare_sorted",
     "deterministic_p",
-    "draw_tau",
+    "exceeds",
+    "fewest_examples",
     "label_conditional",
     "marginal",
-    "residual_floor",
+    "mean_counts",
+    "origin_of",
+    "significance",
     "smoothed_p",
+    "tau_of_objects",
+    "tau_of_steps",
     "threshold",
     "tie_groups",
+    "typical_size",
 ]
 
 
@@ -72,6 +89,35 @@ def compare(training_scores: np.ndarray, scores: np.ndarray, *, floor: float, to
     at_least = (training_scores >= lo[:, None]).sum(axis=1)
     greater = (training_scores > hi[:, None]).sum(axis=1)
     return Counts(greater, at_least - greater, (~np.isnan(training_scores)).sum(axis=1))
+
+
+def compare_residuals(scores: np.ndarray, targets: np.ndarray, score: float, target: float) -> Counts:
+    """Count the absolute residuals of training examples against a candidate's by the tie rule of residuals.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Of the training examples; nan marks an example outside the candidate's category.
+    targets : ndarray of shape (n,)
+        Theirs, which say how far the scores are known.
+    score, target : float
+        The candidate's.
+
+    Returns
+    -------
+    Counts
+        Of shape (1,).
+
+    Examples
+    --------
+    >>> counts = compare_residuals(np.array([1.0, 2.0, 2.0 + 1e-12, 3.0]), np.array([4.0, 4.0, 1e12, 1e12]), 2.0, 5.0)
+    >>> counts.greater, counts.equal, counts.total
+    (array([0]), array([3]), array([4]))
+    """
+    slack, own = slack_of(targets), own_slack(float(score), abs(float(target)) + typical_size(targets))
+    at_least = (scores + slack >= score - own).sum()
+    greater = (scores - slack > score + own).sum()
+    return Counts(*(np.array([count]) for count in (greater, at_least - greater, (~np.isnan(scores)).sum())))
 
 
 def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, tolerance: float) -> Counts:
@@ -128,6 +174,33 @@ def label_conditional(counts: LabelCounts, sizes: np.ndarray) -> Counts:
     return Counts(counts.greater_same, counts.equal_same, np.broadcast_to(sizes, counts.greater_same.shape))
 
 
+def mean_counts(parts: list[Counts]) -> Counts:
+    """Return counts whose deterministic p-value is the mean of those of the parts, as a fraction of whole numbers.
+
+    Parameters
+    ----------
+    parts : list of Counts
+        Of one shape.
+
+    Returns
+    -------
+    Counts
+        `equal` is 0; the numbers are Python's where totals differ, since common denominators grow large.
+
+    Examples
+    --------
+    >>> halves = [Counts(np.array([g]), np.array([0]), np.array([t])) for g, t in ((0, 1), (2, 5))]
+    >>> deterministic_p(mean_counts(halves))
+    array([0.5])
+    """
+    totals = np.stack([part.total + 1 for part in parts])
+    if not (totals == totals[0]).all():
+        totals = totals.astype(object)
+    common = np.lcm.reduce(totals)
+    p = sum((part.greater + part.equal + 1) * (common // total) for part, total in zip(parts, totals, strict=True))
+    return Counts(np.asarray(p - 1), np.zeros(p.shape, np.int64), np.asarray(len(parts) * common - 1))
+
+
 def deterministic_p(counts: Counts) -> np.ndarray:
     """Return (#{alpha_i >= alpha} + 1) / (n + 1).
 
@@ -144,7 +217,7 @@ def deterministic_p(counts: Counts) -> np.ndarray:
     >>> deterministic_p(Counts(np.array([17]), np.array([2]), np.array([19])))
     array([1.])
     """
-    return np.asarray((counts.greater + counts.equal + 1) / (counts.total + 1))
+    return np.asarray((counts.greater + counts.equal + 1) / (counts.total + 1), dtype=np.float64)
 
 
 def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
@@ -155,7 +228,7 @@ def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
     counts : Counts
         With test objects along the first axis.
     tau : ndarray of shape (m,)
-        One number in (0, 1] for each test object, from `draw_tau`.
+        One number in (0, 1] for each test object.
 
     Returns
     -------
@@ -165,35 +238,148 @@ def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
     return np.asarray((counts.greater + tau * (counts.equal + 1)) / (counts.total + 1))
 
 
-def draw_tau(m: int, random_state: Any) -> np.ndarray:
-    """Draw m numbers uniformly from (0, 1]."""
-    return np.asarray(1.0 - check_random_state(random_state).random_sample(m))
+def tau_of_objects(seed: int, X: np.ndarray) -> np.ndarray:
+    """Return a number in (0, 1] for each object, which depends on the seed and on the object alone.
+
+    Whatever batch an object comes in, it has the same number; equal objects have equal numbers.
+
+    Parameters
+    ----------
+    seed : int
+    X : ndarray of shape (m, p)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [2.0, 5.0], [1.0, -0.0]])
+    >>> tau_of_objects(0, X).round(3)
+    array([0.692, 0.393, 0.692])
+    """
+    return np.asarray(row_taus(np.require(X, np.float64, ["C", "W"]), int(seed)))
 
 
-def threshold(epsilon: float, n: int, tau: float = 1.0) -> int:
+def tau_of_steps(seed: int, first: int, m: int) -> np.ndarray:
+    """Return numbers in (0, 1] for m steps of a stream, which depend on the seed and on the position in the stream.
+
+    Parameters
+    ----------
+    seed : int
+    first : int
+        The position of the first of them, counted from 0.
+    m : int
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    return np.asarray(step_taus(int(seed), int(first), int(m)))
+
+
+def as_decimal(number: Any) -> Fraction:
+    """Return the decimal number that a number prints as, exactly; a fraction stays what it is.
+
+    Examples
+    --------
+    >>> as_decimal(0.1), as_decimal(np.float32(0.1))
+    (Fraction(1, 10), Fraction(1, 10))
+    """
+    return Fraction(str(number))
+
+
+def significance(confidence_level: Any) -> Fraction:
+    """Return epsilon, the decimal complement of a confidence level in (0, 1).
+
+    Parameters
+    ----------
+    confidence_level : float
+
+    Returns
+    -------
+    Fraction
+
+    Examples
+    --------
+    >>> significance(0.9)
+    Fraction(1, 10)
+    """
+    if not isinstance(confidence_level, Real) or not 0 < float(confidence_level) < 1:
+        msg = f"confidence_level={confidence_level!r} is not a probability: use a number between 0 and 1, such as 0.95."
+        raise ValueError(msg)
+    return 1 - as_decimal(confidence_level)
+
+
+def fewest_examples(epsilon: Any) -> int:
+    """Return how many examples it takes for a deterministic p-value of at most epsilon.
+
+    Examples
+    --------
+    >>> fewest_examples(0.1), fewest_examples(0.05), fewest_examples(0.3)
+    (9, 19, 3)
+    """
+    return math.ceil(1 / as_decimal(epsilon)) - 1
+
+
+def threshold(epsilon: Any, n: Any, tau: Any = 1.0) -> np.ndarray:
     """Return the smallest count m with (m + tau) / (n + 1) > epsilon: p > epsilon when m scores are at least equal.
 
     Parameters
     ----------
-    epsilon : float
-    n : int
+    epsilon : Fraction or float
+        A float is the decimal number that it prints as.
+    n : int or array of int
         How many training examples are compared with.
-    tau : float, default=1.0
-        1 for the deterministic p-value; for the smoothed one the number drawn, then the rule holds where no scores tie.
+    tau : float or array of float, default=1.0
+        In (0, 1]. 1 for the deterministic p-value; for the smoothed one the object's number, then the rule holds where
+        no scores tie.
 
     Returns
     -------
-    int
+    ndarray of int
         0 means that everything is in the set, n + 1 that nothing is.
 
     Examples
     --------
-    >>> threshold(0.1, 19), threshold(0.05, 19), threshold(0.04, 19)
-    (2, 1, 0)
+    >>> [int(threshold(epsilon, 19)) for epsilon in (0.1, 0.05, 0.04)]
+    [2, 1, 0]
     """
-    m = max(0, int(np.floor(epsilon * (n + 1) - tau)))
-    while (m + tau) / (n + 1) <= epsilon:
-        m += 1
-    while m > 0 and (m - 1 + tau) / (n + 1) > epsilon:
-        m -= 1
-    return min(m, n + 1)
+    level = as_decimal(epsilon)
+    totals = np.asarray(n) + 1
+    distinct, place = np.unique(totals, return_inverse=True)
+    place = place.reshape(totals.shape)
+    # m > epsilon (n + 1) - tau: beside whole numbers, a fraction meets tau
+    parts = [divmod(level * int(total), 1) for total in distinct]
+    whole = np.array([whole for whole, _ in parts], dtype=totals.dtype)[place]
+    rest = np.array([_float_below(rest) for _, rest in parts], dtype=np.float64)[place]
+    return np.clip(whole + (np.asarray(tau) <= rest), 0, totals)
+
+
+def _float_below(number: Fraction) -> float:
+    """Return the largest float that is not greater."""
+    nearest = float(number)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
+
+
+def are_inside(counts: Counts, epsilon: Any) -> np.ndarray:
+    """Tell of each candidate whether its deterministic p-value exceeds epsilon, by counts."""
+    return np.asarray(counts.greater + counts.equal >= threshold(epsilon, counts.total), dtype=bool)
+
+
+def exceeds(p: np.ndarray, epsilon: Any) -> np.ndarray:
+    """Tell of each p-value whether it is greater than epsilon.
+
+    A p-value is the float nearest to a fraction, and so is what it is compared with: where the fractions are equal, the
+    floats are.
+
+    Parameters
+    ----------
+    p : ndarray
+    epsilon : Fraction or float
+
+    Returns
+    -------
+    ndarray of bool
+    """
+    return np.asarray(p > float(epsilon))

@@ -111,28 +111,6 @@ class Region:
         return self.intervals.copy()
 
 
-def check_level(confidence_level: float) -> float:
-    """Return epsilon = 1 - confidence_level of a level in (0, 1).
-
-    Parameters
-    ----------
-    confidence_level : float
-
-    Returns
-    -------
-    float
-    """
-    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
-        msg = f"confidence_level={confidence_level!r} is not a probability: use a number between 0 and 1, such as 0.95."
-        raise ValueError(msg)
-    return 1 - float(confidence_level)
-
-
-def label_sets(p: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the prediction sets {label : p > epsilon} as a boolean array of p's shape."""
-    return p > epsilon
-
-
 def best_labels(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the column with the largest p of each row; ties go to the smaller score, then to the first."""
     return np.asarray([np.lexsort((s, -row))[0] for row, s in zip(p, scores, strict=True)], dtype=np.int64)

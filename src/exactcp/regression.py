@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._interval_prediction import IntervalPrediction
-from exactcp._measure_choice import is_pairwise, regression_measure
+from exactcp._measure_choice import TARGET_MEASURE, is_pairwise, regression_measure
+from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
 from exactcp._standard_target_bag import StandardTargetBag
-from exactcp._taxonomy import categories_of_objects
+from exactcp._taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp._validation import (
     check_indices,
     check_new_pairs,
     check_objects,
-    check_option,
     check_regression_examples,
-    keeps_state,
+    check_targets,
 )
 from exactcp.distributions import PredictiveDistribution
-from exactcp.regions import Region, check_level
+from exactcp.regions import Region
 
 
 class FullConformalRegressor(IntervalPrediction):
@@ -39,11 +42,16 @@ class FullConformalRegressor(IntervalPrediction):
         "optimized" uses the measure's incremental and decremental bag; "standard" recomputes every score, for
         comparison. The p-values are the same.
     mondrian : None or callable, default=None
-        A function of X that returns the category of each object; p-values are then valid within each category.
+        A function of X that returns the category of each object; p-values are then valid within each category. Its X
+        is an array of numbers, also where a data frame was given.
     smoothed : bool, default=False
         Break ties at random, which makes p-values exactly uniform, and regions exactly valid, instead of conservative.
+        The random number of an object is a function of the seed and the object: it does not matter with which others it
+        is predicted. Equal objects thus have equal numbers, so that p-values are uniform over seeds, but not over the
+        rows of a table with few distinct objects; judge the coverage there with smoothed=False.
     random_state : int, RandomState or None, default=None
-        Of the smoothing.
+        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept: a
+        fitted predictor gives the same answer whenever it is asked.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -68,8 +76,8 @@ class FullConformalRegressor(IntervalPrediction):
     The p-value of a target counts how many of the n training examples would be as strange as the test example, each
     judged by the bag that contains the test example in its place. A region is the set of all targets whose p-value
     exceeds 1 - confidence_level; it is computed from the places where that changes, not by trying targets. Its ends
-    include the tie band of the p-value (some 1e-12 of the targets' size), so that a target that ties but for rounding
-    is inside.
+    include the tie band of the p-value (some 1e-12 of the targets that it compares), so that a target that ties but for
+    rounding is inside.
 
     Examples
     --------
@@ -79,14 +87,24 @@ class FullConformalRegressor(IntervalPrediction):
     >>> from exactcp import FullConformalRegressor
     >>> from exactcp.measures import RidgeResidual
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> reg = FullConformalRegressor(RidgeResidual(rho=0.01, fit_intercept=True)).fit(X[:-3], y[:-3])
+    >>> reg = FullConformalRegressor(RidgeResidual(rho=0.01)).fit(X[:-3], y[:-3])
     >>> reg.predict_interval(X[-3:], confidence_level=0.9).round()
-    array([[ 31., 216.],
-           [117., 302.],
-           [-45., 144.]])
+    array([[ 31., 215.],
+           [118., 302.],
+           [-44., 144.]])
     >>> y[-3:], reg.predict_p(X[-3:], y[-3:]).round(3)
     (array([132., 220.,  57.]), array([0.882, 0.861, 0.898]))
     """
+
+    allowed_parameters: ClassVar = {
+        "measure": TARGET_MEASURE,
+        "algorithm": one_of("optimized", "standard"),
+        "mondrian": OBJECT_TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
     def __init__(
         self,
@@ -107,7 +125,7 @@ class FullConformalRegressor(IntervalPrediction):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the training examples.
 
@@ -121,19 +139,23 @@ class FullConformalRegressor(IntervalPrediction):
         -------
         self
         """
-        check_option("algorithm", self.algorithm, ("optimized", "standard"))
-        measure = regression_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = regression_measure(self.measure, seed)
         X, y = check_regression_examples(self, X, y, reset=True)
         bag: Any = None
         if self.algorithm == "optimized":
             bag = measure.bag(X, y, n_jobs=self.n_jobs, verbose=self.verbose)
-        self._bag = StandardTargetBag(measure, X, y) if bag is None else bag
+        if bag is None:
+            bag = StandardTargetBag(measure, X, y, asked_for=self.algorithm == "standard")
+        self._bag = bag
         self._training_categories = categories_of_objects(self.mondrian, X)
         self.measure_ = measure
-        self._warned_levels: set[float] = set()
+        self._seed = seed
+        self._warned_levels: set[str] = set()
         return self
 
-    @keeps_state
+    @changes
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
@@ -150,17 +172,16 @@ class FullConformalRegressor(IntervalPrediction):
         if not hasattr(self, "_bag"):
             return self.fit(X, y)
         if is_pairwise(self.measure_):
-            X, y = check_new_pairs(X, y, self._bag.n, check_targets=_check_targets)
-            y = _check_targets(y)
+            X, y = check_new_pairs(X, y, self._bag.n, check_y=check_targets)
         else:
             X, y = check_regression_examples(self, X, y, reset=False)
         categories = categories_of_objects(self.mondrian, X)
-        self._bag.learn(X, y, n_jobs=self.n_jobs)
+        learn(self, X, y, n_jobs=self.n_jobs)
         self._training_categories = np.concatenate([self._training_categories, categories])
         self._examples_changed()
         return self
 
-    @keeps_state
+    @changes
     def unlearn(self, indices: Any) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
 
@@ -180,7 +201,7 @@ class FullConformalRegressor(IntervalPrediction):
         if positions.size == self._bag.n:
             msg = f"unlearning all {self._bag.n} examples would leave none: keep one at least, or fit anew."
             raise ValueError(msg)
-        self._bag.unlearn(positions, n_jobs=self.n_jobs)
+        unlearn(self, positions, n_jobs=self.n_jobs)
         self._training_categories = np.delete(self._training_categories, positions)
         self._examples_changed()
         return self
@@ -198,26 +219,28 @@ class FullConformalRegressor(IntervalPrediction):
             how["within"] = lambda t: training == categories[t]
         return how
 
-    def _thresholds(self, how: dict[str, Any], m: int, epsilon: float) -> tuple[np.ndarray, int]:
+    def _thresholds(self, how: dict[str, Any], X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         """Return how many examples must be at least as strange (m,), and the size of the smallest category."""
+        m = X.shape[0]
         sizes = np.full(m, self._bag.n)
         if "within" in how:
             sizes = np.array([int(how["within"](t).sum()) for t in range(m)], dtype=np.int64)
-        tau = pvalues.draw_tau(m, self.random_state) if self.smoothed else np.ones(m)
-        thresholds = [pvalues.threshold(epsilon, int(n), float(u)) for n, u in zip(sizes, tau, strict=True)]
+        if not self.smoothed:
+            return pvalues.threshold(epsilon, sizes), int(sizes.min())
         # smoothed regions are finite for some of the objects, however few examples there are
-        return np.array(thresholds, dtype=np.int64), sys.maxsize if self.smoothed else int(sizes.min())
+        return pvalues.threshold(epsilon, sizes, pvalues.tau_of_objects(self._seed, X)), sys.maxsize
 
     def _points(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self._bag.predict(X, n_jobs=self.n_jobs, verbose=self.verbose))
 
-    def _intervals(self, X: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         how = self._how(X)
-        thresholds, smallest = self._thresholds(how, X.shape[0], epsilon)
+        thresholds, smallest = self._thresholds(how, X, epsilon)
         return np.asarray(self._bag.intervals(X, thresholds, **how)), smallest
 
+    @reads
     def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
-        """Return the prediction regions: all targets whose p-value exceeds 1 - confidence_level.
+        """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
         ----------
@@ -231,13 +254,14 @@ class FullConformalRegressor(IntervalPrediction):
             Each a union of closed intervals.
         """
         check_is_fitted(self)
-        epsilon = check_level(confidence_level)
+        epsilon = pvalues.significance(confidence_level)
         X = check_objects(self, X)
         how = self._how(X)
-        thresholds, smallest = self._thresholds(how, X.shape[0], epsilon)
-        self._warn_of_level(confidence_level, smallest)
+        thresholds, smallest = self._thresholds(how, X, epsilon)
+        self._warn_of_level(confidence_level, epsilon, smallest)
         return [Region(intervals) for intervals in self._bag.regions(X, thresholds, **how)]
 
+    @reads
     def predict_p(self, X: Any, y: Any) -> np.ndarray:
         """Return the p-value of every pair of an object and a target.
 
@@ -252,13 +276,14 @@ class FullConformalRegressor(IntervalPrediction):
         """
         check_is_fitted(self)
         X = check_objects(self, X)
-        y = _check_targets(y)
+        y = check_targets(y)
         check_consistent_length(X, y)
         counts = pvalues.Counts(*self._bag.counts(X, y, **self._how(X)))
         if self.smoothed:
-            return pvalues.smoothed_p(counts, pvalues.draw_tau(X.shape[0], self.random_state))
+            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))
         return pvalues.deterministic_p(counts)
 
+    @reads
     def predict_distribution(self, X: Any) -> PredictiveDistribution:
         """Return a conformal predictive distribution for every object.
 
@@ -287,8 +312,3 @@ class FullConformalRegressor(IntervalPrediction):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_bag")
-
-
-def _check_targets(y: Any) -> np.ndarray:
-    """Return targets as a flat float64 array."""
-    return np.asarray(column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64)))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from exactcp._blocks import map_blocks
-from exactcp._validation import keeps_state
+from exactcp._changes import changes
+from exactcp._estimator import Estimator
+from exactcp._measure_choice import LABEL_MEASURE
+from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
+from exactcp._validation import check_training_objects
 from exactcp.exchangeability import ExchangeabilityTest
+from exactcp.exchangeability.betting import BETTING
 
 
-class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
+class ExchangeabilitySelector(SelectorMixin, Estimator):
     """Drop the features whose values are not exchangeable: those that drift, jump or depend on the past.
 
     Parameters
@@ -28,8 +31,8 @@ class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
         The probability, at most, with which *any* feature is dropped whose values are exchangeable.
     betting : {"power", "mixture", "jumper", "composite", "plugin"} or Betting, default="composite"
         How each martingale bets against exchangeability; see `exactcp.ExchangeabilityTest`.
-    random_state : int, RandomState or None, default=0
-        Of the smoothed p-values. The default gives the same ones every time.
+    random_state : int, RandomState or None, default=None
+        Of the smoothed p-values. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads, a feature each; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -69,7 +72,7 @@ class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
     >>> from exactcp import ExchangeabilitySelector
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> X[:, 1] += np.linspace(0, 4, 300)
-    >>> selector = ExchangeabilitySelector().fit(X)
+    >>> selector = ExchangeabilitySelector(random_state=0).fit(X)
     >>> selector.get_support()
     array([ True, False,  True])
     >>> selector.transform(X).shape
@@ -80,13 +83,22 @@ class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
     max_log_martingales_: np.ndarray
     log_threshold_: float
 
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "delta": share("a probability of error"),
+        "betting": BETTING,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         measure: Any = None,
         *,
         delta: float = 0.05,
         betting: Any = "composite",
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -97,7 +109,7 @@ class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's selectors take it)
         """Test every feature.
 
@@ -112,10 +124,8 @@ class ExchangeabilitySelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        if not isinstance(self.delta, Real) or not 0 < self.delta < 1:
-            msg = f"delta={self.delta!r} is not a probability of error: use a number between 0 and 1, such as 0.05."
-            raise ValueError(msg)
-        X = np.asarray(validate_data(self, X, reset=True, dtype=np.float64))
+        check_parameters(self)
+        X = check_training_objects(self, X)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=X.shape[1])
 
         def test(feature: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp import pvalues, regions
-from exactcp._measure_choice import classification_measure, is_pairwise
+from exactcp import pvalues
+from exactcp._changes import changes, reads
+from exactcp._estimator import Estimator
+from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
+from exactcp._seeds import draw_seed
 from exactcp._sequence_input import join_labels, join_objects, split_rows
 from exactcp._sequence_ranking import MarkovChain, estimate_chain, ranked_sequences
 from exactcp._standard_bag import make_bag
-from exactcp._validation import check_examples, check_objects, check_option, check_two_classes, encode, keeps_state
+from exactcp._validation import check_examples, check_objects, check_two_classes, encode
 
 
 @dataclass(frozen=True)
 class CandidateSequence:
-    """A sequence of labels from the prediction sets, and how probable the estimated Markov chain finds it.
+    """A sequence of labels from the prediction sets, and how probable it looks.
 
     Attributes
     ----------
     labels : ndarray of shape (T,)
     log_probability : float
+        Logarithm of the sequence's probability in the estimated Markov chain, times, at each position, the share of
+        the label's p-value in the p-values of all labels.
     """
 
     labels: np.ndarray
@@ -46,7 +50,7 @@ class CandidateSequence:
         return self.labels
 
 
-class ConformalSequencePredictor(BaseEstimator):
+class ConformalSequencePredictor(Estimator):
     """Sets of label sequences that contain the true one with a given probability, and their ranking.
 
     Parameters
@@ -60,9 +64,11 @@ class ConformalSequencePredictor(BaseEstimator):
         Added to every count when the initial and transition probabilities are estimated. With 0, sequences with a
         transition that has not been seen have probability 0 and come last; they are not left out.
     smoothed : bool, default=False
-        Break ties at random, which makes p-values exactly uniform instead of conservative.
+        Break ties at random, which makes p-values exactly uniform instead of conservative. The random number of an
+        object is a function of the seed and the object, as in `FullConformalClassifier`: equal objects have equal ones.
     random_state : int, RandomState or None, default=None
-        Of the smoothed p-values.
+        Of the smoothed p-values, and of the measure where its own is None. With None, a seed is drawn in `fit`, and
+        kept.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -93,6 +99,10 @@ class ConformalSequencePredictor(BaseEstimator):
     a Markov chain they are not, because neighbouring labels depend on each other, so this is for sequences of
     independent pairs.
 
+    *The ranking* of the sequences in the product takes the estimated chain and the p-values together, as a hidden
+    Markov model takes transitions and emissions: at level epsilon / T the sets of a long sequence exclude little, and
+    transitions alone would know nothing of what was observed. It is a help, and no part of the guarantee.
+
     To exclude a label at level epsilon / T takes T / epsilon - 1 training positions with this label at least.
 
     Predicting costs what full CP costs for each position, and each candidate sequence O(T l) steps of a heap. The
@@ -122,13 +132,24 @@ class ConformalSequencePredictor(BaseEstimator):
            [1, 0]])
     >>> for candidate in model.candidates(today, confidence_level=0.8):
     ...     print("".join(candidate.labels), round(candidate.log_probability, 2))
-    fffcc -3.56
-    ffccc -3.64
+    fffcc -4.24
+    ffccc -4.52
     """
 
     classes_: np.ndarray
     _bag: Any
     _chain: MarkovChain
+    _seed: int
+
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "mondrian": one_of("label", None),
+        "smoothing": number("a pseudo-count", "a number >= 0", lambda x: 0 <= x < np.inf),
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
     def __init__(
         self,
@@ -152,7 +173,7 @@ class ConformalSequencePredictor(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_bag")
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any, lengths: Any = None) -> Self:
         """Learn labelled sequences.
 
@@ -169,26 +190,26 @@ class ConformalSequencePredictor(BaseEstimator):
         -------
         self
         """
-        check_option("mondrian", self.mondrian, ("label", None))
-        if not isinstance(self.smoothing, Real) or not 0 <= self.smoothing < np.inf:
-            msg = f"smoothing={self.smoothing!r} is not a pseudo-count: use a number >= 0 (the default is 1.0)."
-            raise ValueError(msg)
-        measure = classification_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
         if is_pairwise(measure):
             msg = f"measure={measure!r} wants precomputed values: give objects, and a function of two objects instead."
             raise ValueError(msg)
         joined = join_objects(X, lengths)
         X, y = check_examples(self, joined.rows, join_labels(y, joined), reset=True)
         classes = np.unique(y)
-        check_two_classes(classes, type(self).__name__)
+        check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="")
         how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         bag = make_bag(measure, X, codes, classes.size, algorithm="optimized", **how)
         chain = estimate_chain(codes, joined.lengths, classes.size, float(self.smoothing))
         self.classes_, self.measure_, self._bag, self._chain = classes, measure, bag, chain
+        self._seed = seed
         self.initial_, self.transition_ = np.exp(chain.log_initial), np.exp(chain.log_transition)
         return self
 
+    @reads
     def predict_p(self, X: Any, lengths: Any = None) -> list[np.ndarray]:
         """Return the p-value of every label at every position.
 
@@ -211,11 +232,12 @@ class ConformalSequencePredictor(BaseEstimator):
         else:
             compared = pvalues.marginal(counts, self._bag.n)
         if self.smoothed:
-            p = pvalues.smoothed_p(compared, pvalues.draw_tau(objects.shape[0], self.random_state))
+            p = pvalues.smoothed_p(compared, pvalues.tau_of_objects(self._seed, objects))
         else:
             p = pvalues.deterministic_p(compared)
         return split_rows(p, joined)
 
+    @reads
     def predict_set(self, X: Any, lengths: Any = None, *, confidence_level: float = 0.95) -> list[np.ndarray]:
         """Return the set of labels of every position: p > (1 - confidence_level) / T.
 
@@ -230,9 +252,10 @@ class ConformalSequencePredictor(BaseEstimator):
         -------
         list of ndarray of bool of shape (T_i, l)
         """
-        epsilon = regions.check_level(confidence_level)
-        return [regions.label_sets(p, epsilon / p.shape[0]) for p in self.predict_p(X, lengths)]
+        epsilon = pvalues.significance(confidence_level)
+        return [pvalues.exceeds(p, epsilon / p.shape[0]) for p in self.predict_p(X, lengths)]
 
+    @reads
     def candidates(self, x: Any, *, confidence_level: float = 0.95) -> Iterator[CandidateSequence]:
         """Return an iterator over the sequences in the product of the sets, the most probable first.
 
@@ -247,13 +270,16 @@ class ConformalSequencePredictor(BaseEstimator):
         iterator of CandidateSequence
             It ends at once if the set of some position is empty. Each sequence is searched for when it is asked for.
         """
-        (sets,) = self.predict_set([x], confidence_level=confidence_level)
-        return self._ranked(sets)
+        epsilon = pvalues.significance(confidence_level)
+        (p,) = self.predict_p([x])
+        return self._ranked(p, pvalues.exceeds(p, epsilon / p.shape[0]))
 
-    def _ranked(self, sets: np.ndarray) -> Iterator[CandidateSequence]:
-        for codes, log_probability in ranked_sequences(self._chain, sets):
+    def _ranked(self, p: np.ndarray, sets: np.ndarray) -> Iterator[CandidateSequence]:
+        shares = np.log(p) - np.log(p.sum(axis=1, keepdims=True))
+        for codes, log_probability in ranked_sequences(self._chain, sets, shares):
             yield CandidateSequence(self.classes_[codes], log_probability)
 
+    @reads
     def predict_candidates(
         self, X: Any, lengths: Any = None, *, n_candidates: int = 10, confidence_level: float = 0.95
     ) -> list[list[CandidateSequence]]:
@@ -271,12 +297,12 @@ class ConformalSequencePredictor(BaseEstimator):
         -------
         list of list of CandidateSequence
         """
-        if not isinstance(n_candidates, Integral) or isinstance(n_candidates, bool) or n_candidates < 1:
-            msg = f"n_candidates={n_candidates!r} is not a number of sequences: use an integer of at least 1."
-            raise ValueError(msg)
-        sets = self.predict_set(X, lengths, confidence_level=confidence_level)
-        return [list(islice(self._ranked(lattice), int(n_candidates))) for lattice in sets]
+        integer("a number of sequences", at_least=1).check("n_candidates", n_candidates)
+        epsilon = pvalues.significance(confidence_level)
+        each = [(p, pvalues.exceeds(p, epsilon / p.shape[0])) for p in self.predict_p(X, lengths)]
+        return [list(islice(self._ranked(p, sets), int(n_candidates))) for p, sets in each]
 
+    @reads
     def predict(self, X: Any, lengths: Any = None, *, confidence_level: float = 0.95) -> Any:
         """Return the most probable sequence of labels in the product of the sets.
 
@@ -292,10 +318,10 @@ class ConformalSequencePredictor(BaseEstimator):
         list of ndarray of shape (T_i,), or ndarray of shape (sum of T_i,)
             In the form of X.
         """
-        epsilon = regions.check_level(confidence_level)
+        epsilon = pvalues.significance(confidence_level)
         sequences = []
         for p in self.predict_p(X, lengths):
-            sets = regions.label_sets(p, epsilon / p.shape[0])
+            sets = pvalues.exceeds(p, epsilon / p.shape[0])
             sets[~sets.any(axis=1)] = (p == p.max(axis=1, keepdims=True))[~sets.any(axis=1)]
-            sequences.append(next(self._ranked(sets)).labels)
+            sequences.append(next(self._ranked(p, sets)).labels)
         return sequences if join_objects(X, lengths).as_list else np.concatenate(sequences)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from exactcp._calibration import fit_part, known_options
+from exactcp._changes import changes
 from exactcp._interval_prediction import IntervalPrediction
-from exactcp._measure_choice import regression_measure
-from exactcp._taxonomy import categories_of_objects
-from exactcp._validation import check_regression_examples, keeps_state
+from exactcp._measure_choice import TARGET_MEASURE, regression_measure
+from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
+from exactcp._seeds import draw_seed
+from exactcp._taxonomy import OBJECT_TAXONOMY, categories_of_objects
+from exactcp._validation import check_calibration_size, check_regression_examples
 from exactcp.pvalues import threshold
 
 
@@ -27,9 +31,10 @@ class SplitConformalRegressor(IntervalPrediction):
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
     mondrian : None or callable, default=None
-        A callable takes X and returns the category of each object; the guarantee then holds in each category.
-    random_state : int, RandomState or None, default=0
-        Of the split. The default gives the same split every time.
+        A callable takes X, an array of numbers, and returns the category of each object; the guarantee then holds in
+        each category.
+    random_state : int, RandomState or None, default=None
+        Of the split, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -59,12 +64,21 @@ class SplitConformalRegressor(IntervalPrediction):
     >>> from sklearn.linear_model import Ridge
     >>> from exactcp import SplitConformalRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> reg = SplitConformalRegressor(Ridge(alpha=0.1)).fit(X[:-3], y[:-3])
+    >>> reg = SplitConformalRegressor(Ridge(alpha=0.1), random_state=0).fit(X[:-3], y[:-3])
     >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
     array([[ 36. , 221.9],
            [113.8, 299.7],
            [-36.9, 149. ]])
     """
+
+    allowed_parameters: ClassVar = {
+        "measure": TARGET_MEASURE,
+        "calibration_size": CALIBRATION_SIZE,
+        "mondrian": OBJECT_TAXONOMY,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
 
     def __init__(
         self,
@@ -72,7 +86,7 @@ class SplitConformalRegressor(IntervalPrediction):
         *,
         calibration_size: float = 0.5,
         mondrian: Callable[[np.ndarray], Any] | None = None,
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -88,7 +102,7 @@ class SplitConformalRegressor(IntervalPrediction):
         tags.regressor_tags.poor_score = True  # half of few examples, and the mean of 15 of them, say little
         return tags
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
 
@@ -104,13 +118,15 @@ class SplitConformalRegressor(IntervalPrediction):
         -------
         self
         """
-        measure = regression_measure(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = regression_measure(self.measure, seed)
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
         X, y = check_regression_examples(self, X, y, reset=True)
         if X_calibration is None:
-            fitting, calibrating = self._split(X.shape[0])
+            fitting, calibrating = self._split(X.shape[0], seed)
             X_calibration, y_calibration = X[calibrating], y[calibrating]
         else:
             fitting = np.arange(X.shape[0])
@@ -121,16 +137,15 @@ class SplitConformalRegressor(IntervalPrediction):
         categories = categories_of_objects(self.mondrian, X_calibration)
         known = np.unique(categories)
         self._descending = {c: np.sort(self.calibration_scores_[categories == c])[::-1] for c in known.tolist()}
-        self._warned_levels: set[float] = set()
+        self._warned_levels: set[str] = set()
         return self
 
-    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         if n < 2:
             msg = f"SplitConformalRegressor got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
             raise ValueError(msg)
-        fitting, calibrating = train_test_split(
-            np.arange(n), test_size=self.calibration_size, random_state=self.random_state
-        )
+        check_calibration_size(self.calibration_size, n)
+        fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
 
     def _seen(self, X: np.ndarray) -> np.ndarray:
@@ -140,12 +155,12 @@ class SplitConformalRegressor(IntervalPrediction):
         known = known_options(self.measure_.predict, {"n_jobs": self.n_jobs, "verbose": self.verbose})
         return np.asarray(self.measure_.predict(self._seen(X), **known), dtype=np.float64)
 
-    def _intervals(self, X: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         center, width, smallest = self._points(X), np.empty(X.shape[0]), np.inf
         categories = categories_of_objects(self.mondrian, X)
         for category in np.unique(categories).tolist():
             scores = self._descending.get(category, np.empty(0))
-            m = threshold(epsilon, scores.size)
+            m = int(threshold(epsilon, scores.size))
             width[categories == category] = scores[m - 1] if m > 0 else np.inf
             smallest = min(smallest, scores.size)
         scale = getattr(self.measure_, "scale", None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import reads
+from exactcp._estimator import Estimator
 from exactcp._labelled_learning import LabelledLearning
+from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
 from exactcp._validation import (
     check_examples,
     check_objects,
@@ -18,12 +20,12 @@ from exactcp._validation import (
     check_two_classes,
     encode,
 )
-from exactcp.measures._distance import Distance
+from exactcp.measures._distance import NEIGHBOURS, Distance
 from exactcp.measures._store import MatrixStore, Store, VectorStore
 from exactcp.measures._venn_bag import VennBag
 
 
-class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
+class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
     """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
 
     Parameters
@@ -100,6 +102,8 @@ class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
     _bag: VennBag
     _is_pairwise: bool
 
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "n_jobs": N_JOBS, "verbose": VERBOSE}
+
     def __init__(
         self,
         k: int = 15,
@@ -121,13 +125,11 @@ class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
         return tags
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
-        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
-            msg = f"k={self.k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
-            raise ValueError(msg)
+        check_parameters(self)
         distance = Distance(self.metric, self.metric_params)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, type(self).__name__)
+        check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         if distance.is_precomputed:
             check_square(X)
@@ -151,6 +153,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
             out[rows] = part
         return out
 
+    @reads
     def predict_proba_interval(self, X: Any) -> np.ndarray:
         """Return lower and upper probabilities of every label.
 
@@ -170,6 +173,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
 
         return self._map(X, bounds, 2)
 
+    @reads
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: the mean of the distributions P_c.
 
@@ -184,6 +188,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, BaseEstimator):
         """
         return self._map(X, lambda tables: _distributions(tables).mean(axis=1))
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable label of each object; the first in `classes_` if several are.
 

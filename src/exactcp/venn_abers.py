@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._folds import make_folds
+from exactcp._changes import changes, reads
+from exactcp._estimator import Estimator
+from exactcp._folds import CV, make_folds
 from exactcp._isotonic import IsotonicCalibration, fit_at_last
-from exactcp._label_scores import LabelScores, scoring_model
+from exactcp._label_scores import SCORER, LabelScores, scoring_model
 from exactcp._measure_choice import is_pairwise
+from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed, lend_seed
 from exactcp._validation import (
+    check_calibration_size,
     check_examples,
     check_objects,
-    check_option,
     check_square,
     check_two_classes,
     encode,
-    keeps_state,
 )
 from exactcp.measures import LSSVM
 
 
-class VennAbersPredictor(ClassifierMixin, BaseEstimator):
+class VennAbersPredictor(ClassifierMixin, Estimator):
     """Venn-Abers predictor: for every label two probabilities, one of which is calibrated.
 
     Parameters
@@ -40,8 +43,9 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
         With "inductive": share or number of the examples that calibrate.
     cv : int or splitter, default=5
         With "cross": the folds. A number makes shuffled folds.
-    random_state : int, RandomState or None, default=0
-        Of the split and the folds. The default gives the same ones every time.
+    random_state : int, RandomState or None, default=None
+        Of the split and the folds, and of the measure or classifier where its own is None. An integer makes fits
+        repeat.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -105,7 +109,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - 100) / 100
     >>> held_out = [0, 13, 19]
-    >>> clf = VennAbersPredictor(LSSVM(fit_intercept=True)).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf = VennAbersPredictor(LSSVM()).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
     >>> clf.predict_proba_interval(X[held_out])[:, 1].round(3)
     array([[0.   , 0.007],
            [0.364, 0.429],
@@ -117,6 +121,16 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     _calibrated: Any
 
+    allowed_parameters: ClassVar = {
+        "measure": SCORER,
+        "method": one_of("full", "inductive", "cross"),
+        "calibration_size": CALIBRATION_SIZE,
+        "cv": CV,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
     def __init__(
         self,
         measure: Any = None,
@@ -124,7 +138,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
         method: str = "full",
         calibration_size: float = 0.5,
         cv: Any = 5,
-        random_state: Any = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -144,7 +158,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_calibrated")
 
-    @keeps_state
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Learn and calibrate.
 
@@ -158,8 +172,9 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        check_option("method", self.method, ("full", "inductive", "cross"))
-        model = scoring_model(self.measure)
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        model = lend_seed(scoring_model(self.measure), seed)
         if self.method == "full" and not isinstance(model, LSSVM):
             msg = (
                 f"method='full' needs an LSSVM, whose scores under both outcomes come from one factorisation, and "
@@ -168,7 +183,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
             raise TypeError(msg)
         X, y = check_examples(self, X, y, reset=True)
         classes = np.unique(y)
-        check_two_classes(classes, type(self).__name__)
+        check_two_classes(classes, self)
         if is_pairwise(model):
             check_square(X)
         codes = encode(y, classes, what="y", remedy="")
@@ -177,21 +192,23 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
             self._calibrated = model.bag(X, codes, classes.size)
             self.measure_ = model
         else:
-            self._calibrated = [_Calibrated(self, model, X, y, *parts) for parts in self._parts(X, y)]
+            self._calibrated = [_Calibrated(self, model, X, y, *parts) for parts in self._parts(X, y, seed)]
             fitted = [part.scores.model for part in self._calibrated]
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
 
-    def _parts(self, X: np.ndarray, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _parts(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return pairs of positions: what fits, and what calibrates."""
         if self.method == "cross":
-            return make_folds(self.cv, X, y, self.random_state)
+            return make_folds(self.cv, X, y, seed)
         if X.shape[0] < 2:
             msg = f"method='inductive' got n_samples={X.shape[0]}: expected 2, one to fit and one to calibrate."
             raise ValueError(msg)
-        split = train_test_split(np.arange(X.shape[0]), test_size=self.calibration_size, random_state=self.random_state)
+        check_calibration_size(self.calibration_size, X.shape[0])
+        split = train_test_split(np.arange(X.shape[0]), test_size=self.calibration_size, random_state=seed)
         return [(np.sort(split[0]), np.sort(split[1]))]
 
+    @reads
     def predict_proba_interval(self, X: Any) -> np.ndarray:
         """Return lower and upper probabilities of every label.
 
@@ -234,6 +251,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
 
         return np.concatenate(self._calibrated.map_leave_one_out(calibrate, X, **how))
 
+    @reads
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: p1 / (1 - p0 + p1) of every label, divided by their sum.
 
@@ -250,6 +268,7 @@ class VennAbersPredictor(ClassifierMixin, BaseEstimator):
         points = upper / (1.0 - lower + upper)
         return np.asarray(points / points.sum(axis=1, keepdims=True))
 
+    @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable label of each object; the first in `classes_` if several are.
 

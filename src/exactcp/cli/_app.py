@@ -13,11 +13,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from exactcp._starting import raise_interruptions
 from exactcp.cli._demo import demo
 from exactcp.cli._drift import drift
 from exactcp.cli._misuse import MisuseError
 from exactcp.cli._predict import predict
 from exactcp.cli._reproduce import reproduce
+from exactcp.cli._results import NAME, give_up_standard_output, naming_standard_output
 
 # click's own exceptions, wherever this version of typer keeps them
 _USAGE_ERRORS: tuple[type[BaseException], ...] = (
@@ -40,21 +42,28 @@ class OneSentenceGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and turn what it raises into a sentence and an exit code."""
         try:
+            raise_interruptions()
             with _warnings_as_sentences():
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+            with naming_standard_output():
+                if sys.stdout is not None:
+                    sys.stdout.flush()
         except _USAGE_ERRORS:
             raise
         except KeyboardInterrupt:
             typer.echo("exactcp: interrupted.", err=True)
             raise typer.Exit(130) from None
-        except BrokenPipeError:  # who reads the pipe has seen enough; Python must not complain at the end either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # who reads the pipe has seen enough
+            give_up_standard_output()
             raise typer.Exit(0) from None
         except Exception as error:  # noqa: BLE001  (a user gets a sentence, whatever went wrong)
             if ctx.params.get("debug"):
                 traceback.print_exc()
             typer.echo(f"exactcp: {_sentence(error)}", err=True)
+            if isinstance(error, OSError) and error.filename == NAME:
+                give_up_standard_output()
             raise typer.Exit(2 if isinstance(error, MisuseError) else 1) from None
+        return result
 
 
 def _sentence(error: Exception) -> str:
@@ -119,4 +128,16 @@ app.command()(reproduce)
 
 def main() -> None:
     """Run the command line."""
+    _open_what_is_closed()
     app(prog_name="exactcp")
+
+
+def _open_what_is_closed() -> None:
+    """Let words go nowhere if the standard error stream is closed; and no file that is opened may get its number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (until the process ends)

@@ -11,7 +11,9 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from exactcp.cli._misuse import check_can_write, check_confidence
+from exactcp._starting import leaving_at_once
+from exactcp.cli._misuse import PAGES, check_can_write, check_confidence
+from exactcp.cli._results import print_result
 
 DEFAULT_REPORT = "exactcp-demo.html"
 
@@ -26,15 +28,15 @@ def demo(
     """Full and split conformal prediction on scikit-learn's digits: a table here, and a report to open in a browser."""
     check_confidence(confidence)
     if report is not None:
-        check_can_write(report)
+        check_can_write(report, PAGES)
     with Console(stderr=True).status("importing and compiling (the first run only), then fitting"):
-        from exactcp.demo import run_demo
-
+        with leaving_at_once():
+            from exactcp.demo import run_demo
         facts = run_demo(confidence)
         saved = _save(facts["report"], report)
     if as_json:
         summary = {name: value for name, value in facts.items() if name != "report"}
-        typer.echo(json.dumps({**summary, "report": None if saved is None else str(saved)}))
+        print_result(json.dumps({**summary, "report": None if saved is None else str(saved)}))
         return
     console = Console()
     console.print(_table(facts))

@@ -7,13 +7,16 @@ import math
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from exactcp._starting import leaving_at_once
 from exactcp.cli._measure_option import complete_measure, make_measure
-from exactcp.cli._misuse import MisuseError, check_separator
+from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken, did_you_mean
 from exactcp.cli._predict import Mondrian
+from exactcp.cli._results import print_result
 from exactcp.cli._stream import open_stream
 
 if TYPE_CHECKING:
@@ -44,6 +47,16 @@ class Example(NamedTuple):
     row: int
     x: list[float]
     y: str | None
+
+
+class Reading(NamedTuple):
+    """How rows are read: which columns, whether the first row has names, and what becomes of rows that are not."""
+
+    target: str | None
+    ignore: list[str]
+    has_header: bool
+    skip_bad: bool
+    decimal: str
 
 
 def drift(
@@ -79,6 +92,7 @@ def drift(
         bool, typer.Option("--skip-bad", help="Leave out rows that cannot be read, with a sentence, and go on.")
     ] = False,
     separator: Annotated[str, typer.Option(help="Between the cells of a CSV row.")] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal mark of CSV: . or ,")] = ".",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print an object a row: step, p, log_martingale, alarm.")
     ] = False,
@@ -86,14 +100,16 @@ def drift(
     """Test, row by row, whether the rows of STREAM are exchangeable, and print an alarm when they have ceased to be."""
     if mondrian is not None and target is None:
         raise MisuseError("--mondrian label compares rows of one label: say which column has them with --target.")
-    check_separator(separator)
-    if not threshold > 0:
-        msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 0."
+    check_marks(separator, decimal)
+    check_results_are_taken({} if stream == "-" else {"STREAM": Path(stream)})
+    if not threshold > 1:
+        msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
         raise MisuseError(msg)
     chosen = make_measure(
         measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
     )
-    from exactcp import ExchangeabilityTest
+    with leaving_at_once():
+        from exactcp import ExchangeabilityTest
 
     test = ExchangeabilityTest(
         chosen,
@@ -106,7 +122,8 @@ def drift(
         restart="all" if restart else "statistic",
     )
     with open_stream(stream, separator) as rows:
-        examples = _examples(rows, target, ignore or [], has_header=not no_header, skip_bad=skip_bad)
+        reading = Reading(target, ignore or [], has_header=not no_header, skip_bad=skip_bad, decimal=decimal)
+        examples = _examples(rows, reading)
         for example in _with_progress(examples, shown=stream != "-" and not as_json):
             _take(test, example, as_json=as_json)
     n = test.p_values_.size
@@ -134,38 +151,35 @@ def _take(test: ExchangeabilityTest, example: Example, *, as_json: bool) -> None
     alarmed, log = test.alarms_.size > before, float(test.log_martingale_[-1])
     if as_json:
         step = {"step": test.p_values_.size, "p": p, "log_martingale": log, "alarm": alarmed}
-        typer.echo(json.dumps(step))
-        sys.stdout.flush()
+        print_result(json.dumps(step))
     elif alarmed:
-        typer.echo(f"row {example.row}: alarm, martingale 10^{log / math.log(10):.2f}, p {p:.4g}")
-        sys.stdout.flush()
+        print_result(f"row {example.row}: alarm, martingale 10^{log / math.log(10):.2f}, p {p:.4g}")
 
 
-def _examples(
-    rows: Iterator[list[Any]], target: str | None, ignore: list[str], *, has_header: bool, skip_bad: bool
-) -> Iterator[Example]:
+def _examples(rows: Iterator[list[Any]], how: Reading) -> Iterator[Example]:
     first = next(rows, None)
     if first is None:
         return
-    names = [str(cell).strip() for cell in first] if has_header else [str(i + 1) for i in range(len(first))]
-    if has_header and all(_is_number(cell) for cell in first):
+    names = [str(cell).strip() for cell in first] if how.has_header else [str(i + 1) for i in range(len(first))]
+    if how.has_header and not any(math.isnan(_number(cell, how.decimal)) for cell in first):
         msg = f"the first line has numbers only ({', '.join(names[:3])}, ...): expected column names; use --no-header."
         raise ValueError(msg)
-    for option, wanted in (("--target", [] if target is None else [target]), ("--ignore", ignore)):
+    for option, wanted in (("--target", [] if how.target is None else [how.target]), ("--ignore", how.ignore)):
         for name in wanted:
             if name not in names:
-                msg = f"{option} {name} is not a column: the stream has {', '.join(names[:8])}."
+                listed = ", ".join(names[:8])
+                msg = f"{option} {name} is not a column: the stream has {listed}.{did_you_mean(name, names)}"
                 raise MisuseError(msg)
-    features = [i for i, name in enumerate(names) if name != target and name not in ignore]
+    features = [i for i, name in enumerate(names) if name != how.target and name not in how.ignore]
     if not features:
         raise ValueError("the stream has no column but the target and ignored ones: expected one with numbers.")
-    label = None if target is None else names.index(target)
-    numbered = enumerate(_again(first, rows) if not has_header else rows, start=1)
+    label = None if how.target is None else names.index(how.target)
+    numbered = enumerate(rows if how.has_header else _again(first, rows), start=1)
     for row, cells in numbered:
         try:
-            yield _example(row, cells, names, features, label)
+            yield _example(row, cells, names, features, label, how.decimal)
         except ValueError as error:
-            if not skip_bad:
+            if not how.skip_bad:
                 raise
             typer.echo(f"exactcp: left out: {error}", err=True)
 
@@ -175,26 +189,32 @@ def _again(first: list[Any], rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
     yield from rows
 
 
-def _is_number(cell: Any) -> bool:
+def _number(cell: Any, decimal: str) -> float:
+    """Return a cell as a number, nan if it is none."""
+    if isinstance(cell, str) and decimal != ".":
+        cell = cell.replace(".", "?").replace(decimal, ".")
     try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
-def _example(row: int, cells: list[Any], names: list[str], features: list[int], label: int | None) -> Example:
+def _example(
+    row: int, cells: list[Any], names: list[str], features: list[int], label: int | None, decimal: str
+) -> Example:
     if len(cells) != len(names):
         msg = f"row {row} has {len(cells)} cells: expected {len(names)}, one for each column."
         raise ValueError(msg)
     x = []
     for i in features:
-        value = float(cells[i]) if _is_number(cells[i]) else math.nan
+        value = _number(cells[i], decimal)
         if not math.isfinite(value):
-            shown = "no value" if cells[i] is None or str(cells[i]).strip() == "" else repr(cells[i])
+            shown = "no value" if cells[i] is None or str(cells[i]).strip() == "" else repr(cells[i])[:60]
+            comma = decimal == "." and math.isfinite(_number(cells[i], ","))
             msg = (
-                f"row {row} has {shown} in column {names[i]!r}: expected a finite number; leave the row out with "
-                f"--skip-bad, or the column with --ignore {names[i]}."
+                f"row {row} has {shown} in column {names[i]!r}: expected a finite number; "
+                f"{'use --decimal , if it is one, ' if comma else ''}leave the row out with --skip-bad, or the column "
+                f"with --ignore {names[i]}."
             )
             raise ValueError(msg)
         x.append(value)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from exactcp.pvalues import significance
+
 
 @dataclass(frozen=True)
 class Job:
@@ -26,8 +28,11 @@ class Job:
     smoothed : bool
     seed : int or None
     jobs : int or None
+    method : {"full", "split", "cross"}
     compare : bool
         Whether split CP runs, too.
+    slow : bool
+        Whether it takes so long that progress is told in a log as well.
     """
 
     X_train: np.ndarray
@@ -39,12 +44,21 @@ class Job:
     smoothed: bool = False
     seed: int | None = None
     jobs: int | None = None
+    method: str = "full"
     compare: bool = False
+    slow: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Return the options that every predictor takes; progress is shown to people only."""
-        verbose = int(sys.stderr.isatty())
-        return {"random_state": self.seed, "n_jobs": self.jobs, "verbose": verbose}
+        """Return the options that every predictor takes; progress is shown to people, and in a log if it is slow.
+
+        Without a seed it is 0, so that a command gives the same answer whenever it is given.
+        """
+        verbose = int(self.slow or sys.stderr.isatty())
+        return {"random_state": self.seed or 0, "n_jobs": self.jobs, "verbose": verbose}
+
+    def promised_level(self) -> float:
+        """Return the coverage that is proven: with folds, 1 - 2 epsilon."""
+        return self.confidence if self.method != "cross" else float(1 - 2 * significance(self.confidence))
 
 
 @dataclass(frozen=True)
@@ -85,8 +99,9 @@ def compared(run: Callable[[], Any]) -> list[Any]:
         return []
 
 
-def told(measure: Any) -> str:
-    """Return a measure as it would be written, with the options that have a value."""
+def told(predictor: Any) -> str:
+    """Return a predictor's measure as it would be written, with the options that have a value."""
+    measure = predictor.measure_ if hasattr(predictor, "measure_") else predictor.measures_[0]
     options = ", ".join(
         f"{name}={value!r}" for name, value in measure.get_params(deep=False).items() if value is not None
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
-from exactcp.cli._misuse import MisuseError
+from exactcp.cli._misuse import MisuseError, did_you_mean
 
 CLASSIFICATION = {
     "nn": "NN",
@@ -59,7 +59,7 @@ def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: i
     for option in given:
         if option not in known:
             own = ", ".join(sorted(p for p in known if "__" not in p)) or "none"
-            msg = f"--option {option}: {cls.__name__} has no such option; it has: {own}."
+            msg = f"--option {option}: {cls.__name__} has no such option; it has: {own}.{did_you_mean(option, known)}"
             raise MisuseError(msg)
     if "random_state" in known and "random_state" not in given and seed is not None:
         given["random_state"] = seed
@@ -77,7 +77,7 @@ def _measure_class(name: str, task: str) -> Any:
     if any(key in (_key(short), _key(cls)) for short, cls in BY_TASK[other].items()):
         msg = f"--measure {name} is for {other}, and the task is {task}: use one of {', '.join(names)}."
     else:
-        msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}."
+        msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}.{did_you_mean(name, names)}"
     raise MisuseError(msg)
 
 
@@ -105,6 +105,7 @@ def _estimator(estimator: str, measure: str, task: str) -> Any:
     example = "LogisticRegression" if kind == "classifier" else "LinearRegression"
     if estimator not in found:
         said = f"estimator={estimator} is not a {kind} of scikit-learn" if estimator else "it needs an estimator"
-        msg = f"--measure {measure}: {said}: write for example --option estimator={example}."
+        nearest = did_you_mean(estimator, found)
+        msg = f"--measure {measure}: {said}: write for example --option estimator={example}.{nearest}"
         raise MisuseError(msg)
     return found[estimator]()

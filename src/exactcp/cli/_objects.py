@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from exactcp.cli._targets import LARGEST
+from exactcp.cli._text_kinds import MOST, has_dates, is_number, nested, otherwise_written, plain_numbers
+
 MANY_CATEGORIES = 100
-NUMERIC_SHARE = 0.5  # of a text column's cells: above it the others are taken for errors
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,14 @@ class Encoding:
         Numbers by the median, categories by one of their own; otherwise missing values are refused.
     categorical : tuple of str
         Columns of categories, whatever they look like.
+    decimal : {".", ","}
+        The mark with which numbers were read.
     """
 
     scale: str = "standard"
     impute: bool = False
     categorical: tuple[str, ...] = field(default=())
+    decimal: str = "."
 
 
 def encode_objects(train: Any, test: Any, encoding: Encoding) -> tuple[np.ndarray, np.ndarray]:
@@ -59,23 +64,36 @@ def encode_objects(train: Any, test: Any, encoding: Encoding) -> tuple[np.ndarra
         if both.isna().all():
             msg = f"column {name!r} has no values at all: leave it out with --ignore {name}."
             raise ValueError(msg)
-        is_number = types.is_numeric_dtype(both) and name not in encoding.categorical
-        parts.append(_numbers(both, name, encoding) if is_number else _indicators(both, name, encoding))
+        has_numbers = (is_number(both) or types.is_bool_dtype(both)) and name not in encoding.categorical
+        parts.append(_numbers(both, name, encoding) if has_numbers else _indicators(both, name, encoding))
     X = np.hstack(parts)
     return X[: train.shape[0]], X[train.shape[0] :]
 
 
 def _numbers(column: Any, name: str, encoding: Encoding) -> np.ndarray:
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
-    if np.isinf(values).any():
-        msg = f"column {name!r} has infinite values: expected finite numbers; correct them or use --ignore {name}."
+    values = plain_numbers(column).to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
+    if (np.abs(values[~np.isnan(values)]) > LARGEST).any():
+        msg = (
+            f"column {name!r} has infinite values, or some beyond {LARGEST:g}: expected finite numbers; correct them "
+            f"or use --ignore {name}."
+        )
+        raise ValueError(msg)
+    if not types.is_float_dtype(column) and pd.unique(values[:, 0]).size < pd.unique(column).size:
+        msg = (
+            f"column {name!r} has whole numbers beyond 2**53, some of which float64 cannot tell apart: use --ignore "
+            f"{name}, or --categorical {name} if they are names."
+        )
         raise ValueError(msg)
     values = np.where(np.isnan(values), np.nanmedian(values), values)
     if encoding.scale == "none":
         return values
     from sklearn.preprocessing import RobustScaler, StandardScaler
 
-    scaler = StandardScaler() if encoding.scale == "standard" else RobustScaler()
+    is_standard = encoding.scale == "standard"
+    unit = np.abs(values).max() if is_standard else np.subtract(*np.percentile(values, (75, 25)))
+    # a power of two changes no bit, and keeps the squares of tiny numbers from vanishing
+    values = np.ldexp(values, -int(np.frexp(unit)[1]))
+    scaler = StandardScaler() if is_standard else RobustScaler()
     return np.asarray(scaler.fit_transform(values))
 
 
@@ -105,22 +123,37 @@ def _refuse_missing(table: str, name: str, column: Any) -> None:
 
 
 def _check_column_kinds(name: str, train: Any, test: Any, encoding: Encoding) -> None:
-    """Refuse dates, and text among numbers, which is an error in the data more often than a category."""
-    for table, column in (("TRAIN", train), ("TEST", test)):
-        if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-            msg = f"column {name!r} of {table} has dates: make numbers of them, or leave it out with --ignore {name}."
+    """Refuse dates, nested cells, and text among numbers, which is an error in the data more often than a category."""
+    tables = (("TRAIN", train), ("TEST", test))
+    for table, column in tables:
+        several = nested(column)
+        if several is not None:
+            msg = (
+                f"column {name!r} of {table} has cells with several values, such as {str(several)[:40]}: make a column "
+                f"of each, or leave it out with --ignore {name}."
+            )
             raise ValueError(msg)
     if name in encoding.categorical:
         return
-    texts = [(t, c) for t, c in (("TRAIN", train), ("TEST", test)) if not types.is_numeric_dtype(c)]
-    texts = [(table, column) for table, column in texts if column.notna().any()]
+    for table, column in tables:
+        if has_dates(column):
+            msg = (
+                f"column {name!r} of {table} has dates: make numbers of them, leave it out with --ignore {name}, or "
+                f"insist with --categorical {name}."
+            )
+            raise ValueError(msg)
+        written = otherwise_written(column, encoding.decimal)
+        if written is not None:
+            msg = f"column {name!r} of {table} has {written}, or use --categorical {name} or --ignore {name}."
+            raise ValueError(msg)
+    texts = [(t, c) for t, c in tables if not is_number(c) and not types.is_bool_dtype(c) and c.notna().any()]
     if not texts:
         return
     present = pd.concat([train, test], ignore_index=True).dropna()
-    if pd.to_numeric(present, errors="coerce").notna().mean() <= NUMERIC_SHARE:
+    if plain_numbers(present, encoding.decimal).notna().mean() <= MOST:
         return
     for table, column in texts:
-        bad = np.flatnonzero(column.notna() & pd.to_numeric(column, errors="coerce").isna())
+        bad = np.flatnonzero(column.notna() & plain_numbers(column, encoding.decimal).isna())
         if bad.size:
             msg = (
                 f"row {bad[0] + 1} of {table} has {column.iloc[bad[0]]!r} in column {name!r}, whose other values are "

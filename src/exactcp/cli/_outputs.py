@@ -12,14 +12,26 @@ from exactcp.cli._job import Job, Outcome
 from exactcp.cli._problem import Problem
 from exactcp.report import TestRows, write_report
 
+PREDICTORS = {
+    "full": dict.fromkeys(("classification", "regression"), "full conformal prediction"),
+    "split": dict.fromkeys(("classification", "regression"), "split conformal prediction"),
+    "cross": {"classification": "cross-conformal prediction, 10 folds", "regression": "CV+, 10 folds"},
+}
+
 
 def joined(test: Any, columns: dict[str, Any]) -> Any:
     """Return the test rows with the new columns; a column of the file that has a new one's name is renamed."""
     import pandas as pd
 
-    renamed = {name: f"{name}_given" for name in test.columns if name in columns}
-    for name, new in renamed.items():
-        typer.echo(f"exactcp: TEST has a column {name!r} already, which is written as {new!r}.", err=True)
+    taken, renamed = {*test.columns, *columns}, {}
+    for name in test.columns:
+        if name in columns:
+            new = f"{name}_given"
+            while new in taken:
+                new += "_given"
+            taken.add(new)
+            renamed[name] = new
+            typer.echo(f"exactcp: TEST has a column {name!r} already, which is written as {new!r}.", err=True)
     return pd.concat([test.rename(columns=renamed), pd.DataFrame(columns, index=test.index)], axis=1)
 
 
@@ -37,6 +49,7 @@ def write_page(
     everybody = "all labels together" if problem.task == "classification" else "all rows together"
     asked = {
         **asked,
+        "Predictor": PREDICTORS[job.method][problem.task],
         "Measure": outcome.summary["measure"],
         "p-values": f"smoothed, seed {job.seed}" if job.smoothed else "deterministic",
         "Valid for": everybody if job.mondrian is None else "each label",
@@ -51,17 +64,22 @@ def write_page(
     write_report(facts, path)
 
 
-def summarise(outcome: Outcome, problem: Problem, job: Job, output: Path | None, report: Path | None) -> dict[str, Any]:
+def summarise(
+    outcome: Outcome, problem: Problem, job: Job, files: tuple[Path | None, Path | None], *, began: float
+) -> dict[str, Any]:
     """Return the summary for scripts."""
+    output, report = (None if path is None else str(path) for path in files)
     return {
         "task": problem.task,
+        "method": job.method,
         "confidence_level": job.confidence,
         "n_train": problem.X_train.shape[0],
         "n_test": problem.X_test.shape[0],
         **outcome.summary,
+        "total_seconds": time.perf_counter() - began,
         "seed": job.seed,
-        "output": None if output is None else str(output),
-        "report": None if report is None else str(report),
+        "output": output,
+        "report": report,
     }
 
 
@@ -76,5 +94,24 @@ def sentence(summary: dict[str, Any], reason: str) -> str:
         found.append(f"mean width {summary['mean_width']:.4g}")
     if summary["seed"] is not None:
         found.append(f"seed {summary['seed']}")
-    seconds = f"fit {summary['fit_seconds']:.2f} s, predict {summary['predict_seconds']:.2f} s"
-    return f"exactcp: {summary['task']} ({reason}) by {summary['measure']}: {', '.join(found)}; {seconds}."
+    parts = (f"{name} {summary[f'{name}_seconds']:.2f} s" for name in ("fit", "predict", "total"))
+    return f"exactcp: {summary['task']} ({reason}) by {summary['measure']}: {', '.join(found)}; {', '.join(parts)}."
+
+
+def doubts(summary: dict[str, Any]) -> list[str]:
+    """Return sentences on labels that cannot be predicted, and on a coverage that is not what was promised."""
+    found = []
+    new = summary.get("new_labels")
+    if new:
+        shown = ", ".join(repr(label) for label in list(new)[:5]) + (", ..." if len(new) > 5 else "")
+        found.append(
+            f"{sum(new.values()):,} rows of TEST have a label that TRAIN lacks ({shown}): no set can hold it, and they "
+            "count as missed."
+        )
+    if summary["verdict"] == "below":
+        found.append(
+            f"coverage {summary['coverage']:.3f} is lower than chance explains (it would be "
+            f"{summary['expected_coverage'][0]:.3f} at least): {'that is one reason, and ' if new else ''}TEST may not "
+            "come from where TRAIN does; the report (--report) lists what to look at."
+        )
+    return found

@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 import time
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +14,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from exactcp._starting import STARTED, is_command, leaving_at_once
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._measure_option import complete_measure, make_measure
-from exactcp.cli._misuse import MisuseError, check_can_write, check_confidence, check_separator
-from exactcp.cli._outputs import joined, sentence, summarise, write_page
-from exactcp.cli._problem import Problem, read_problem
-from exactcp.cli._tables import write_table
+from exactcp.cli._misuse import (
+    PAGES,
+    MisuseError,
+    check_can_write,
+    check_confidence,
+    check_marks,
+    check_results_are_taken,
+)
+from exactcp.cli._outputs import doubts, joined, sentence, summarise, write_page
+from exactcp.cli._problem import Columns, Problem, read_problem
+from exactcp.cli._results import print_result
+from exactcp.cli._tables import WRITTEN, Marks, write_table
 from exactcp.report import check_can_render
 
 
@@ -38,6 +48,14 @@ class Scale(StrEnum):
     none = "none"
 
 
+class Method(StrEnum):
+    """How examples are used."""
+
+    FULL = "full"
+    SPLIT = "split"
+    CROSS = "cross"
+
+
 class Mondrian(StrEnum):
     """Categories within which p-values are valid."""
 
@@ -49,6 +67,13 @@ def predict(
     test: Annotated[Path, typer.Argument(help="Rows to predict. If they have the target, it is used to judge.")],
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
+            "cross uses ten folds (CV+ for regression), and promises less."
+        ),
+    ] = Method.FULL,
     measure: Annotated[
         str | None,
         typer.Option(
@@ -75,9 +100,14 @@ def predict(
         list[str] | None, typer.Option(help="A column of categories though it has numbers; repeatable.")
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
+    keep_ids: Annotated[
+        bool, typer.Option("--keep-ids", help="Learn from columns that number or name the rows, too.")
+    ] = False,
     separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,")] = ".",
     output: Annotated[
-        Path | None, typer.Option(help="Where the rows go: CSV or .parquet.", show_default="standard output")
+        Path | None,
+        typer.Option(help="Where the rows go: .csv, .csv.gz or .parquet.", show_default="standard output"),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page that explains the predictions.")] = None,
     image: Annotated[
@@ -93,22 +123,30 @@ def predict(
     The test rows are written with new columns: p_<label> for each label, set (labels joined by |), label, confidence
     and credibility; or, for regression, prediction, lower, upper, and region where it is not one interval.
     """
-    began = time.perf_counter()
+    began = STARTED if is_command() else time.perf_counter()
     check_confidence(confidence)
-    check_separator(separator)
-    shape = _check_options(seed, jobs, image, (output, report))
+    check_marks(separator, decimal)
+    read = {"TRAIN": train, "TEST": test}
+    shape = _check_options(seed, jobs, image, (output, report), read)
+    if as_json or output is None:
+        check_results_are_taken(read)
     console = Console(stderr=True)
     with console.status("reading"):
+        with leaving_at_once():
+            import exactcp.cli._classify  # with all that predictors need
+            import exactcp.cli._regress  # noqa: F401
         problem = read_problem(
             (train, test),
-            target,
+            Columns(target, ignore or [], keep_ids=keep_ids),
             task=task.value,
             encoding={"scale": scale.value, "impute": impute, "categorical": tuple(categorical or ())},
-            ignore=ignore or [],
-            separator=separator,
+            marks=Marks(separator, decimal),
         )
     if mondrian is not None and problem.task == "regression":
         msg = "--mondrian label is for classification, and the task is regression: leave it out."
+        raise MisuseError(msg)
+    if smoothed and problem.task == "regression" and method is not Method.FULL:
+        msg = f"--smoothed is for p-values, and --method {method.value} has none in regression: leave it out."
         raise MisuseError(msg)
     _check_images(shape, problem)
     if smoothed and seed is None:
@@ -123,9 +161,10 @@ def predict(
         smoothed=smoothed,
         seed=seed,
         jobs=jobs,
+        method=method.value,
         compare=report is not None,
     )
-    outcome = _run(job, problem)
+    outcome = _run(_told_in_advance(job, problem.task), problem)
     if report is not None:
         asked = {
             "Training file": f"{train.name}, {problem.X_train.shape[0]:,} rows",
@@ -137,28 +176,47 @@ def predict(
             write_page(outcome, problem, job, report, asked=asked, shape=shape, began=began)
     if output is not None or not as_json:
         write_table(joined(problem.test, outcome.columns), output)
-    summary = summarise(outcome, problem, job, output, report)
+    summary = summarise(outcome, problem, job, (output, report), began=began)
+    for doubt in doubts(summary):
+        typer.echo(f"exactcp: warning: {doubt}", err=True)
     if as_json:
-        typer.echo(json.dumps(summary))
+        print_result(json.dumps(summary))
     else:
         typer.echo(sentence(summary, problem.reason), err=True)
 
 
 def _check_options(
-    seed: int | None, jobs: int | None, image: str | None, files: tuple[Path | None, Path | None]
+    seed: int | None,
+    jobs: int | None,
+    image: str | None,
+    files: tuple[Path | None, Path | None],
+    read: dict[str, Path],
 ) -> tuple[int, ...] | None:
     """Refuse what cannot be done before work is spent on it; return the shape of images."""
-    for path in files:
-        if path is not None:
-            check_can_write(path)
+    output, report = files
+    if output is not None:
+        check_can_write(output, WRITTEN, read)
+    if report is not None:
+        check_can_write(report, PAGES, read if output is None else {**read, "--output": output})
     if seed is not None and seed >= 2**32:
         msg = f"--seed {seed} is too large: use a whole number below 2**32."
         raise MisuseError(msg)
     if jobs == 0:
         raise MisuseError("--jobs 0 would be no threads: use 1 or more, or leave it out for all cores.")
-    if files[1] is not None:
+    if report is not None:
         check_can_render()
     return None if image is None else _image_shape(image)
+
+
+def _told_in_advance(job: Job, task: str) -> Job:
+    """Say how long it takes to fit a model again and again, if full CP has to; progress is then told in any case."""
+    from exactcp.cli._refits import expect_refits
+
+    refits = expect_refits(job, task)
+    if refits is None or not refits.is_slow:
+        return job
+    typer.echo(f"exactcp: {refits}", err=True)
+    return replace(job, slow=True)
 
 
 def _run(job: Job, problem: Problem) -> Outcome:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exactcp.cli._misuse import MisuseError
-from exactcp.cli._tables import read_table
+from exactcp.cli._misuse import MisuseError, did_you_mean
+from exactcp.cli._tables import Marks, read_table
 
 
 @dataclass(frozen=True)
@@ -41,31 +40,54 @@ class Problem:
     features: list[str]
 
 
+@dataclass(frozen=True)
+class Columns:
+    """What is said about columns.
+
+    Attributes
+    ----------
+    target : str
+    ignore : list of str
+    keep_ids : bool
+        Whether to learn from columns that number or name the rows, too.
+    """
+
+    target: str
+    ignore: list[str] = field(default_factory=list)
+    keep_ids: bool = False
+
+
 def read_problem(
-    paths: tuple[Path, Path], target: str, *, task: str, encoding: dict[str, Any], ignore: list[str], separator: str
+    paths: tuple[Path, Path], columns: Columns, *, task: str, encoding: dict[str, Any], marks: Marks
 ) -> Problem:
     """Read both files, and refuse what cannot be meant.
 
     Parameters
     ----------
     paths : (train, test)
-    target : str
+    columns : Columns
     task : {"auto", "classification", "regression"}
     encoding : dict
         Arguments of `Encoding`.
-    ignore : list of str
-    separator : str
+    marks : Marks
 
     Returns
     -------
     Problem
     """
-    train, test = (read_table(path, separator) for path in paths)
+    target = columns.target
+    train = read_table(paths[0], marks, target)
+    is_text = target in train.columns and train[target].map(lambda cell: isinstance(cell, str)).any()
+    test = read_table(paths[1], marks, target, text_target=bool(is_text))
     from exactcp.cli import _targets
+    from exactcp.cli._ids import warn_of_counters
     from exactcp.cli._objects import Encoding, encode_objects
 
-    features = _features(train, test, target, [*ignore], [*encoding["categorical"]])
-    chosen, reason = _targets.choose_task(train[target]) if task == "auto" else (task, "as said")
+    features = _features(train, test, columns, [*encoding["categorical"]])
+    if task == "auto":
+        chosen, reason = _targets.choose_task(train[target], target, marks.decimal)
+    else:
+        chosen, reason = task, "as said"
     truth: Any = None
     if chosen == "classification":
         y = _targets.training_labels(train[target], target)
@@ -74,38 +96,40 @@ def read_problem(
             filled = iter(labels.tolist())
             truth = [next(filled) if known else None for known in present]
     else:
-        y = _targets.training_numbers(train[target], target)
+        y = _targets.training_numbers(train[target], target, marks.decimal)
         if target in test.columns:
-            truth = _targets.known_numbers(test[target], target)
-    X_train, X_test = encode_objects(train[features], test[features], Encoding(**encoding))
+            truth = _targets.known_numbers(test[target], target, marks.decimal)
+    X_train, X_test = encode_objects(train[features], test[features], Encoding(**encoding, decimal=marks.decimal))
+    if not columns.keep_ids:
+        warn_of_counters(train[features])
     return Problem(chosen, reason, X_train, y, X_test, truth, test, features)
 
 
-def _features(train: Any, test: Any, target: str, ignore: list[str], categorical: list[str]) -> list[str]:
-    columns = list(train.columns)
-    if target not in columns:
-        msg = f"--target {target} is not a column of TRAIN: it has {_listed(columns)}."
+def _features(train: Any, test: Any, columns: Columns, categorical: list[str]) -> list[str]:
+    names, target = list(train.columns), columns.target
+    if target not in names:
+        remedy = did_you_mean(target, names)
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            remedy = " Use --separator if the cells are separated otherwise than by commas."
+        msg = f"--target {target} is not a column of TRAIN: it has {_listed(names)}.{remedy}"
         raise MisuseError(msg)
-    for option, names in (("--ignore", ignore), ("--categorical", categorical)):
-        for name in names:
-            if name not in columns and name not in test.columns:
-                msg = f"{option} {name} is not a column: TRAIN has {_listed(columns)}."
+    for option, wanted in (("--ignore", columns.ignore), ("--categorical", categorical)):
+        for name in wanted:
+            if name not in names and name not in test.columns:
+                msg = f"{option} {name} is not a column: TRAIN has {_listed(names)}.{did_you_mean(name, names)}"
                 raise MisuseError(msg)
-    features = [name for name in columns if name != target and name not in ignore]
+    features = [name for name in names if name != target and name not in columns.ignore]
     if not features:
         msg = f"TRAIN has no column but the target {target!r} (and ignored ones): expected one to learn from."
         raise ValueError(msg)
+    if not columns.keep_ids:
+        from exactcp.cli._ids import without_ids
+
+        features = without_ids(train[features], test, categorical)
     lacking = [name for name in features if name not in test.columns]
     if lacking:
         msg = f"TEST lacks {_listed(lacking)}, which TRAIN has: add it, or leave it out with --ignore {lacking[0]}."
         raise ValueError(msg)
-    for name in features:
-        if name.startswith("Unnamed: "):
-            msg = (
-                f"column {name!r} has no name in the file, as row numbers that were saved with a table; if it is that, "
-                f"use --ignore {name!r}, since the order of rows is nothing to learn from."
-            )
-            warnings.warn(msg, UserWarning, stacklevel=2)
     return features
 
 

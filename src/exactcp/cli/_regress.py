@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from exactcp import ConformalAnomalyDetector, FullConformalRegressor, SplitConformalRegressor
+from exactcp import ConformalAnomalyDetector, CVPlusRegressor, FullConformalRegressor, SplitConformalRegressor
 from exactcp.cli._job import Job, Outcome, compared, timed, told
 from exactcp.measures import SimplifiedKNN
 from exactcp.regions import Region
 from exactcp.report import TargetRun, regression_facts
+
+PREDICTORS: dict[str, Any] = {"split": SplitConformalRegressor, "cross": CVPlusRegressor}
 
 
 def regress(job: Job, truth: np.ndarray | None) -> Outcome:
@@ -27,6 +30,41 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
     -------
     Outcome
     """
+    run, predictor, regions = _full_run(job, truth) if job.method == "full" else _interval_run(job, job.method, truth)
+    runs = [run]
+    strangeness = None
+    if job.compare:
+        if job.method != "split":
+            runs += compared(lambda: replace(_interval_run(job, "split", truth)[0], measure=run.measure))
+        k = min(15, job.X_train.shape[0])
+        detector = ConformalAnomalyDetector(SimplifiedKNN(k=k)).fit(job.X_train)
+        strangeness = detector.predict_p(job.X_test)
+    facts = partial(
+        regression_facts,
+        runs,
+        truth,
+        confidence_level=job.confidence,
+        strangeness=strangeness,
+        n_calibration=predictor.calibration_scores_.size if job.method == "split" else job.y_train.size,
+        promised_level=job.promised_level(),
+    )
+    known = facts()
+    summary = {
+        "measure": run.measure,
+        "coverage": known["coverage"],
+        "expected_coverage": known["expected_coverage"],
+        "verdict": known["verdict"],
+        "mean_absolute_error": known["mean_absolute_error"],
+        "mean_width": known["mean_width"],
+        "median_width": known["median_width"],
+        "infinite": known["infinite"],
+        "fit_seconds": runs[0].fit_seconds,
+        "predict_seconds": runs[0].predict_seconds,
+    }
+    return Outcome(_columns(run, regions), summary, facts)
+
+
+def _full_run(job: Job, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
     full = FullConformalRegressor(job.measure, smoothed=job.smoothed, **job.options())
     _, fit_seconds = timed(full.fit, job.X_train, job.y_train)
     prediction, point_seconds = timed(full.predict, job.X_test)
@@ -35,27 +73,7 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
     widths = np.array([region.measure for region in regions])
     covered, p = _judge(full, job.X_test, truth, regions)
     seconds = (fit_seconds, point_seconds + region_seconds)
-    measure = told(full.measure_)
-    runs = [TargetRun("full", measure, prediction, hulls, widths, covered, p, *seconds)]
-    strangeness = None
-    if job.compare:
-        runs += compared(lambda: _split_run(job, truth, measure))
-        k = min(15, job.X_train.shape[0])
-        detector = ConformalAnomalyDetector(SimplifiedKNN(k=k)).fit(job.X_train)
-        strangeness = detector.predict_p(job.X_test)
-    facts = partial(regression_facts, runs, truth, confidence_level=job.confidence, strangeness=strangeness)
-    known = facts()
-    summary = {
-        "measure": measure,
-        "coverage": known["coverage"],
-        "mean_absolute_error": known["mean_absolute_error"],
-        "mean_width": known["mean_width"],
-        "median_width": known["median_width"],
-        "infinite": known["infinite"],
-        "fit_seconds": runs[0].fit_seconds,
-        "predict_seconds": runs[0].predict_seconds,
-    }
-    return Outcome(_columns(prediction, hulls, regions), summary, facts)
+    return TargetRun("full", told(full), prediction, hulls, widths, covered, p, *seconds), full, regions
 
 
 def _judge(
@@ -69,19 +87,24 @@ def _judge(
     return covered, full.predict_p(X, filled)
 
 
-def _split_run(job: Job, truth: np.ndarray | None, measure: str) -> TargetRun:
-    split = SplitConformalRegressor(job.measure, **{**job.options(), "random_state": job.seed or 0})
-    _, fit_seconds = timed(split.fit, job.X_train, job.y_train)
-    prediction, point_seconds = timed(split.predict, job.X_test)
-    intervals, interval_seconds = timed(split.predict_interval, job.X_test, job.confidence)
+def _interval_run(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
+    """Return what a predictor of intervals says, itself, and no regions, since the intervals tell all."""
+    predictor = PREDICTORS[method](job.measure, **job.options())
+    _, fit_seconds = timed(predictor.fit, job.X_train, job.y_train)
+    prediction, point_seconds = timed(predictor.predict, job.X_test)
+    intervals, interval_seconds = timed(predictor.predict_interval, job.X_test, job.confidence)
     covered = None if truth is None else (intervals[:, 0] <= truth) & (truth <= intervals[:, 1])
     widths = np.diff(intervals, axis=1)[:, 0]
     seconds = (fit_seconds, point_seconds + interval_seconds)
-    return TargetRun("split", measure, prediction, intervals, widths, covered, None, *seconds)
+    return TargetRun(method, told(predictor), prediction, intervals, widths, covered, None, *seconds), predictor, []
 
 
-def _columns(prediction: np.ndarray, hulls: np.ndarray, regions: list[Region]) -> dict[str, Any]:
-    columns: dict[str, Any] = {"prediction": prediction, "lower": hulls[:, 0], "upper": hulls[:, 1]}
+def _columns(run: TargetRun, regions: list[Region]) -> dict[str, Any]:
+    columns: dict[str, Any] = {
+        "prediction": run.prediction,
+        "lower": run.intervals[:, 0],
+        "upper": run.intervals[:, 1],
+    }
     if any(len(region) != 1 for region in regions):
         columns["region"] = [_union(region) for region in regions]
     return columns

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exactcp.cli._misuse import MisuseError
+from exactcp._blocks import LOG_EVERY, time_left
+from exactcp.cli._misuse import MisuseError, did_you_mean
+from exactcp.cli._results import print_result
 
 if TYPE_CHECKING:
     from exactcp.experiments import Config
     from exactcp.experiments.runner import Moment
 
-LOG_EVERY = 10.0  # seconds between two lines where the progress bar cannot be shown
 NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
 
 
@@ -57,9 +58,9 @@ def reproduce(
     for note in done.notes[len(told) :]:
         errors.print(note, highlight=False, soft_wrap=True)
     if as_json:
-        typer.echo(json.dumps(done.to_dict()))
+        print_result(json.dumps(done.to_dict()))
     else:
-        typer.echo(done.page)
+        print_result(done.page)
     errors.print("written: " + ", ".join(str(path) for path in done.files), highlight=False, soft_wrap=True)
 
 
@@ -67,7 +68,7 @@ def _config(
     name: str, *, full: bool, timeout: float | None, seeds: int | None, n_max: int | None, jobs: int | None
 ) -> Config:
     if name not in NAMES:
-        msg = f"there is no experiment {name!r}: use one of {', '.join(NAMES)}."
+        msg = f"there is no experiment {name!r}: use one of {', '.join(NAMES)}.{did_you_mean(name, NAMES)}"
         raise MisuseError(msg)
     for option, value, least in (("--seeds", seeds, 1), ("--n-max", n_max, 10), ("--jobs", jobs, 1)):
         if value is not None and value < least:
@@ -119,7 +120,7 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
         task = bar.add_task("starting", total=1, left="")
 
         def watch(moment: Moment) -> None:
-            left, what = _left(moment.seconds_left), _what(moment)
+            left, what = time_left(moment.seconds_left), _what(moment)
             bar.update(task, completed=moment.over, total=moment.planned, description=what, left=left)
 
         yield watch
@@ -131,7 +132,7 @@ def _log(console: Console) -> Callable[[Moment], None]:
     def watch(moment: Moment) -> None:
         nonlocal last
         if time.monotonic() - last >= LOG_EVERY:
-            line = f"{moment.over}/{moment.planned}, {_left(moment.seconds_left)}: {_what(moment)}"
+            line = f"{moment.over}/{moment.planned}, {time_left(moment.seconds_left)}: {_what(moment)}"
             console.print(line, highlight=False, soft_wrap=True)
             last = time.monotonic()
 
@@ -140,9 +141,3 @@ def _log(console: Console) -> Callable[[Moment], None]:
 
 def _what(moment: Moment) -> str:
     return "done" if moment.point is None else str(moment.point)
-
-
-def _left(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(seconds, 1):.0f} s left"
-    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"

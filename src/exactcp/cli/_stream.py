@@ -33,6 +33,8 @@ def _text(stream: str) -> Iterator[Any]:
     if stream != "-":
         with open(stream, encoding="utf-8-sig", newline="") as lines:
             yield lines
+    elif sys.stdin is None:
+        raise ValueError("standard input is closed: give it something to read, or name a file instead of -.")
     elif isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", newline="")
         yield sys.stdin

@@ -8,16 +8,23 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from exactcp.cli._text_kinds import MOST, has_dates, is_number, nested, otherwise_written, plain_numbers
+
 MANY_LABELS = 20  # whole numbers with more values than that are a quantity
+LARGEST = 1e150  # as for objects: the square of a larger difference overflows
+INSIST = "use --task classification if they are labels"
 
 
-def choose_task(target: Any) -> tuple[str, str]:
-    """Return the task that a training target suggests, and why."""
+def choose_task(target: Any, name: str = "", decimal: str = ".") -> tuple[str, str]:
+    """Return the task that a training target suggests, and why; refuse text that is mostly numbers or dates."""
+    _refuse_nested(target, name)
     present = target.dropna()
     different = present.nunique()
-    if types.is_bool_dtype(target) or not types.is_numeric_dtype(target):
+    if not is_number(target):
+        if not types.is_bool_dtype(target) and not isinstance(target.dtype, pd.CategoricalDtype):
+            _refuse_other_kinds(target, name, decimal)
         return "classification", f"{different} different labels"
-    values = present.to_numpy(dtype=np.float64)
+    values = _floats(present)
     if not (values == np.round(values)).all():
         return "regression", "numbers that are not whole"
     if different <= MANY_LABELS and 2 * different <= values.size:
@@ -27,6 +34,7 @@ def choose_task(target: Any) -> tuple[str, str]:
 
 def training_labels(target: Any, name: str) -> np.ndarray:
     """Return the labels of a training target: whole numbers stay numbers, everything else is text."""
+    _refuse_nested(target, name)
     _refuse_missing(target, name)
     labels = _labels(target)
     classes = np.unique(labels)
@@ -46,47 +54,89 @@ def training_labels(target: Any, name: str) -> np.ndarray:
     return labels
 
 
-def training_numbers(target: Any, name: str) -> np.ndarray:
+def training_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
     """Return a training target of regression."""
     _refuse_missing(target, name)
-    return _numbers(target, name, "TRAIN")
+    return _numbers(target, name, "TRAIN", decimal)
 
 
 def known_labels(target: Any, training: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows of a test target have a label, and those labels, as text, written as the training ones are."""
+    _refuse_nested(target, "of TEST")
     present = target.notna().to_numpy()
-    fractional = _is_number(training) and _labels(training).dtype.kind != "i"
-    labels = target[present].astype(float) if fractional and _is_number(target) else target[present]
+    fractional = is_number(training) and not _is_whole(training)
+    labels = pd.Series(_floats(target[present])) if fractional and is_number(target) else target[present]
     return present, _labels(labels, whole=not fractional).astype(str)
 
 
-def known_numbers(target: Any, name: str) -> np.ndarray:
+def known_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
     """Return a test target of regression; nan where missing."""
-    return _numbers(target, name, "TEST")
+    return _numbers(target, name, "TEST", decimal)
 
 
-def _is_number(target: Any) -> bool:
-    return bool(types.is_numeric_dtype(target) and not types.is_bool_dtype(target))
+def _floats(target: Any) -> np.ndarray:
+    return np.asarray(plain_numbers(target).to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _is_whole(target: Any) -> bool:
+    if not is_number(target):
+        return False
+    values = _floats(target)
+    return not types.is_float_dtype(target) or bool((np.isfinite(values) & (values == np.round(values))).all())
 
 
 def _labels(target: Any, *, whole: bool = True) -> np.ndarray:
-    if whole and _is_number(target):
-        values = target.to_numpy(dtype=np.float64)
-        if (values == np.round(values)).all():
-            return values.astype(np.int64)
+    if whole and _is_whole(target):
+        values = [int(value) for value in target]
+        if not values or (min(values) >= -(2**63) and max(values) < 2**63):
+            return np.array(values, dtype=np.int64)
+        return np.array([str(value) for value in values])
     return np.asarray(target.astype(str).to_numpy(dtype=str))
 
 
-def _numbers(target: Any, name: str, table: str) -> np.ndarray:
-    values = pd.to_numeric(target, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = np.flatnonzero((target.notna().to_numpy() & np.isnan(values)) | np.isinf(values))
+def _numbers(target: Any, name: str, table: str, decimal: str) -> np.ndarray:
+    _refuse_nested(target, name)
+    values = np.asarray(plain_numbers(target, decimal).to_numpy(dtype=np.float64, na_value=np.nan))
+    bad = np.flatnonzero((target.notna().to_numpy() & np.isnan(values)) | (np.abs(values) > LARGEST))
     if bad.size:
+        written = otherwise_written(target, decimal)
+        remedy = f"it has {written}" if written else INSIST
         msg = (
-            f"row {bad[0] + 1} of {table} has {target.iloc[bad[0]]!r} as its target {name!r}: expected finite numbers "
-            "for regression; use --task classification if they are labels."
+            f"row {bad[0] + 1} of {table} has {_shown(target.iloc[bad[0]])} as its target {name!r}: expected finite "
+            f"numbers, up to {LARGEST:g}, for regression; {remedy}."
         )
         raise ValueError(msg)
     return values
+
+
+def _shown(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= 40 else f"{text[:30]}... ({len(text)} characters)"
+
+
+def _refuse_nested(target: Any, name: str) -> None:
+    several = nested(target)
+    if several is not None:
+        msg = f"the target {name!r} has cells with several values, such as {_shown(several)}: expected one in each."
+        raise ValueError(msg)
+
+
+def _refuse_other_kinds(target: Any, name: str, decimal: str) -> None:
+    if has_dates(target):
+        msg = f"the target {name!r} of TRAIN has dates: make numbers of them, or {INSIST}."
+        raise ValueError(msg)
+    written = otherwise_written(target, decimal)
+    if written is not None:
+        msg = f"the target {name!r} of TRAIN has {written}, or {INSIST}."
+        raise ValueError(msg)
+    present = target.dropna()
+    other = present[plain_numbers(present, decimal).isna()]
+    if not other.empty and 1 - other.size / present.size > MOST:
+        msg = (
+            f"row {other.index[0] + 1} of TRAIN has {_shown(other.iloc[0])} as its target {name!r}, and most others "
+            f"have numbers: correct it, or {INSIST}."
+        )
+        raise ValueError(msg)
 
 
 def _refuse_missing(target: Any, name: str) -> None:

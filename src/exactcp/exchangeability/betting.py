@@ -6,6 +6,7 @@ p-values are independent and uniform, the capital is a martingale (SPEC H), what
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -13,6 +14,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr
 
+from exactcp._changes import twin
+from exactcp._parameters import Allowed
 from exactcp.exchangeability._record import Record
 
 BLOCK = 256  # terms of the mixture's series that are summed together
@@ -28,6 +31,10 @@ class Betting:
     def fresh(self) -> Self:
         """Return the same strategy with nothing remembered."""
         return replace(self)  # type: ignore[type-var]
+
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return copy.deepcopy(self)
 
     def log_martingale(self, p_values: Any) -> np.ndarray:
         """Return log S_1, ..., log S_n of a gambler who starts with S_0 = 1.
@@ -80,6 +87,10 @@ class Power(Betting):
     def __post_init__(self) -> None:
         _check_in("epsilon", self.epsilon, 0.0, 1.0)
 
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return twin(self)
+
     def bet(self, p: float) -> float:
         """Return log epsilon + (epsilon - 1) log p."""
         return math.log(self.epsilon) + (self.epsilon - 1.0) * math.log(p)
@@ -98,6 +109,10 @@ class SimpleMixture(Betting):
     _n: int = field(default=0, init=False, repr=False, compare=False)
     _sum: float = field(default=0.0, init=False, repr=False, compare=False)  # P = -sum log p
     _log: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return twin(self)
 
     def bet(self, p: float) -> float:
         """Return the change of log S, which is a function of n and P = -sum log p."""
@@ -142,6 +157,10 @@ class SimpleJumper(Betting):
     def __post_init__(self) -> None:
         _check_in("jump", self.jump, 0.0, 1.0)
 
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return twin(self)
+
     def bet(self, p: float) -> float:
         """Return log of sum_e C_e (1 + e (p - 1/2)), where the C_e add up to 1 after the jump."""
         low, none, high = self._shares
@@ -175,6 +194,10 @@ class CompositeJumper(Betting):
         if not self._jumpers:
             raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
         self._logs = [0.0] * len(self._jumpers)
+
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return twin(self, _jumpers=[jumper.fork() for jumper in self._jumpers])
 
     def bet(self, p: float) -> float:
         """Return the change of the logarithm of the jumpers' mean capital."""
@@ -219,6 +242,10 @@ class PlugIn(Betting):
         _check_in("smallest_bandwidth", self.smallest_bandwidth, 0.0, 0.5)
         self._past = Record()
 
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return twin(self, _past=self._past.fork())
+
     def bet(self, p: float) -> float:
         """Return the log density at p, and remember p."""
         growth = self._log_density(p) if len(self._past) >= 2 else 0.0
@@ -253,6 +280,19 @@ _STRATEGIES: dict[str, type[Betting]] = {
 }
 
 
+def plain_name(name: str) -> str:
+    """Return a name in one spelling: "Shiryaev-Roberts" is "shiryaev_roberts"."""
+    return name.lower().replace("-", "_").replace(" ", "_")
+
+
+BETTING = Allowed(
+    "a strategy",
+    "'power', 'mixture', 'jumper', 'composite', 'plugin', or an object from exactcp.exchangeability, such as "
+    "SimpleJumper(jump=0.01)",
+    lambda value: plain_name(value) in _STRATEGIES if isinstance(value, str) else isinstance(value, Betting),
+)
+
+
 def make_betting(betting: Any) -> Betting:
     """Return a fresh strategy from its name or from a strategy.
 
@@ -264,13 +304,5 @@ def make_betting(betting: Any) -> Betting:
     -------
     Betting
     """
-    if isinstance(betting, Betting):
-        return betting.fresh()
-    name = betting.lower().replace("-", "_").replace(" ", "_") if isinstance(betting, str) else None
-    if name not in _STRATEGIES:
-        msg = (
-            f"betting={betting!r} is not a strategy: use 'power', 'mixture', 'jumper', 'composite', 'plugin', or an "
-            "object from exactcp.exchangeability, such as SimpleJumper(jump=0.01)."
-        )
-        raise ValueError(msg)
-    return _STRATEGIES[name]()
+    BETTING.check("betting", betting)
+    return betting.fresh() if isinstance(betting, Betting) else _STRATEGIES[plain_name(betting)]()

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from exactcp._changes import twin
+from exactcp._parameters import Allowed, number
 from exactcp.exchangeability._record import Record
-from exactcp.exchangeability.betting import Betting, make_betting
+from exactcp.exchangeability.betting import Betting, make_betting, plain_name
+
+THRESHOLD = number("a level for alarms", "a number above 1", lambda x: x > 1)
 
 
 class AlarmRule:
@@ -17,15 +21,13 @@ class AlarmRule:
     Parameters
     ----------
     threshold : float, default=100.0
-        Above 0; infinity means that there is never an alarm.
+        Above 1, the statistic's size without any evidence; infinity means that there is never an alarm.
     """
 
     at_start = 0.0  # logarithm of the statistic before the first bet
 
     def __init__(self, threshold: float = 100.0) -> None:
-        if not isinstance(threshold, int | float | np.number) or not threshold > 0:
-            msg = f"threshold={threshold!r} is not a level for alarms: use a number above 0 (the default is 100)."
-            raise ValueError(msg)
+        THRESHOLD.check("threshold", threshold, 100.0)
         self.threshold = float(threshold)
         self._log_threshold = math.log(threshold) if threshold < math.inf else math.inf
         self._log = self.at_start
@@ -95,6 +97,13 @@ _RULES: dict[str, type[AlarmRule]] = {
 }
 
 
+ALARM = Allowed(
+    "a rule",
+    "'ville', 'cusum' or 'shiryaev-roberts'",
+    lambda value: isinstance(value, str) and plain_name(value) in _RULES,
+)
+
+
 def make_alarm(alarm: Any, threshold: float) -> AlarmRule:
     """Return a rule that is at its start, from its name.
 
@@ -107,11 +116,8 @@ def make_alarm(alarm: Any, threshold: float) -> AlarmRule:
     -------
     AlarmRule
     """
-    name = alarm.lower().replace("-", "_").replace(" ", "_") if isinstance(alarm, str) else None
-    if name not in _RULES:
-        msg = f"alarm={alarm!r} is not a rule: use 'ville', 'cusum' or 'shiryaev-roberts'."
-        raise ValueError(msg)
-    return _RULES[name](threshold)
+    ALARM.check("alarm", alarm)
+    return _RULES[plain_name(alarm)](threshold)
 
 
 class Martingale:
@@ -148,6 +154,11 @@ class Martingale:
         self._rule = make_alarm(alarm, threshold)
         self._wealth, self._statistic, self._alarms = Record(), Record(), Record()
         self._log = 0.0
+
+    def fork(self) -> Martingale:
+        """Return the same martingale, which goes on by itself."""
+        records = {name: getattr(self, name).fork() for name in ("_wealth", "_statistic", "_alarms")}
+        return twin(self, _betting=self._betting.fork(), _rule=twin(self._rule), **records)
 
     def update(self, p: float) -> bool:
         """Bet on the next p-value; return whether there is an alarm.

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from exactcp import pvalues
-from exactcp._measure_choice import classification_measure, is_pairwise, one_class_measure
-from exactcp._validation import check_option
-from exactcp.exchangeability._memory import Memory
+from exactcp._changes import changes, drop_bag, forked, stream, streamed
+from exactcp._estimator import Estimator
+from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise, one_class_measure
+from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, one_of
+from exactcp._seeds import draw_seed
+from exactcp._standard_bag import StandardBag, make_bag
+from exactcp._validation import check_stream_labels, check_stream_objects
+from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
-from exactcp.exchangeability.martingale import Martingale
+from exactcp.exchangeability.betting import BETTING
+from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
 
 CHUNK = 1024  # examples that a bag counts and learns together
 
 
-class ExchangeabilityTest(BaseEstimator):
+class ExchangeabilityTest(Estimator):
     """Test whether the examples of a stream are exchangeable (IID, for instance), while they come in.
 
     Parameters
@@ -33,6 +36,7 @@ class ExchangeabilityTest(BaseEstimator):
         When to raise an alarm. "ville" has a false alarm, ever, with probability at most 1/threshold. The other two
         find a late change sooner, and their mean time to a false alarm is at least `threshold`.
     threshold : float, default=100.0
+        Above 1.
     random_state : int, RandomState or None, default=None
         Of the smoothing.
     window : int, default=None
@@ -93,6 +97,17 @@ class ExchangeabilityTest(BaseEstimator):
     (True, array([225]))
     """
 
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "betting": BETTING,
+        "alarm": ALARM,
+        "threshold": THRESHOLD,
+        "random_state": RANDOM_STATE,
+        "window": integer("a number of examples", at_least=1) | NONE,
+        "mondrian": one_of(None, "label"),
+        "restart": one_of("statistic", "all"),
+    }
+
     def __init__(
         self,
         measure: Any = None,
@@ -114,6 +129,7 @@ class ExchangeabilityTest(BaseEstimator):
         self.mondrian = mondrian
         self.restart = restart
 
+    @changes
     def update(self, x: Any, y: Any = None) -> float:
         """Return the p-value of the next example, and then learn it.
 
@@ -128,13 +144,16 @@ class ExchangeabilityTest(BaseEstimator):
         float
             In (0, 1]. Small when the example is strange to those before it.
         """
-        X = _numbers(x, "x")
+        X = check_stream_objects(x, "x")
         X = X.reshape(1, -1) if X.ndim < 2 else X
         if X.ndim != 2 or X.shape[0] != 1:
             msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
             raise ValueError(msg)
+        if y is not None:
+            check_stream_labels([y])
         return float(self._advance(X, None if y is None else [y])[0])
 
+    @changes
     def update_many(self, X: Any, y: Any = None) -> np.ndarray:
         """Return the p-values of the next examples, each given all before it, and learn them: as `update` one by one.
 
@@ -147,16 +166,19 @@ class ExchangeabilityTest(BaseEstimator):
         -------
         ndarray of shape (m,)
         """
-        X = _numbers(X, "X")
+        X = check_stream_objects(X, "X")
         if X.ndim != 2:
             msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
             raise ValueError(msg)
+        if y is not None:
+            check_stream_labels(y)
         labels = None if y is None else np.asarray(y)
         if labels is not None and labels.shape != X.shape[:1]:
             msg = f"y has shape {labels.shape}: expected one label for each of the {X.shape[0]} rows of X."
             raise ValueError(msg)
         return self._advance(X, None if labels is None else labels.tolist())
 
+    @changes
     def reset(self) -> Self:
         """Forget everything; the next example is the first.
 
@@ -164,7 +186,7 @@ class ExchangeabilityTest(BaseEstimator):
         -------
         self
         """
-        for name in ("_memory", "_codes", "_martingale", "_p", "_random", "measure_", "n_features_in_"):
+        for name in ("_bag", "_codes", "_martingale", "_p", "_seed", "measure_", "n_features_in_"):
             self.__dict__.pop(name, None)
         return self
 
@@ -199,12 +221,7 @@ class ExchangeabilityTest(BaseEstimator):
 
     def _start(self, n_features: int, *, labelled: bool) -> None:
         """Check the parameters, and take the first example's word for its kind."""
-        check_option("mondrian", self.mondrian, (None, "label"))
-        check_option("restart", self.restart, ("statistic", "all"))
-        window = self.window
-        if window is not None and (not isinstance(window, Integral) or isinstance(window, bool) or window < 1):
-            msg = f"window={window!r} is not a number of examples: use an integer of at least 1, or None."
-            raise ValueError(msg)
+        check_parameters(self)
         if self.mondrian == "label" and not labelled:
             raise ValueError("mondrian='label' got an example without a label: give y, or use mondrian=None.")
         if is_pairwise(self.measure):
@@ -214,11 +231,10 @@ class ExchangeabilityTest(BaseEstimator):
             )
             raise ValueError(msg)
         martingale = Martingale(self.betting, self.alarm, self.threshold)
-        measure = classification_measure(self.measure) if labelled else one_class_measure(self.measure, stacklevel=5)
-        self.measure_, self.n_features_in_ = measure, n_features
-        # a generator of its own: the global one would not be pickled with this object
-        self._random = np.random.RandomState() if self.random_state is None else check_random_state(self.random_state)
-        self._memory = Memory(measure, by_label=self.mondrian == "label")
+        seed = draw_seed(self.random_state)
+        choose = classification_measure if labelled else one_class_measure
+        self.measure_, self.n_features_in_, self._seed = choose(self.measure, seed), n_features, seed
+        self._bag: Any = None
         self._codes: dict[Any, int] | None = {} if labelled else None
         self._p = Record()
         self._martingale = martingale
@@ -251,43 +267,67 @@ class ExchangeabilityTest(BaseEstimator):
         self._check(X, labels)
         if not self._started:
             self._start(X.shape[1], labelled=labels is not None)
-        codes, n_labels = np.zeros(X.shape[0], np.int64), 1
-        if self._codes is not None and labels is not None:
-            known = self._codes
-            codes = np.array([known.setdefault(label, len(known)) for label in labels], dtype=np.int64)
-            n_labels = len(known)
-        before, done = len(self._p), 0
+        codes, n_labels = self._encode(X.shape[0], labels)
+        self._p, self._martingale = self._p.fork(), self._martingale.fork()
+        before = len(self._p)
+        n_known = n_labels if self._bag is None else self._bag.sizes.size
+        in_place = self._bag is not None and codes.size == 1 and self.window is None and n_labels == n_known
+        if self._bag is not None and not in_place:
+            bag = forked(self)
+            if n_labels > n_known:
+                bag.relabel(np.arange(n_known), n_labels)
         size = CHUNK if self.window is None and self.restart == "statistic" else 1
-        try:
-            for done in range(0, X.shape[0], size):
-                self._step(X[done : done + size], codes[done : done + size], n_labels)
-        except BaseException as error:
-            if len(self._p) == 0:
-                self.reset()
-            if done:
-                error.add_note(f"The {done} examples of this call before that have been learned.")
-            raise
+        for first in range(0, X.shape[0], size):
+            self._step(X[first : first + size], codes[first : first + size], n_labels, in_place=in_place)
         return self._p.values[before:].copy()
 
-    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
+    def _encode(self, m: int, labels: list[Any] | None) -> tuple[np.ndarray, int]:
+        """Return the labels as numbers, in the order in which they came first, and how many there are."""
+        if self._codes is None or labels is None:
+            return np.zeros(m, np.int64), 1
+        known = self._codes
+        if not all(label in known for label in labels):
+            known = self._codes = dict(known)
+        codes = [known.setdefault(label, len(known)) for label in labels]
+        return np.array(codes, dtype=np.int64), len(known)
+
+    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, in_place: bool) -> None:
         """Take examples that neither a window nor an alarm separates."""
-        counts = self._memory.count_and_learn(X, codes, n_labels)
-        p = pvalues.smoothed_p(counts, pvalues.draw_tau(codes.size, self._random))
+        counts = self._count_and_learn(X, codes, n_labels, in_place=in_place)
+        p = pvalues.smoothed_p(counts, pvalues.tau_of_steps(self._seed, len(self._p), codes.size))
         alarmed = [self._martingale.update(value) for value in p.tolist()]
         self._p.extend(p)
         if self.restart == "all" and alarmed[-1]:
-            self._memory.forget()
+            drop_bag(self)
             self._martingale.forget()
-        if self.window is not None and self._memory.n > self.window:
-            self._memory.forget_oldest()
+        elif self.window is not None and self._bag.n > self.window:
+            if self._bag.n == 1:
+                drop_bag(self)
+            else:
+                self._bag.unlearn(np.zeros(1, dtype=np.int64), n_jobs=1)
 
+    def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, in_place: bool) -> pvalues.Counts:
+        """Return, for each example, the counts of smoothed p-values given all before it; learn it then."""
+        m, n, sizes = codes.size, 0, np.zeros(n_labels, np.int64)
+        counts, first = np.zeros((m, 4), np.int64), 0
+        if self._bag is None:
+            self._bag = self._first_bag(X[:1], codes[:1], n_labels)
+            first = 1
+        else:
+            n, sizes = self._bag.n, np.array(self._bag.sizes)
+        if first < m:
+            counts[first:] = stream(self, X, codes) if in_place else streamed(self._bag, X[first:], codes[first:])
+        if self.mondrian == "label":
+            before = np.array([(codes[:i] == codes[i]).sum() for i in range(m)], dtype=np.int64)
+            return pvalues.Counts(counts[:, 0], counts[:, 1], sizes[codes] + before)
+        return pvalues.Counts(counts[:, 0] + counts[:, 2], counts[:, 1] + counts[:, 3], n + np.arange(m))
 
-def _numbers(X: Any, name: str) -> np.ndarray:
-    try:
-        return np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X))
-    except (ValueError, TypeError) as error:
-        msg = (
-            f"{name} has values that are not numbers ({error}): expected numeric features only. Encode the others "
-            "first, for example with sklearn.preprocessing.OneHotEncoder."
-        )
-        raise ValueError(msg) from error
+    def _first_bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> Any:
+        bag = make_bag(self.measure_, X, codes, n_labels, algorithm="optimized", n_jobs=1)
+        if isinstance(bag, StandardBag):
+            msg = (
+                f"{type(self.measure_).__name__} cannot learn and unlearn one example, so each p-value refits it as "
+                "often as there are examples. KNN, KDE and LSSVM can."
+            )
+            warn(msg)
+        return bag

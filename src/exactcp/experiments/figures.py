@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from exactcp._replacing import replacing
 from exactcp.experiments import paper
 from exactcp.experiments.lines import Line, lines_by_method, make_line, prediction_seconds, training_seconds
 from exactcp.experiments.mnist_tables import fuzziness_of
@@ -50,7 +51,8 @@ def draw(run: Run, output: Path) -> list[Path]:
     figure = painters.get(run.config.name, _draw_predictions)(run)
     paths = [output / f"{run.config.name}.{kind}" for kind in ("png", "svg")]
     for path in paths:
-        figure.savefig(path, dpi=150)
+        with replacing(path) as unfinished:
+            figure.savefig(unfinished, dpi=150)
     return paths
 
 

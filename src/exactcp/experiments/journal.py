@@ -37,11 +37,19 @@ class Journal:
     def append(self, measurement: Measurement) -> None:
         """Write a measurement, and return when it is on the disk."""
         line = measurement.to_json().encode("utf-8") + b"\n"
-        with self.path.open("ab+") as file:
-            if file.tell() > 0:
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a torn line ends here, so that it does not spoil the next
-                    line = b"\n" + line
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("ab+", buffering=0) as file:
+                size = file.tell()
+                if size > 0:
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # a torn line ends here, so that it does not spoil the next
+                        line = b"\n" + line
+                try:
+                    while line:
+                        line = line[file.write(line) :]
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(size)  # a disk that is full now keeps no half of a line
+                    raise
+        except OSError as error:
+            raise OSError(error.errno or 0, error.strerror or str(error), str(self.path)) from error

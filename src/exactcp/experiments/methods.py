@@ -14,6 +14,11 @@ from exactcp.regression import FullConformalRegressor
 from exactcp.split_regression import SplitConformalRegressor
 
 CONFIDENCE_LEVEL = 0.95
+PAPERS_PARAMETERS: dict[str, dict[str, Any]] = {  # where they are not a measure's defaults
+    "LSSVM": {"fit_intercept": False},
+    "RandomForest": {"n_estimators": 10},
+}
+SEED = 0  # of splits and forests
 
 
 class Classification:
@@ -73,14 +78,16 @@ class RefittedMeasure:
 
 
 def make_predictor(point: Point) -> Classification | Regression | RefittedMeasure:
-    """Return the predictor of a point, with the paper's parameters, which are the measures' defaults."""
-    measure = getattr(measures, point.measure)()
+    """Return the predictor of a point, with the paper's parameters: the measures' defaults, where none are named."""
+    measure = getattr(measures, point.measure)(**PAPERS_PARAMETERS.get(point.measure, {}))
     if point.task == "regression":
         if point.method == "split":
-            return Regression(SplitConformalRegressor(measure, n_jobs=point.jobs))
+            return Regression(SplitConformalRegressor(measure, random_state=SEED, n_jobs=point.jobs))
         return Regression(FullConformalRegressor(measure, algorithm=point.method, n_jobs=point.jobs))
     if point.method == "split":
-        return Classification(SplitConformalClassifier(measure, n_jobs=point.jobs))
+        return Classification(SplitConformalClassifier(measure, random_state=SEED, n_jobs=point.jobs))
     if point.method == "standard" and point.measure == "RandomForest":
         return RefittedMeasure(measure)
-    return Classification(FullConformalClassifier(measure, algorithm=point.method, n_jobs=point.jobs))
+    return Classification(
+        FullConformalClassifier(measure, algorithm=point.method, random_state=SEED, n_jobs=point.jobs)
+    )

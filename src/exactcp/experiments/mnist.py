@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exactcp._replacing import replacing
+
 NAMES = ("X_train", "y_train", "X_test", "y_test")
 IDX_FILES = {
     "X_train": "train-images-idx3-ubyte",
@@ -151,9 +153,8 @@ def locate(data: Path | None, output: Path) -> Path:
     kept = output / "mnist.npz"
     if not kept.exists():
         images = fetch_images()
-        unfinished = output / "unfinished-mnist.npz"
-        np.savez_compressed(unfinished, **images._asdict())
-        unfinished.replace(kept)
+        with replacing(kept) as unfinished:
+            np.savez_compressed(unfinished, **images._asdict())
     return kept
 
 

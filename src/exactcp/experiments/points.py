@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -110,6 +111,41 @@ class Measurement:
         known = {f.name for f in fields(cls)}
         try:
             point = Point(**content["point"])
-            return cls(**{name: value for name, value in content.items() if name in known} | {"point": point})
+            read = cls(**{name: value for name, value in content.items() if name in known} | {"point": point})
         except TypeError as error:
             raise ValueError(str(error)) from None
+        if not (_is_point(point) and _is_measured(read)):
+            msg = "a field has a value that it cannot have"
+            raise ValueError(msg)
+        return read
+
+
+def _is_point(point: Point) -> bool:
+    texts = (point.task, point.measure, point.method, point.data)
+    counts = (point.n, point.n_test, point.seed, point.jobs, point.n_estimators)
+    return all(isinstance(text, str) for text in texts) and all(_is_count(count) for count in counts)
+
+
+def _is_measured(one: Measurement) -> bool:
+    """Return whether all fields have values that a measurement can have; what was done has been timed, or drawn."""
+    seconds = [one.timeout, *(s for s in (one.fit_seconds, one.predict_seconds) if s is not None)]
+    if not all(_is_amount(value) for value in seconds) or not _is_count(one.predicted):
+        return False
+    if not (isinstance(one.machine, dict) and isinstance(one.found, dict) and isinstance(one.message, str)):
+        return False
+    fuzziness = one.found.get("fuzziness", [])
+    if not isinstance(fuzziness, list) or not all(_is_amount(value) for value in fuzziness):
+        return False
+    if one.status == DONE and one.point.task == "samples":
+        return all(_is_amount(one.found.get(name)) for name in ("drawn", "expected"))
+    if one.status == DONE:
+        return one.fit_seconds is not None and one.predict_seconds is not None
+    return one.status in (TIMEOUT, FAILED)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from exactcp._replacing import replacing
 from exactcp.experiments.configs import Config
 from exactcp.experiments.figures import draw
 from exactcp.experiments.lines import lines_by_method, prediction_seconds, training_seconds
@@ -128,7 +129,8 @@ def reproduce(
     done = run(config, output, data=None if where is None else str(where), watch=watch, tell=tell)
     page = make_page(done)
     path = output / f"{config.name}.md"
-    path.write_text(page, encoding="utf-8")
+    with replacing(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
     files, notes = [path], list(done.notes)
     try:
         files += draw(done, output)

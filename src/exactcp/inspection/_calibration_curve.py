@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
+from exactcp.metrics.validity import coverage_curve
+
 LEVELS = np.arange(1, 100) / 100
 
 
@@ -106,7 +108,7 @@ class CalibrationCurveDisplay:
         if p.ndim != 1 or p.size == 0:
             msg = f"p_values have shape {p.shape}: expected (m,), the p-value of the truth for each test example."
             raise ValueError(msg)
-        return cls(asked, (p[:, None] > 1 - asked).mean(axis=0), p.size, name=name).plot(ax=ax)
+        return cls(asked, coverage_curve(p, asked), p.size, name=name).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.

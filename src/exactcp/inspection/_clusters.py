@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.pvalues import exceeds
+
 
 class ClusterDisplay:
     """The field of p-values on a grid of two dimensions, the outlines of the clusters, and objects in their colours.
@@ -95,7 +97,7 @@ class ClusterDisplay:
 
     def _outline(self, ax: Any) -> None:
         """Draw the edges between cells inside and outside: the clusters are made of cells, not of level lines."""
-        kept = np.pad(self.p_values > self.epsilon, 1)
+        kept = np.pad(exceeds(self.p_values, self.epsilon), 1)
         edges = [_edges(axis) for axis in self.axes]
         lines = []
         for i, j in np.argwhere(kept[1:, 1:-1] != kept[:-1, 1:-1]):

@@ -1,13 +1,16 @@
-"""Euclidean distances by direct differences in float64."""
+"""Euclidean distances by direct differences in float64, and cosine distances of rows of length 1."""
 
 import math
+from functools import partial
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.imputils import impl_ret_untracked
 from numba.extending import intrinsic
+
+from exactcp._jit import compiled
 
 LANES = 16  # partial sums
 
@@ -19,25 +22,44 @@ def squared_distance(typingctx, a, b):  # noqa: ARG001  (the signature of every 
     The order of summation is written down, for each length once, so that equal rows have equal distances whichever
     kernel asks, and vectorised, which numba does not do to a sum whose order is to be kept.
     """
+    return _typed(a, b, _squared_difference)
+
+
+@intrinsic
+def inner_product(typingctx, a, b):  # noqa: ARG001
+    """Sum a_j b_j of two contiguous rows, in the order of `squared_distance`."""
+    return _typed(a, b, _product)
+
+
+def _typed(a, b, term):
     if not all(isinstance(row, types.Array) and row.ndim == 1 and row.layout == "C" for row in (a, b)):
         return None
-    return types.float64(a, b), _sum_squares
+    return types.float64(a, b), partial(_sum_in_order, term)
 
 
-def _sum_squares(context, builder, signature, args):
+def _squared_difference(builder, a, b):
+    difference = builder.fsub(a, b)
+    return builder.fmul(difference, difference)
+
+
+def _product(builder, a, b):
+    return builder.fmul(a, b)
+
+
+def _sum_in_order(term, context, builder, signature, args):
     rows = [context.make_array(kind)(context, builder, value) for kind, value in zip(signature.args, args, strict=True)]
     length = cgutils.unpack_tuple(builder, rows[0].shape)[0]
     whole = builder.and_(length, length.type(-LANES))
     total = cgutils.alloca_once_value(builder, ir.Constant(_vector(LANES), [0.0] * LANES))
     with cgutils.for_range_slice(builder, length.type(0), whole, length.type(LANES), length.type) as (start, _):
-        builder.store(_with_squares(builder, builder.load(total), rows, start, LANES), total)
+        builder.store(_with_terms(term, builder, builder.load(total), rows, start, LANES), total)
     start, summed = whole, builder.load(total)
     width = LANES // 2
     while width:
         total = cgutils.alloca_once_value(builder, _halved(builder, summed, width))
         here = builder.and_(length, length.type(width))
         with builder.if_then(builder.icmp_signed("!=", here, length.type(0))):
-            builder.store(_with_squares(builder, builder.load(total), rows, start, width), total)
+            builder.store(_with_terms(term, builder, builder.load(total), rows, start, width), total)
         start, summed, width = builder.add(start, here), builder.load(total), width // 2
     result = builder.extract_element(summed, ir.Constant(ir.IntType(32), 0))
     return impl_ret_untracked(context, builder, signature.return_type, result)
@@ -47,14 +69,13 @@ def _vector(width):
     return ir.VectorType(ir.DoubleType(), width)
 
 
-def _with_squares(builder, total, rows, start, width):
-    """Add the squares of `width` differences to as many partial sums."""
+def _with_terms(term, builder, total, rows, start, width):
+    """Add `width` terms to as many partial sums."""
     a, b = (
         builder.load(builder.bitcast(builder.gep(row.data, [start]), _vector(width).as_pointer()), align=8)
         for row in rows
     )
-    difference = builder.fsub(a, b)
-    return builder.fadd(total, builder.fmul(difference, difference))
+    return builder.fadd(total, term(builder, a, b))
 
 
 def _halved(builder, total, width):
@@ -68,17 +89,45 @@ def _halved(builder, total, width):
     return builder.fadd(low, high)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def euclidean(a, b):
     """sqrt(sum (a - b)^2) in a fixed order: the same bits for (a, b) and (b, a)."""
     return math.sqrt(squared_distance(a, b))  # type: ignore[call-arg]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def euclidean_block(A, B):
     """Return the matrix of distances between the rows of A and of B."""
     out = np.empty((A.shape[0], B.shape[0]))
     for i in range(A.shape[0]):
         for j in range(B.shape[0]):
             out[i, j] = euclidean(A[i], B[j])
+    return out
+
+
+@compiled
+def unit_rows(X):
+    """Return the rows divided by their lengths; a row of zeros stays what it is."""
+    out = np.empty_like(X)
+    for i in range(X.shape[0]):
+        largest = 0.0
+        for j in range(X.shape[1]):
+            largest = max(largest, abs(X[i, j]))
+        for j in range(X.shape[1]):
+            out[i, j] = X[i, j] / largest if largest > 0.0 else 0.0
+        length = math.sqrt(inner_product(out[i], out[i]))  # type: ignore[call-arg]
+        for j in range(X.shape[1]):
+            out[i, j] = out[i, j] / length if length > 0.0 else 0.0
+    return out
+
+
+@compiled
+def cosine_block(A, B):
+    """Return the matrix of 1 - ab between unit rows: 0 below the rounding error of parallel rows, and at most 2."""
+    out = np.empty((A.shape[0], B.shape[0]))
+    nothing = (2 * A.shape[1] + 24) * 2.0**-53
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            d = 1.0 - inner_product(A[i], B[j])  # type: ignore[call-arg]
+            out[i, j] = 0.0 if d < nothing else min(d, 2.0)
     return out

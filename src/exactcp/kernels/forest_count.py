@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.forest_grow import grow, predict
 from exactcp.kernels.forest_items import Desk
 from exactcp.kernels.forest_layout import (
@@ -57,7 +57,6 @@ from exactcp.kernels.forest_walk import (
     WHERE,
     walk,
 )
-from exactcp.kernels.inner import inner
 
 SETTLED = 2  # an event that has been dealt with
 SETS, AT_LEAST, ALL_COUNTS, VOTES = 0, 1, 2, 3  # what is asked for
@@ -111,7 +110,7 @@ def make_stage(forest: Forest, votes: np.ndarray, table: np.ndarray, desk: Desk,
     return Stage(forest, memo, np.zeros(4, np.int64), memo_from, root, book, nothing, desk)
 
 
-@njit(cache=True, inline="always")
+@compiled(nogil=False, inline="always")
 def _touch(tally, touched, i):
     if tally[i, STATE] & TOUCHED == 0:
         tally[i, STATE] |= TOUCHED
@@ -321,7 +320,7 @@ def _clear(tally, touched):
     touched[-1] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def encode(examples, x, u):
     """Fill the codes of an object: 2r + 2 for the r-th value of a feature, odd codes between and beyond."""
     values, first = examples.values, examples.first
@@ -365,7 +364,7 @@ def _walk_all(forest, u, star_weights, labels, n_labels):
     return events, last, before
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_objects(stage, X, star_weights, voting, wanted, thresholds, out):
     """Answer for each object and label.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.forest_hash import draw_feature, undo_draws
 from exactcp.kernels.forest_items import CODE, OF_LABEL, OF_WEIGHT, fill_items, varies
 from exactcp.kernels.forest_layout import (
@@ -21,7 +21,6 @@ from exactcp.kernels.forest_layout import (
     WEIGHT,
     with_room,
 )
-from exactcp.kernels.inner import inner
 
 HERE, AT_BEST = 0, 1  # rows of the desk's `left`
 SLACK = 1e-9  # of a quick test that only spares work, relative to the weight of the node
@@ -41,7 +40,7 @@ class Best(NamedTuple):
     squares_right: np.int64
 
 
-@njit(cache=True, inline="always", error_model="numpy")
+@compiled(nogil=False, inline="always", error_model="numpy")
 def cut_value(squares_left, left, squares_right, right):
     """Phi = SL/L + SR/R, the one expression for the worth of a cut; the integers are exact in float64."""
     return float(squares_left) / float(left) + float(squares_right) / float(right)
@@ -109,13 +108,13 @@ def find_cut(examples, z_codes, z, rows, place, counts, n_features, desk):
     return Best(found, found and drawn > n_features, drawn, feature, lo, hi, L, SL, SR)
 
 
-@njit(cache=True, inline="always", error_model="numpy")
+@compiled(nogil=False, inline="always", error_model="numpy")
 def with_left(squares_left, left, own_left, squares_right, right, w):
     """pl: the worth of a cut when the test example, of weight w, joins `own_left` of its label on the left."""
     return cut_value(squares_left + w * (2 * own_left + w), left + w, squares_right, right)
 
 
-@njit(cache=True, inline="always", error_model="numpy")
+@compiled(nogil=False, inline="always", error_model="numpy")
 def with_right(squares_left, left, squares_right, right, own_right, w):
     """pr: the worth of a cut when the test example joins `own_right` of its label on the right."""
     return cut_value(squares_left, left, squares_right + w * (2 * own_right + w), right + w)

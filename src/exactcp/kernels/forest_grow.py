@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.forest_cuts import find_cut, keep_cuts
 from exactcp.kernels.forest_layout import (
     BEST,
@@ -36,7 +36,6 @@ from exactcp.kernels.forest_layout import (
     Trees,
     with_room,
 )
-from exactcp.kernels.inner import inner
 
 
 @inner
@@ -45,7 +44,7 @@ def value_of(examples, f, code):
     return examples.values[examples.first[f] + (np.int64(code) - 2) // 2]
 
 
-@njit(cache=True, inline="always")
+@compiled(nogil=False, inline="always")
 def midpoint(low, high):
     """The threshold between neighbouring values; the lower one if the midpoint rounds to the upper one."""
     middle = 0.5 * low + 0.5 * high
@@ -167,7 +166,7 @@ def _copy_cuts(node, v, old, before, kept, used):
     return kept, used
 
 
-@njit(cache=True, nogil=True)
+@inner
 def grow(examples, rows, users, old, forced, plan, desk):
     """Grow a tree, or the subtree at a place, and return it with its users' votes.
 
@@ -226,7 +225,33 @@ def grow(examples, rows, users, old, forced, plan, desk):
     return Trees(node[:nodes], threshold[:nodes], kept[:used], rows, users)
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def grow_flat(examples, rows, users, old, forced, plan, desk):
+    """Grow a tree, put rows and users in its order, and return all else in one array that `unfolded` makes a tree of.
+
+    What Python calls returns one array: several would not survive an interruption.
+    """
+    tree = grow(examples, rows, users, old, forced, plan, desk)
+    (nodes, columns), (entries, fields) = tree.node.shape, tree.kept.shape
+    flat = np.empty(1 + nodes * (columns + 1) + entries * fields, np.int64)
+    flat[0] = nodes
+    after_nodes = 1 + nodes * columns
+    flat[1:after_nodes].reshape(nodes, columns)[:] = tree.node
+    flat[after_nodes : after_nodes + nodes].view(np.float64)[:] = tree.threshold
+    flat[after_nodes + nodes :].reshape(entries, fields)[:] = tree.kept
+    return flat
+
+
+def unfolded(flat: np.ndarray, rows: np.ndarray, users: np.ndarray, n_labels: int) -> Trees:
+    """Return the tree of `grow_flat`, given the rows and users that it put in order."""
+    nodes, columns = int(flat[0]), COUNTS + n_labels
+    node, threshold, kept = np.split(flat[1:], [nodes * columns, nodes * (columns + 1)])
+    return Trees(
+        node.reshape(nodes, columns), threshold.view(np.float64), kept.reshape(-1, OWN + n_labels), rows, users
+    )
+
+
+@compiled
 def predict(trees, root, x):
     """The label that the tree with this root gives to an object."""
     v = root
@@ -235,7 +260,7 @@ def predict(trees, root, x):
     return trees.node[v, LABEL]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_votes(trees, roots, X, votes):
     """Add to votes (m, l) the label that each tree gives to each object."""
     for i in range(X.shape[0]):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from exactcp.kernels.inner import inner
+from exactcp._jit import compiled, inner
 
 STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -19,10 +18,10 @@ def mix(x):
     return x ^ (x >> _31)
 
 
-mix_one = njit(cache=True, inline="always")(mix)
+mix_one = compiled(nogil=False, inline="always")(mix)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tree_key(seed, tree):
     """The key of a tree, from which those of its nodes come."""
     return mix_one(mix_one(np.uint64(seed)) ^ np.uint64(tree))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from exactcp.kernels.inner import inner
+from exactcp._jit import compiled, inner
 
 # columns of `node`; from COUNTS on, the weight of each label
 HEAP, DEPTH, KIND, FEATURE, LEFT, RIGHT, LABEL = 0, 1, 2, 3, 4, 5, 6
@@ -77,7 +76,7 @@ def _copy_rows(target, at, source):
             target[at + i, j] = source[i, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def place(pool, at, tree):
     """Copy a tree into flat arrays at (node, kept, row, user) places, and return the node that is its root."""
     nodes, entries, rows, users = at[0], at[1], at[2], at[3]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from exactcp._jit import inner
 from exactcp.kernels.forest_cuts import find_cut
 from exactcp.kernels.forest_grow import is_pure, majority, midpoint, part, value_of
 from exactcp.kernels.forest_layout import TIMES, VOTED, WHO
-from exactcp.kernels.inner import inner
 
 
 @inner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from exactcp._jit import inner
 from exactcp.kernels.forest_cuts import with_left, with_right
 from exactcp.kernels.forest_grow import majority
 from exactcp.kernels.forest_layout import (
@@ -33,7 +34,6 @@ from exactcp.kernels.forest_layout import (
     WHO,
     with_room,
 )
-from exactcp.kernels.inner import inner
 
 # columns of an event: what happens at which node of which trees, for which label of the test example
 WHAT, WHERE, AT, TREE, FOR, NEW, FORM, SIZE = 0, 1, 2, 3, 4, 5, 6, 7

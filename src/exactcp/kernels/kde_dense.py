@@ -15,8 +15,8 @@ that underflow beside a sum above SMALLEST are below 1e-28 of it.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN
 from exactcp.kernels.kde_sums import FLOOR, Met
 from exactcp.kernels.ties import TOLERANCE, tie_bands
@@ -89,7 +89,7 @@ def may_underflow(kernel):
     return kernel in (GAUSSIAN, EXPONENTIAL)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _count_row(kernels, sums, at_most, below):
     """Count S_i + K <= at_most and S_i + K < below (written so that it vectorises)."""
     at_least, above = 0, 0
@@ -100,7 +100,7 @@ def _count_row(kernels, sums, at_most, below):
     return at_least, above
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_block(kernels, sums, at_most, below, at_least, above):
     for t in range(kernels.shape[0]):
         at_least[t], above[t] = _count_row(kernels[t], sums, at_most[t], below[t])

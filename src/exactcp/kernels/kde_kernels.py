@@ -8,7 +8,8 @@ edge, d = h, is outside, and rounding must not tell that differently in two plac
 import math
 
 import numpy as np
-from numba import njit
+
+from exactcp._jit import compiled, inner
 
 GAUSSIAN, EXPONENTIAL, TOPHAT, EPANECHNIKOV, LINEAR, COSINE = range(6)
 KERNELS = {
@@ -22,7 +23,7 @@ KERNELS = {
 TILE = 256  # objects whose features are turned into columns together
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def squared_distance(a, b):
     """Sum (a - b)^2 in the order of the features."""
     total = 0.0
@@ -32,7 +33,7 @@ def squared_distance(a, b):
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def log_kernel(squared, bandwidth, kernel):
     """Log K(d / h) from d^2; -inf where K = 0, which for the compact kernels is d >= h."""
     d = math.sqrt(squared)
@@ -52,7 +53,7 @@ def log_kernel(squared, bandwidth, kernel):
     return np.log(math.cos(0.5 * math.pi * u))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_kernels(x, objects, bandwidth, kernel, out):
     """Fill out with log K between x and every object; eight at a time, since one sum alone would wait for itself."""
     n, p = objects.shape
@@ -85,7 +86,7 @@ def log_kernels(x, objects, bandwidth, kernel, out):
         out[j] = log_kernel(out[j], bandwidth, kernel)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_squares(x0, x1, x2, x3, b0, b1, b2, b3, total):
     """Add four features to the sums of many objects (written so that it vectorises over them)."""
     for j in range(total.shape[0]):
@@ -96,7 +97,7 @@ def _add_squares(x0, x1, x2, x3, b0, b1, b2, b3, total):
         total[j] = (((total[j] + d0 * d0) + d1 * d1) + d2 * d2) + d3 * d3
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def squared_block(X, objects, out):
     """Fill out with the squared distances between the rows of X and the objects, a tile of objects at a time."""
     n, p = objects.shape

@@ -13,16 +13,16 @@ be that wide, because |m| is above 1e11, then WIDER has put k below m by more th
 import math
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN, log_kernel, squared_distance
-from exactcp.kernels.kde_sums import WINDOW, Met, log_of, lose_ranks, sum_logs
+from exactcp.kernels.kde_sums import WINDOW, meet_logs
 from exactcp.kernels.screen import WORD, row_threshold
 
 WIDER = 2.0**-30  # more than the tie rule's relative tolerance
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _widest(nearest, bandwidth, kernel):
     """Distance from which on no pair matters to a sum whose nearest object is this near; the nearest itself does."""
     if kernel == GAUSSIAN:
@@ -32,7 +32,7 @@ def _widest(nearest, bandwidth, kernel):
     return bandwidth
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _flag_hits(products, tau, flags):
     """Flag the products above tau (written so that it vectorises)."""
     size = products.shape[0]
@@ -42,7 +42,7 @@ def _flag_hits(products, tau, flags):
         flags[j] = 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _measure(x, size, flags, objects, bandwidth, kernel, logs, slots):
     """Measure the flagged objects in the order of their slots; return how many have a kernel above 0."""
     words = flags.view(np.uint64)
@@ -58,17 +58,14 @@ def _measure(x, size, flags, objects, bandwidth, kernel, logs, slots):
     return used
 
 
-@njit(cache=True, nogil=True)
-def meet_screened(X, norms, products, nearest, units, examples):
-    """Meet the objects that the screen's products keep; at_least and above hold minus the ranks lost.
+@compiled
+def meet_screened(X, norms, products, nearest, units, examples, met):
+    """Meet the objects that the screen's products keep; at_least and above get minus the ranks lost.
 
     nearest[t] is the object with the largest product, and a product of -inf hides an object.
     """
     objects, bandwidth, kernel = examples.objects, examples.bandwidth, examples.kernel
     m, n = products.shape
-    counts = examples.log.shape[0] == n
-    top, total = np.empty(m), np.empty(m)
-    at_least, above = np.zeros(m, np.int64), np.zeros(m, np.int64)
     logs, slots, flags = np.empty(n), np.empty(n, np.int64), np.empty(n + (-n) % WORD, np.uint8)
     tau = np.empty(m, products.dtype)
     for t in range(m):
@@ -76,9 +73,4 @@ def meet_screened(X, norms, products, nearest, units, examples):
         tau[t] = row_threshold(norms[t], widest, units)
         _flag_hits(products[t], tau[t], flags)
         used = _measure(X[t], n, flags, objects, bandwidth, kernel, logs, slots)
-        top[t], total[t] = sum_logs(logs[:used])
-        if counts:
-            score = math.log(n) - log_of(top[t], total[t])
-            fewer_at_least, fewer_above = lose_ranks(logs[:used], slots[:used], examples, score)
-            at_least[t], above[t] = -fewer_at_least, -fewer_above
-    return Met(top, total, at_least, above)
+        meet_logs(t, logs[:used], slots[:used], examples, met)

@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.kde_kernels import log_kernels
 from exactcp.kernels.ties import TOLERANCE, tie_band
 
@@ -43,7 +43,7 @@ def empty_met(m):
     return Met(np.full(m, -np.inf), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sum_logs(logs):
     """(top, total) of exp(logs), added in their order."""
     top = -np.inf
@@ -57,7 +57,7 @@ def sum_logs(logs):
     return top, total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_term(top, total, k):
     """(top, total) with exp(k) added."""
     if k > top:
@@ -67,13 +67,13 @@ def add_term(top, total, k):
     return top, total + math.exp(k - top)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def log_of(top, total):
     """Log of a sum, -inf if it is empty."""
     return top + math.log(total) if total > 0.0 else -np.inf
 
 
-@njit(cache=True, nogil=True)
+@inner
 def lose_ranks(logs, slots, examples, score):
     """How many scores fall from >= (from >) the candidate's when each example's sum gets its kernel with the candidate.
 
@@ -95,31 +95,47 @@ def lose_ranks(logs, slots, examples, score):
     return fewer_at_least, fewer_above
 
 
-@njit(cache=True, nogil=True)
-def meet_all(X, own, examples):
-    """Meet every object, by direct differences; at_least and above hold minus the ranks lost.
+@compiled
+def log_sum(logs):
+    """Log of the sum of exp(logs), -inf if it is empty."""
+    top, total = sum_logs(logs)
+    return log_of(top, total)
+
+
+@inner
+def meet_logs(t, logs, slots, examples, met):
+    """Write what test object t meets in some slots; at_least and above get minus the ranks lost."""
+    top, total = sum_logs(logs)
+    met.top[t], met.total[t] = top, total
+    if examples.log.shape[0] > 0:
+        score = math.log(examples.log.shape[0]) - log_of(top, total)
+        fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score)
+        met.at_least[t], met.above[t] = -fewer_at_least, -fewer_above
+
+
+@compiled
+def meet_one(logs, examples, met):
+    """Meet every object as the only test object, whose log kernels are known."""
+    meet_logs(0, logs, np.arange(logs.shape[0]), examples, met)
+
+
+@compiled
+def meet_all(X, own, examples, met):
+    """Meet every object, by direct differences; at_least and above get minus the ranks lost.
 
     own[t] is the slot of X[t] itself among the objects, which it does not meet, or -1.
     """
     objects, bandwidth, kernel = examples.objects, examples.bandwidth, examples.kernel
-    m, n = X.shape[0], objects.shape[0]
-    counts = examples.log.shape[0] == n
-    top, total = np.empty(m), np.empty(m)
-    at_least, above = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    n = objects.shape[0]
     logs, slots = np.empty(n), np.arange(n)
-    for t in range(m):
+    for t in range(X.shape[0]):
         log_kernels(X[t], objects, bandwidth, kernel, logs)
         if own[t] >= 0:
             logs[own[t]] = -np.inf
-        top[t], total[t] = sum_logs(logs)
-        if counts:
-            score = math.log(n) - log_of(top[t], total[t])
-            fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score)
-            at_least[t], above[t] = -fewer_at_least, -fewer_above
-    return Met(top, total, at_least, above)
+        meet_logs(t, logs, slots, examples, met)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def alternative_sums(logs, examples):
     """Log-sums of the training examples of a label after an object at these log kernels has joined them."""
     n = logs.shape[0]

@@ -1,14 +1,16 @@
 """Learning and unlearning one example in the sums of kernels of its label (SPEC B).
 
 `error` bounds the absolute error of each `total`. It grows with every addition and subtraction by their rounding; a sum
-whose error outgrows DRIFT, or of which half or more is taken away, is made anew from its kernels.
+whose error outgrows DRIFT, or of which half or more is taken away, is made anew from its kernels. Sums after a change
+are written beside those before it.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled
 from exactcp.kernels.kde_sums import add_term, sum_logs
 
 DIRECT = 1e-13  # relative error of a kernel, or a sum of kernels, by direct differences
@@ -16,34 +18,55 @@ DRIFT = 4e-11  # largest relative error of a sum; two of them are within the tie
 ROUNDING = 2.0**-52
 
 
-@njit(cache=True, nogil=True)
-def learn_logs(logs, top, total, error):
+class Sums(NamedTuple):
+    """The sum of each example's kernels with the others of its label, by slot."""
+
+    top: np.ndarray  # (n,)
+    total: np.ndarray
+    error: np.ndarray
+
+
+def new_sums(n):
+    """Return sums with anything in them."""
+    return Sums(np.empty(n), np.empty(n), np.empty(n))
+
+
+@compiled
+def learn_logs(logs, old, new):
     """Add the example of slot n = len(logs), which has these log kernels with slots 0..n-1."""
     n = logs.shape[0]
     for i in range(n):
-        k = logs[i]
+        k, top, total, error = logs[i], old.top[i], old.total[i], old.error[i]
         if k > -np.inf:
-            if k > top[i]:
-                error[i] *= math.exp(top[i] - k)
-            top[i], total[i] = add_term(top[i], total[i], k)
-            error[i] += ROUNDING * total[i] + DIRECT * math.exp(k - top[i])
-    top[n], total[n] = sum_logs(logs)
-    error[n] = DIRECT * total[n]
+            if k > top:
+                error *= math.exp(top - k)
+            top, total = add_term(top, total, k)
+            error += ROUNDING * total + DIRECT * math.exp(k - top)
+        new.top[i], new.total[i], new.error[i] = top, total, error
+    new.top[n], new.total[n] = sum_logs(logs)
+    new.error[n] = DIRECT * new.total[n]
 
 
-@njit(cache=True, nogil=True)
-def unlearn_logs(logs, slot, top, total, error):
-    """Take the example of a slot, which has these log kernels, out of the others' sums; return those to make anew."""
-    anew = np.empty(logs.shape[0], np.int64)
+@compiled
+def unlearn_logs(logs, slot, old, new):
+    """Take the example of a slot, which has these log kernels, out of the others' sums; the last one moves there.
+
+    Returns the slots, after that, of the sums to make anew.
+    """
+    last = logs.shape[0] - 1
+    anew = np.empty(last, np.int64)
     used = 0
-    for i in range(logs.shape[0]):
-        term = math.exp(logs[i] - top[i]) if i != slot and logs[i] > -np.inf else 0.0
+    for i in range(last):
+        j = last if i == slot else i
+        top, total, error = old.top[j], old.total[j], old.error[j]
+        term = math.exp(logs[j] - top) if logs[j] > -np.inf else 0.0
         if term > 0.0:
-            error[i] += ROUNDING * total[i] + DIRECT * term
-            rest = total[i] - term
-            if 2.0 * term < total[i] and error[i] <= DRIFT * rest:
-                total[i] = rest
+            error += ROUNDING * total + DIRECT * term
+            rest = total - term
+            if 2.0 * term < total and error <= DRIFT * rest:
+                total = rest
             else:
                 anew[used] = i
                 used += 1
-    return anew[:used]
+        new.top[i], new.total[i], new.error[i] = top, total, error
+    return anew[:used].copy()

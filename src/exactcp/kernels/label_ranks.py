@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.ties import TOLERANCE, tie_band
 
 
@@ -18,12 +18,9 @@ class Bands(NamedTuple):
     hi_sorted: np.ndarray
 
 
-@njit(cache=True, nogil=True)
-def bands_of(scores, floor):
-    """Tie bands of the candidates' scores (m, l)."""
+@inner
+def _fill(scores, floor, lo, hi, order, lo_sorted, hi_sorted):
     m, n_labels = scores.shape
-    lo, hi, order = np.empty((m, n_labels)), np.empty((m, n_labels)), np.empty((m, n_labels), np.int64)
-    lo_sorted, hi_sorted = np.empty((m, n_labels)), np.empty((m, n_labels))
     for t in range(m):
         for c in range(n_labels):
             lo[t, c], hi[t, c] = tie_band(scores[t, c], floor, TOLERANCE)
@@ -35,10 +32,31 @@ def bands_of(scores, floor):
             order[t, position] = c
         for rank in range(n_labels):
             lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
+
+
+@inner
+def bands_of(scores, floor):
+    """Tie bands of the candidates' scores (m, l)."""
+    lo, hi, order = np.empty_like(scores), np.empty_like(scores), np.empty(scores.shape, np.int64)
+    lo_sorted, hi_sorted = np.empty_like(scores), np.empty_like(scores)
+    _fill(scores, floor, lo, hi, order, lo_sorted, hi_sorted)
     return Bands(lo, hi, order, lo_sorted, hi_sorted)
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _fill_bands(scores, floor, bands):
+    _fill(scores, floor, bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted)
+
+
+def make_bands(scores, floor):
+    """Return what `bands_of` gives, to Python."""
+    lo, hi, lo_sorted, hi_sorted = (np.empty(scores.shape) for _ in range(4))
+    bands = Bands(lo, hi, np.empty(scores.shape, np.int64), lo_sorted, hi_sorted)
+    _fill_bands(np.ascontiguousarray(scores), floor, bands)
+    return bands
+
+
+@inner
 def count_below(ascending, value, or_equal):
     """Count the entries of an ascending array that are < value, or <= value."""
     low, high = 0, ascending.shape[0]
@@ -51,7 +69,7 @@ def count_below(ascending, value, or_equal):
     return low
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_suffix_sums(jumps, order, counts):
     """Add to counts (m, l) how many ranks lie above each label's place: jumps (m, l + 1) is the histogram of ranks."""
     m, n_labels = order.shape

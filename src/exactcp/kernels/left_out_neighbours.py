@@ -7,12 +7,12 @@ the prediction of all examples, so their ends are that plus and minus residuals 
 import math
 
 import numpy as np
-from numba import njit
 
-from exactcp.kernels.neighbour_mean import _mean
+from exactcp._jit import compiled, inner
+from exactcp.kernels.neighbour_mean import mean
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sum_without(values, left):
     """The sum in order, without position `left` (-1: none)."""
     total = 0.0
@@ -22,7 +22,7 @@ def _sum_without(values, left):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leave_out_each(distances, targets, k):
     """Predictions without each of the members at most as far as the k-th nearest, and with all, last.
 
@@ -55,11 +55,11 @@ def leave_out_each(distances, targets, k):
                 inner_count, inner = start - 1, left
             else:
                 at_count, at_sum = at_count - 1, ahead[left] + behind[left]
-        out[left] = _mean(k, inner_count, _sum_without(targets[:start], inner), at_count, at_sum)
+        out[left] = mean(k, inner_count, _sum_without(targets[:start], inner), at_count, at_sum)
     return out
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _kth_smallest(count, center, sizes, gaps, values):
     """The count-th smallest of `values` (ascending) and of center - sizes (descending sizes) without some places.
 
@@ -78,7 +78,7 @@ def _kth_smallest(count, center, sizes, gaps, values):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _members(met, t, targets):
     """Slots, distances and targets of the members of a test object, by distance and then by target."""
     first, last = met.start[t], met.start[t + 1]
@@ -88,7 +88,7 @@ def _members(met, t, targets):
     return slots[order], distances[order], targets[slots[order]]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def left_out_ends(met, targets, k, count, residuals, descending, place):
     """Ends (m, 4) of every test object: jackknife+'s for a count, and the smallest and largest prediction.
 

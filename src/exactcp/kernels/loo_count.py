@@ -14,8 +14,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled, inner
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.label_ranks import add_suffix_sums, count_below
 
@@ -40,13 +40,13 @@ def new_tally(m, n_labels):
     return Tally(*counts, *jumps)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def divided_score(g, e, b, d, gap):
     """alpha_i = (d e_i - g_i gap) / (d b_i + g_i^2) - 1, gap = t - F."""
     return (d * e - g * gap) / (d * b + g * g) - 1.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def alternative_scores(g, e, b, codes, d, F):
     """Training scores if the test example has their label, and if it has not: (2, n) (SPEC A2)."""
     out = np.empty((2, g.shape[0]))
@@ -56,7 +56,7 @@ def alternative_scores(g, e, b, codes, d, F):
     return out
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, above, jumps_at_least, jumps_above):
     """Count the examples of one slice for one test object, each by its divided scores."""
     for i in range(g.shape[0]):
@@ -72,7 +72,7 @@ def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, abo
         above[1, c] -= other > hi[c]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_exactly(G, e, b, codes, d, F, bands, tally):
     """Count training examples in any order: G (m, n), e, b and codes (n,), d (m,), F (m, l)."""
     lo, hi, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.lo_sorted, bands.hi_sorted
@@ -84,7 +84,7 @@ def count_exactly(G, e, b, codes, d, F, bands, tally):
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _prepare(g, e, b, d, gap_same, gap_other, below, same, other):
     """Below = d b + g^2 and the numerators d e - g (t - F) of both alternatives."""
     for j in range(g.shape[0]):
@@ -93,7 +93,7 @@ def _prepare(g, e, b, d, gap_same, gap_other, below, same, other):
         other[j] = d * e[j] - g[j] * gap_other
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _compare(numerator, below, centre, width, rounding):
     """(#{clearly above}, #{too close to tell}) of numerator / below against centre, for below > 0."""
     above, near = np.int32(0), np.int32(0)
@@ -105,7 +105,7 @@ def _compare(numerator, below, centre, width, rounding):
     return above, near
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _decide(numerator, below, centre, width, rounding, lo, hi):
     """(#{>= threshold}, #{> threshold}) of those too close to tell, by their divided scores."""
     at_least, above = 0, 0
@@ -117,7 +117,7 @@ def _decide(numerator, below, centre, width, rounding, lo, hi):
     return at_least, above
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _count_label(g, e, b, label, d, F, lo, hi, largest, work, at_least, above):
     """Count a slice of examples of one label for one test object, screened."""
     size = g.shape[0]
@@ -140,7 +140,7 @@ def _count_label(g, e, b, label, d, F, lo, hi, largest, work, at_least, above):
             above[kind, c] += near_above
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_screened(G, first, e, b, starts, largest, d, F, bands, tally):
     """Count the training examples first, first + 1, ... of those ordered by label; G is (m, columns), d > 0, b >= 0.
 
@@ -165,11 +165,15 @@ def count_screened(G, first, e, b, starts, largest, d, F, bands, tally):
                 i = j
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _add_ranks(tally, order):
+    """Sum the ranks from the top."""
+    add_suffix_sums(tally.jumps_at_least, order, tally.at_least[:, 1])
+    add_suffix_sums(tally.jumps_above, order, tally.above[:, 1])
+
+
 def finish(tally, order, scores):
-    """Sum the ranks from the top, and return what the tally says."""
-    at_least, above = tally.at_least, tally.above
-    add_suffix_sums(tally.jumps_at_least, order, at_least[:, 1])
-    add_suffix_sums(tally.jumps_above, order, above[:, 1])
-    equal = at_least - above
+    """Return what the tally says."""
+    _add_ranks(tally, order)
+    above, equal = tally.above, tally.at_least - tally.above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)

@@ -1,10 +1,11 @@
 """Leave-one-out values of a ridge regression, for both targets that a test object may have (SPEC A1, A2)."""
 
 import numpy as np
-from numba import njit
+
+from exactcp._jit import compiled
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def loo_values(g, residuals, slack, targets, d, F):
     """Values (2, n) at the examples, each left out, if the test object has target -1, and +1.
 

@@ -17,9 +17,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from exactcp.kernels.inner import inner
+from exactcp._jit import compiled, inner
 from exactcp.kernels.label_ranks import count_below
 from exactcp.kernels.loo_count import divided_score
 
@@ -112,7 +111,7 @@ def _count(examples, label, first, last, u, d, F, lo, hi, work, at_least, above)
                 above[kind, c] += found[1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_windows(examples, U, d, F, bands, tally, most):
     """Count for the test objects that want at most `most` scores evaluated, d >= 1; tell which these are (m,)."""
     m, n_labels = F.shape

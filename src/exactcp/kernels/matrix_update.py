@@ -1,17 +1,18 @@
 """Small dense products and updates whose rows do not depend on how many rows are asked for at once."""
 
 import numpy as np
-from numba import njit
+
+from exactcp._jit import compiled, inner
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_multiple(factor, row, out):
     """Out += factor * row."""
     for j in range(out.shape[0]):
         out[j] += factor * row[j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rows_times(A, B):
     """A B, each row summed in the order of the columns of A: the same bits in every batch, unlike a BLAS product."""
     out = np.zeros((A.shape[0], B.shape[1]))
@@ -21,9 +22,11 @@ def rows_times(A, B):
     return out
 
 
-@njit(cache=True, nogil=True)
-def add_outer(matrix, vector, factor):
-    """Matrix += factor * vector vector', in place, and symmetric bit for bit if it was."""
-    for i in range(vector.shape[0]):
-        for j in range(vector.shape[0]):
-            matrix[i, j] += factor * (vector[i] * vector[j])
+@compiled
+def add_outer(matrix, vector, factor, out):
+    """Out = matrix + factor * vector vector', symmetric bit for bit if it was; both may have room, or be one."""
+    size = vector.shape[0]
+    for i in range(size):
+        row, sum_row = matrix[i, :size], out[i, :size]
+        for j in range(size):
+            sum_row[j] = row[j] + factor * (vector[i] * vector[j])

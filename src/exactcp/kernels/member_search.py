@@ -6,8 +6,8 @@ The symmetric tie rule needs every example at the boundary, so more than k may b
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import inner
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.neighbour_search import Kept, room_for, screen_pairs
 from exactcp.kernels.screen import distance_bounds
@@ -26,7 +26,7 @@ class Met(NamedTuple):
     high: np.ndarray  # equal where it has been measured
 
 
-@njit(cache=True, nogil=True)
+@inner
 def group_pairs(test, keep, m):
     """Starts (m + 1,) and places of the pairs to keep when they are grouped by test object, in their order."""
     start = np.zeros(m + 1, np.int64)
@@ -42,7 +42,7 @@ def group_pairs(test, keep, m):
     return start, place
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _gather(test, slot, distance, nearest, lengths, k):
     """Group by test object the measured pairs that are at most as far as its k-th nearest."""
     m = nearest.shape[0]
@@ -57,8 +57,8 @@ def _gather(test, slot, distance, nearest, lengths, k):
     return start, member, apart
 
 
-@njit(cache=True, nogil=True)
-def members_plain(distances, codes, touch, n_labels, k):  # noqa: ARG001  (the signature of every plain search)
+@inner
+def members_plain(distances, touch, k):
     """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
     m, n = distances.shape
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
@@ -85,7 +85,7 @@ def members_plain(distances, codes, touch, n_labels, k):  # noqa: ARG001  (the s
     return Met(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def members_screened(X, tests, training, screen, k):
     """Search with the screen, which keeps every example at the boundary; examples have one label."""
     batch, kept, used = screen_pairs(tests, training, screen, k)

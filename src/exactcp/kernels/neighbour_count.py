@@ -4,8 +4,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.kernels.label_ranks import add_suffix_sums, bands_of, count_below
@@ -23,13 +23,13 @@ class Provisional(NamedTuple):
     starts: np.ndarray  # (l + 1,) where each label starts in it
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def score_of(sums, slot):
     """Score of a training example from its sums: the ratio where there are two."""
     return sums[0, slot] if sums.shape[0] == 1 else ratio(sums[0, slot], sums[1, slot])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_lists(lists, n, k):
     """F of every list of the first n stored examples: (kinds, n)."""
     values, lengths = lists.values, lists.lengths
@@ -40,7 +40,7 @@ def sum_lists(lists, n, k):
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scores_of(sums, n):
     """alpha': the scores of the first n stored examples against each other."""
     out = np.empty(n)
@@ -49,7 +49,7 @@ def scores_of(sums, n):
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def score_with(kind, values, lengths, sums, slot, k, d):
     """Score of a training example after an example of the same (kind 0) or another label joined at distance d."""
     changed = sum_first_with(values[kind, slot], lengths[kind, slot], k, d)
@@ -58,7 +58,7 @@ def score_with(kind, values, lengths, sums, slot, k, d):
     return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def candidate_scores(found, use_ratio):
     """Score of (x, c) for every label c, from the k nearest of each label."""
     m, n_labels, k = found.nearest.shape
@@ -72,7 +72,7 @@ def candidate_scores(found, use_ratio):
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge_labels(nearest, lengths, closest, closest_label):
     """Collect the 2k closest of all labels, ascending: k of them at least are not of any given label."""
     limit, used = closest.shape[0], 0
@@ -90,7 +90,7 @@ def _merge_labels(nearest, lengths, closest, closest_label):
     return used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _others_sum(closest, closest_label, used, label, k):
     """F_other: the sum of the k closest that do not have the label, +inf if none exists."""
     total, summed = 0.0, 0
@@ -101,12 +101,13 @@ def _others_sum(closest, closest_label, used, label, k):
     return total if summed > 0 else math.inf
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_provisional(lo, hi, codes, provisional, at_least, above):
     """Fill (2, l) counts [same, other] of the provisional scores, by binary search if they are sorted."""
     n, ordered = provisional.scores.shape[0], provisional.ordered
+    is_sorted = provisional.starts.shape[0] > 0
     for c in range(lo.shape[0]):
-        if ordered.shape[0] == n:
+        if is_sorted:
             own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
             at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)
             above[0, c] = own.shape[0] - count_below(own, hi[c], True)
@@ -119,7 +120,7 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
                 above[kind, c] += provisional.scores[i] > hi[c]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cards_of(lists, sums, scores, k):
     """Return what counting asks first of every example, together (see `Provisional`)."""
     values, lengths, kinds = lists.values, lists.lengths, lists.values.shape[0]
@@ -132,7 +133,7 @@ def cards_of(lists, sums, scores, k):
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score_bounds(kind, kinds, card, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
     delta, total = card[1 + 2 * kind], card[2 + 2 * kind]
@@ -148,7 +149,7 @@ def _score_bounds(kind, kinds, card, low, high):
     return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
@@ -198,7 +199,7 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
     add_suffix_sums(jumps_above, order, above[:, 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_labels(found, X, objects, lists, codes, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
@@ -216,7 +217,7 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def alternative_scores(distances, lists, sums, scores, k):
     """Training scores if the test example has their label, and if it has not: (2, n), from its distances (SPEC A2)."""
     values, lengths, n = lists.values, lists.lengths, scores.shape[0]

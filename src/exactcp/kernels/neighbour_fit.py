@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
 from exactcp.kernels.sketch import whole_product
@@ -25,8 +25,8 @@ class Lists(NamedTuple):
 
 def new_lists(kinds, n, width, *, with_partners=False):
     """Empty lists of n examples."""
-    partners = np.empty((kinds, n, width if with_partners else 0), np.int64)
-    return Lists(np.empty((kinds, n, width)), np.zeros((kinds, n), np.int64), partners)
+    partners = np.zeros((kinds, n, width if with_partners else 0), np.int64)
+    return Lists(np.zeros((kinds, n, width)), np.zeros((kinds, n), np.int64), partners)
 
 
 class Thresholds(NamedTuple):
@@ -47,7 +47,7 @@ def open_thresholds(screen, kinds):
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _insert(slot, partner, kind, d, k, values, lengths, partners):
     """Insert the distance to a partner into the list of an example; return its length."""
     if partners.shape[2] > 0:
@@ -58,7 +58,7 @@ def _insert(slot, partner, kind, d, k, values, lengths, partners):
     return length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partners, tau, reach):
     """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
     length = _insert(slot, partner, kind, d, k, values, lengths, partners)
@@ -67,7 +67,7 @@ def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partner
         reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _meet_block(top, first, products, k, objects, screen, thresholds, lists, flags):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
@@ -116,7 +116,7 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, fla
             start = stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
     """Let all pairs (i, j), i < j, i in range `rows`, j in range `columns` meet; both lists are updated."""
     products, flags = np.empty(ROWS * COLUMNS, screen.rows.dtype), np.empty(COLUMNS, np.uint8)
@@ -136,7 +136,7 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
             _meet_block(top, first, block, k, objects, screen, thresholds, lists, flags)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_lists(distances, top, left, k, codes, lists):
     """Let the pairs (top + i, left + j) of a block of distances meet where the second comes later."""
     values, lengths, partners = lists.values, lists.lengths, lists.partners
@@ -149,13 +149,3 @@ def fill_lists(distances, top, left, k, codes, lists):
             if kind < kinds:
                 _insert(row, column, kind, distances[i, j], k, values, lengths, partners)
                 _insert(column, row, kind, distances[i, j], k, values, lengths, partners)
-
-
-@njit(cache=True, nogil=True)
-def refill_list(distances, slot, kind, limit, codes, lists):
-    """Make the list of one example anew from its distances to all stored ones."""
-    length = 0
-    for j in range(distances.shape[0]):
-        if j != slot and (codes[j] == codes[slot]) == (kind == 0):
-            length = insert(lists.values[kind, slot], length, limit, distances[j])
-    lists.lengths[kind, slot] = length

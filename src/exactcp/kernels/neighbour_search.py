@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled
 from exactcp.kernels.distances import euclidean
 from exactcp.kernels.screen import (
     COLUMNS,
@@ -64,7 +64,7 @@ class Room(NamedTuple):
     column: np.ndarray  # and where they are
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_for(kept, needed):
     """Return the pairs, or a copy at least twice as long."""
     size = kept.test.shape[0]
@@ -77,7 +77,7 @@ def room_for(kept, needed):
     return Kept(test, row, value)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search_distances(distances, codes, touch, n_labels, k):
     """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
     m, n = distances.shape
@@ -97,7 +97,7 @@ def search_distances(distances, codes, touch, n_labels, k):
     return Found(nearest, lengths, kept.test[:used], kept.row[:used], distance, distance)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
     """Tau from the columns first... of one label: the k with the largest products; -inf if they are fewer than k."""
     k, length = top.shape[0], 0
@@ -113,7 +113,7 @@ def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched
     return product_threshold(least, norm, units)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
     """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
 
@@ -161,7 +161,7 @@ def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
     return used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _measure(X, batch, training, screen, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
@@ -188,7 +188,7 @@ def _measure(X, batch, training, screen, kept, used):
     return Found(nearest, lengths, test[:touches], touched[:touches], low[:touches], high[:touches])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def screen_pairs(tests, training, screen, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
     prepared = tests.sketch
@@ -209,7 +209,7 @@ def screen_pairs(tests, training, screen, k):
     return batch, kept, used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search_screened(X, tests, training, screen, k):
     """Search with the screen; `tests` are the rows of X prepared for it."""
     batch, kept, used = screen_pairs(tests, training, screen, k)

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-from numba import njit
 
-RANK = 1e-10  # a column whose distance from the span of the others is less than this, relatively, depends on them
+from exactcp._jit import compiled
+
+RANK = 1e-13  # a column whose distance from the span of the others is less than this, relatively, depends on them
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_column(R, j, size, Q, T):
     """Append column j of R to `size` others (Gram and Schmidt, twice); False if it depends on them.
 
@@ -41,7 +42,7 @@ def insert_column(R, j, size, Q, T):
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def delete_column(k, size, Q, T):
     """Take out the k-th of `size` columns, and rotate the rest back to a triangle (Givens)."""
     for c in range(k, size - 1):
@@ -58,7 +59,7 @@ def delete_column(k, size, Q, T):
             Q[row, i], Q[row + 1, i] = cosine * up + sine * down, cosine * down - sine * up
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_upper(T, size, b):
     """Replace b by x with T x = b."""
     for k in range(size - 1, -1, -1):
@@ -67,7 +68,7 @@ def solve_upper(T, size, b):
         b[k] /= T[k, k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_lower(T, size, b):
     """Replace b by x with T'x = b."""
     for k in range(size):

@@ -13,16 +13,15 @@ what is between is computed.
 import math
 
 import numpy as np
-from numba import njit
 
-from exactcp.kernels.affine_sets import residual_floor
-from exactcp.kernels.ties import TOLERANCE, tie_band
+from exactcp._jit import compiled, inner
+from exactcp.kernels.affine_sets import own_slack
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
 WORD = 8  # flags looked at together
 
 
-@njit(cache=True, nogil=True)
+@inner
 def kappa_of(kind, d, b, g):
     """kappa_i of the canonical form."""
     if kind == ORDINARY:
@@ -31,7 +30,7 @@ def kappa_of(kind, d, b, g):
     return square if kind == DELETED else math.sqrt(square)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kappas(kind, d, b, g):
     """kappa_i of all examples for one test object."""
     out = np.empty(g.shape[0])
@@ -40,44 +39,45 @@ def kappas(kind, d, b, g):
     return out
 
 
-@njit(cache=True, nogil=True)
-def count_ridge(kind, G, e, b, d, z, center, scale, greater, at_least):
+@compiled
+def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
     """Add to the counts (m,) of scores greater than and at least |z| those of the examples in the columns of G."""
     for t in range(G.shape[0]):
-        lo, hi = tie_band(abs(z[t]), residual_floor(scale, center[t]), TOLERANCE)
+        own = own_slack(z[t], size[t])
+        lo, hi = abs(z[t]) - own, abs(z[t]) + own
         g = G[t]
         above = reached = 0
         for i in range(g.shape[0]):
             score = abs(d[t] * e[i] - g[i] * z[t]) / kappa_of(kind, d[t], b[i], g[i])
-            reached += score >= lo
-            above += score > hi
+            reached += score + slack[i] >= lo
+            above += score - slack[i] > hi
         greater[t] += above
         at_least[t] += reached
 
 
-@njit(cache=True, nogil=True)
-def _extent(side, g, e, b, d):
-    """How far S_i reaches on a side: above 0 (side 0) or below."""
-    u = math.sqrt(d * b + g * g) + abs(g)
+@inner
+def _extent(side, g, e, b, d, slack):
+    """How far S_i reaches on a side, with the example's slack: above 0 (side 0) or below."""
+    kappa = math.sqrt(d * b + g * g)
+    u = kappa + abs(g)
     if u == 0.0:
-        return 0.0
+        return slack
     is_short = (e * g >= 0.0) == (side == 0)
-    if e * g == 0.0 or is_short:
-        return d * abs(e) / u
-    return abs(e) * u / b
+    extent = d * abs(e) / u if e * g == 0.0 or is_short else abs(e) * u / b
+    return extent + slack * kappa / u
 
 
-@njit(cache=True, nogil=True)
-def extents(g, e, b, d):
+@compiled
+def extents(g, e, b, slack, d):
     """Extents (2, n) of all examples for one test object, above and below."""
     out = np.empty((2, g.shape[0]))
     for side in range(2):
         for i in range(g.shape[0]):
-            out[side, i] = _extent(side, g[i], e[i], b[i], d)
+            out[side, i] = _extent(side, g[i], e[i], b[i], d, slack[i])
     return out
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _flag(g, e, b, d, sign, low, high, flags):
     """Flag the examples whose extent is between low and high; return how many have a larger one (vectorises)."""
     size = g.shape[0]
@@ -95,12 +95,12 @@ def _flag(g, e, b, d, sign, low, high, flags):
     return above
 
 
-@njit(cache=True, nogil=True)
-def collect(G, e, b, d, low, high, above, kept, used):
+@compiled
+def collect(G, e, b, slack, d, low, high, above, kept, used):
     """Sort the examples in the columns of G by brackets low < high (m, 2) of the extents on each side.
 
     Larger extents are added to `above` (m, 2); those between go into `kept` (m, 2, room), of which `used` (m, 2) are
-    there; more than there is room for are counted only.
+    there; more than there is room for are counted only. Brackets look at extents without the examples' slack.
     """
     flags = np.empty(G.shape[1] + WORD, np.uint8)
     words = flags[: (G.shape[1] + WORD - 1) // WORD * WORD].view(np.uint64)
@@ -116,12 +116,6 @@ def collect(G, e, b, d, low, high, above, kept, used):
                     for i in range(WORD * w, min(WORD * w + WORD, g.shape[0])):
                         if flags[i] != 0:
                             if count < room:
-                                kept[t, side, count] = _extent(side, g[i], e[i], b[i], d[t])
+                                kept[t, side, count] = _extent(side, g[i], e[i], b[i], d[t], slack[i])
                             count += 1
             used[t, side] = count
-
-
-@njit(cache=True, nogil=True)
-def with_band(extent, floor):
-    """An extent with a quarter of the tie band, which every set of the one-interval case has."""
-    return extent + 0.25 * TOLERANCE * max(extent, floor)

@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from exactcp._jit import compiled
 from exactcp.kernels.distances import euclidean_block
 from exactcp.kernels.sketch import project
 
@@ -133,7 +133,7 @@ def _float32_resolves(rows, norms):
     return apart.size == 0 or error < 0.05 * float(np.quantile(apart, 0.02))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def row_threshold(norm, d, units):
     """tau: a pair may be closer than d only if s > tau."""
     if d == 0.0:
@@ -142,13 +142,13 @@ def row_threshold(norm, d, units):
     return ((1 - units.growth) * norm - squared) / 2 - units.slack * (norm + squared) - ETA
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def row_half(norm, units):
     """Half: see `column_reach`."""
     return (1 - units.growth) * norm / 2 - units.slack * norm - ETA
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def column_reach(d, units):
     """Reach of an example that cares for what is closer than d: it is met only if s + reach > half."""
     if d <= 0.0:
@@ -156,7 +156,7 @@ def column_reach(d, units):
     return (d * units.scale) ** 2 * (0.5 + 2 * units.slack)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def column_reaches(distances, units):
     """`column_reach` of many."""
     out = np.empty_like(distances)
@@ -165,19 +165,19 @@ def column_reaches(distances, units):
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def certain_product(s, norm, units):
     """Return a lower bound of the true product, but for the test row's part of the error."""
     return s - (2 * units.growth + units.slack) * norm
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product_threshold(certain, norm, units):
     """Tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
     return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distance_bounds(s, test_norm, norm, units):
     """Return (low, high) around the distance of a pair with product s, in the data's own units."""
     squared = test_norm - 2 * s
@@ -188,7 +188,7 @@ def distance_bounds(s, test_norm, norm, units):
     return math.sqrt(max(low, 0.0)) * (1 - units.slack) / units.scale, math.sqrt(high) * (1 + units.slack) / units.scale
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def flag_hits(products, tau, reach, half, flags):
     """Flag the products above tau, or above half when their reach is added (written so that it vectorises)."""
     size = products.shape[0]

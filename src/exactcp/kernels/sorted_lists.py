@@ -5,10 +5,10 @@ A list is a row of `values` in ascending order, of which the first `length` are 
 
 import math
 
-from numba import njit
+from exactcp._jit import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert(values, length, limit, d):
     """Insert d into the `limit` smallest seen so far; return the new length."""
     if length == limit:
@@ -25,7 +25,7 @@ def insert(values, length, limit, d):
     return length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_with(values, partners, length, limit, d, partner):
     """Insert d as `insert` does, and what belongs to it at the same place in `partners`."""
     if length == limit:
@@ -42,7 +42,7 @@ def insert_with(values, partners, length, limit, d, partner):
     return length
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_large(values, length, limit, s):
     """Insert s into the `limit` largest seen so far, in descending order; return the new length."""
     if length == limit:
@@ -59,18 +59,27 @@ def insert_large(values, length, limit, s):
     return length
 
 
-@njit(cache=True, nogil=True)
-def remove(values, length, d):
-    """Remove one entry equal to d, bit for bit; return the new length (the old one if there is none)."""
+@compiled
+def place_of(values, length, d):
+    """Return where the first entry equal to d, bit for bit, is; -1 if there is none."""
     for position in range(length):
         if values[position] == d:
-            for j in range(position, length - 1):
-                values[j] = values[j + 1]
-            return length - 1
-    return length
+            return position
+    return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def remove(values, length, d):
+    """Remove one entry equal to d, bit for bit; return the new length (the old one if there is none)."""
+    position = place_of(values, length, d)
+    if position < 0:
+        return length
+    for j in range(position, length - 1):
+        values[j] = values[j + 1]
+    return length - 1
+
+
+@compiled
 def sort_in_place(values):
     """Shell's sort, for short arrays: it compiles many times faster than a call of numpy's."""
     gap = 1
@@ -86,13 +95,13 @@ def sort_in_place(values):
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kth(values, length, k):
     """Delta: the k-th smallest, +inf if fewer than k exist."""
     return values[k - 1] if length >= k else math.inf
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_first(values, length, k):
     """F: the sum of the k smallest in ascending order (of all, if fewer), +inf if none exists."""
     used = min(length, k)
@@ -104,7 +113,7 @@ def sum_first(values, length, k):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_first_with(values, length, k, d):
     """F after d joined: the sum of the k smallest of list and d, in ascending order."""
     total = 0.0
@@ -126,7 +135,7 @@ def sum_first_with(values, length, k, d):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ratio(numerator, denominator):
     """k-NN score of the two sums: no same-label example is +inf, no other-label example 0, and 0/0 is 1."""
     if math.isinf(numerator):

@@ -3,12 +3,13 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from exactcp._jit import compiled, inner
 
 TOLERANCE = 1e-10
 
 
-@njit(cache=True, nogil=True)
+@inner
 def tie_band(score, floor, tolerance):
     """Return (lo, hi): a >= score when a >= lo, a > score when a > hi; hi - lo = 2 tol max(|score|, floor)."""
     if math.isinf(score):
@@ -17,11 +18,10 @@ def tie_band(score, floor, tolerance):
     return score - slack, score + slack
 
 
-@njit(cache=True)
+@compiled(nogil=False)
 def tie_bands(scores, floor, tolerance):
-    """Return the two arrays of `tie_band` for a flat array of scores."""
-    lo = np.empty_like(scores)
-    hi = np.empty_like(scores)
+    """Return `tie_band` of each of a flat array of scores, (2, n)."""
+    bands = np.empty((2, scores.shape[0]))
     for i in range(scores.shape[0]):
-        lo[i], hi[i] = tie_band(scores[i], floor, tolerance)
-    return lo, hi
+        bands[0, i], bands[1, i] = tie_band(scores[i], floor, tolerance)
+    return bands

@@ -8,7 +8,8 @@ are whole numbers, so majorities are compared exactly.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from exactcp._jit import compiled, inner
 
 
 class Balls(NamedTuple):
@@ -25,21 +26,21 @@ class Balls(NamedTuple):
     category: np.ndarray  # (capacity,)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _clear(inner, at):
     """Forget counts (a loop compiles faster than an assignment to a slice)."""
     for c in range(inner.shape[0]):
         inner[c] = at[c] = 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _weigh(times, left, inner, at, votes):
     """Votes: one for each inside the boundary, and their share in what is left for those at it, all multiplied."""
     for c in range(votes.shape[0]):
         votes[c] = inner[c] * times + left * at[c]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _majority(votes):
     """The label with most votes; the first of several."""
     best = 0
@@ -49,7 +50,7 @@ def _majority(votes):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _collect(i, balls, inner, at):
     """Count the labels inside the boundary of example i, and those at it."""
     _clear(inner, at)
@@ -68,7 +69,7 @@ def _collect(i, balls, inner, at):
             at[c] = balls.crowds[crowd, c]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def crowded(slots, balls):
     """Tell which of the slots have more examples at the boundary than their lists hold."""
     out = np.empty(slots.shape[0], np.bool_)
@@ -80,18 +81,18 @@ def crowded(slots, balls):
     return out
 
 
-@njit(cache=True, nogil=True)
-def count_crowds(slots, distances, codes, boundary, n_labels):
-    """Label counts (len(slots), l) at the boundaries of some examples, from their distances to all."""
+@compiled
+def count_crowds(slots, gone, distances, codes, boundary, n_labels):
+    """Label counts (len(slots), l) at the boundaries of some examples, from their distances to all but `gone`."""
     out = np.zeros((slots.shape[0], n_labels), np.int64)
     for r in range(slots.shape[0]):
         for j in range(distances.shape[1]):
-            if j != slots[r] and distances[r, j] == boundary[slots[r]]:
+            if j != slots[r] and j != gone and distances[r, j] == boundary[r]:
                 out[r, int(codes[j])] += 1
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def categorise(slots, k, n_labels, balls):
     """Find the categories of some examples among the stored ones."""
     inner, at, votes = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
@@ -102,7 +103,7 @@ def categorise(slots, k, n_labels, balls):
         balls.category[i] = _majority(votes)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _votes_with(i, is_inside, k, balls, inner, at, votes):
     """Fill the votes of example i, without the test object's; return the votes that the test object has there."""
     _collect(i, balls, inner, at)
@@ -115,7 +116,7 @@ def _votes_with(i, is_inside, k, balls, inner, at, votes):
     return own
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _own_category(members, distances, codes, k, inner, at, votes):
     """Category of a test object from all who are at most as far as its k-th nearest."""
     _clear(inner, at)
@@ -133,7 +134,7 @@ def _own_category(members, distances, codes, k, inner, at, votes):
     return _majority(votes)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _recount(here, i, label, own, votes, balls, common, change):
     """Move touched example i, of this label, to its category with the test object, for all labels of the latter.
 
@@ -147,7 +148,7 @@ def _recount(here, i, label, own, votes, balls, common, change):
             change[c, label] += np.int64(c == here) - np.int64(without == here)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def venn_tables(met, touches, codes, k, table, balls):
     """Counts (m, l, l): for every test object and label of it, the labels of the examples in its category.
 

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp.kernels.affine_sets import count_affine, covered, residual_floor
+from exactcp._changes import Bag
+from exactcp.kernels.affine_sets import count_affine, covered, typical_size
 
 Within = Callable[[int], np.ndarray] | None
 
 
 class Piece(NamedTuple):
-    """Targets lower <= y <= upper on which example i is at least as strange where |A_i - g_i z| >= kappa_i |z|."""
+    """Targets lower <= y <= upper on which example i is at least as strange where |A_i - g_i z| >= kappa_i |z|.
+
+    Targets are counted from the bag's origin.
+    """
 
     lower: float
     upper: float
@@ -21,9 +25,10 @@ class Piece(NamedTuple):
     A: np.ndarray  # (n,) in the order of arrival
     g: np.ndarray
     kappa: np.ndarray  # > 0
+    slack: np.ndarray  # its part of the tie band
 
 
-class AffineBag:
+class AffineBag(Bag):
     """Base of bags that define `affine(X)`, `targets()` and `n`; each answers one test object at a time, in O(n log n).
 
     `within` is None, or gives for test object i the mask (n,) of the examples it is compared with.
@@ -37,9 +42,13 @@ class AffineBag:
         """Targets of the examples in the order of arrival."""
         raise NotImplementedError
 
-    def scale(self) -> float:
-        """Return the largest absolute target, which the tie rule is relative to."""
-        return float(np.abs(self.targets()).max(initial=0.0))
+    def origin(self) -> float:
+        """Return what targets are counted from in pieces; it is not 0 only where that changes no score."""
+        return 0.0
+
+    def typical_size(self) -> float:
+        """Return the typical size of a target that is counted from the origin."""
+        return float(typical_size(self.targets() - self.origin()))
 
     def counts(
         self,
@@ -51,13 +60,13 @@ class AffineBag:
         verbose: int = 0,  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        out, everyone, scale = np.empty((3, X.shape[0]), np.int64), np.ones(self.targets().size, bool), self.scale()
+        out, everyone = np.empty((X.shape[0], 3), np.int64), np.ones(self.targets().size, bool)
+        y, typical = y - self.origin(), self.typical_size()
         for t, pieces in enumerate(self.affine(X)):
             piece = next((piece for piece in pieces if y[t] <= piece.upper), pieces[-1])
             member = everyone if within is None else within(t)
-            floor = residual_floor(scale, piece.center)
-            out[:, t] = count_affine(piece.A, piece.g, piece.kappa, member, y[t] - piece.center, floor)
-        return out[0], out[1], out[2]
+            count_affine(*piece[3:], member, y[t] - piece.center, abs(piece.center) + typical, out[t])
+        return out[:, 0], out[:, 1], out[:, 2]
 
     def regions(
         self,
@@ -69,12 +78,12 @@ class AffineBag:
         verbose: int = 0,  # noqa: ARG002
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
-        everyone, scale = np.ones(self.targets().size, bool), self.scale()
+        everyone, origin, typical = np.ones(self.targets().size, bool), self.origin(), self.typical_size()
         out = []
         for t, pieces in enumerate(self.affine(X)):
             member = everyone if within is None else within(t)
-            parts = [_on_piece(piece, member, int(thresholds[t]), scale) for piece in pieces]
-            out.append(merged(np.concatenate(parts)))
+            parts = [_on_piece(piece, member, int(thresholds[t]), typical) for piece in pieces]
+            out.append(merged(counted_from_zero(np.concatenate(parts), origin)))
         return out
 
     def intervals(
@@ -91,24 +100,36 @@ class AffineBag:
 
     def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
         """Yield for every test object the targets at which the signed residuals of examples equal its own (SPEC J)."""
+        origin = self.origin()
         for t, pieces in enumerate(self.affine(X)):
-            center, A, g, kappa = pieces[0][2:]
+            center, A, g, kappa = pieces[0][2:6]
             if len(pieces) > 1 or not (g + kappa > 0).all():
                 msg = (
                     "a predictive distribution needs residuals that are ordered as the targets are, whatever the test "
                     "object, and these are not: use KNNResidual, or RidgeResidual with residual='studentized'."
                 )
                 raise ValueError(msg)
-            found = center + A / (g + kappa)
+            found = origin + (center + A / (g + kappa))
             yield found if within is None else found[within(t)]
 
 
-def _on_piece(piece: Piece, member: np.ndarray, threshold: int, scale: float) -> np.ndarray:
+def _on_piece(piece: Piece, member: np.ndarray, threshold: int, typical: float) -> np.ndarray:
     """Return the part of the region that lies on a piece."""
-    floor = residual_floor(scale, piece.center)
-    found = covered(piece.A, piece.g, piece.kappa, member, threshold, floor) + piece.center
+    found = covered(*piece[3:], member, threshold, abs(piece.center) + typical) + piece.center
     found = np.clip(found[(found[:, 1] >= piece.lower) & (found[:, 0] <= piece.upper)], piece.lower, piece.upper)
     return np.asarray(found)
+
+
+def counted_from_zero(intervals: np.ndarray, origin: float) -> np.ndarray:
+    """Return intervals (r, 2) counted from an origin as targets: their ends are targets that were inside."""
+    if origin == 0.0:
+        return intervals
+    nearest = intervals + origin
+    lower, upper = nearest.T.copy()
+    below, above = lower - origin < intervals[:, 0], upper - origin > intervals[:, 1]
+    lower[below], upper[above] = np.nextafter(lower[below], np.inf), np.nextafter(upper[above], -np.inf)
+    # between two numbers: a point that no target is, but for rounding
+    return np.where((lower <= upper)[:, None] | np.isnan(intervals), np.column_stack([lower, upper]), nearest)
 
 
 def merged(intervals: np.ndarray) -> np.ndarray:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+
+from exactcp._estimator import Estimator
 
 
-class Measure(BaseEstimator):
+class Measure(Estimator):
     """A nonconformity measure: `fit(X, y)`, then `score(X, y)` or `score_labels(X, labels)`, large means strange.
 
     A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides

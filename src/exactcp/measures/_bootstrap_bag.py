@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, Protocol
@@ -10,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from exactcp._blocks import map_tasks
+from exactcp._changes import ReplacingBag
+from exactcp._warning import warn
 from exactcp.kernels.label_counts import LabelCounts
 from exactcp.measures._resampling import voters
 
@@ -39,7 +40,7 @@ def _vote(
     return np.asarray(measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))(objects))
 
 
-class BootstrapBag:
+class BootstrapBag(ReplacingBag):
     """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
 
     Parameters
@@ -53,7 +54,7 @@ class BootstrapBag:
 
     def __init__(self, measure: Trainable, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
         self._measure = measure
-        self._X = X
+        self._X = np.array(X)
         self._codes = np.array(codes, dtype=np.int64)
         self._n_labels = n_labels
         self._warned = False
@@ -105,7 +106,7 @@ class BootstrapBag:
                 f"object and label: {len(self._stars) * m * self._n_labels:,} trainings for {m} test object(s). "
                 "RandomForest and SplitConformalClassifier need none."
             )
-            warnings.warn(msg, UserWarning, stacklevel=6)
+            warn(msg)
 
     def _star_votes(self, task: tuple[np.ndarray, int, int]) -> np.ndarray:
         """Return who of the users of a sample with the test example (x, label) is right."""

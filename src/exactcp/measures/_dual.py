@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 
+from exactcp._changes import twin
 from exactcp.kernels.matrix_update import add_outer, rows_times
-from exactcp.measures._kernel_store import Columns, KernelStore, group_sums, move_last, with_square_room
-from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Solution
+from exactcp.measures._growing import SPARE, take_alone
+from exactcp.measures._kernel_store import Columns, KernelStore, group_sums
+from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Solution, on_one_thread
 
 
 class Dual:
@@ -27,10 +31,30 @@ class Dual:
                 raise ValueError(_not_positive(store.kernel.kernel, rho))
             inverse = np.linalg.inv(self._system())
             inverse = 0.5 * (inverse + inverse.T)
-        self._inverse = inverse
+        self._inverse, self._is_own = inverse, True
+        self._spare: list[np.ndarray] = []  # memory of an inverse before this one; whoever takes it out has it
         self._updates = 0
         self._refresh_border()
         self._tolerated = max(DRIFT, 30.0 * self._probe())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inverse": self.inverse, "_spare": []}
+
+    def fork(self, store: KernelStore) -> Dual:
+        """Return the same with a fork of the store, to be changed while others read this one."""
+        self._is_own = False
+        return twin(self, _store=store)
+
+    def _place(self, size: int) -> np.ndarray:
+        """Return where the next inverse goes: over this one, unless others read it or it has no room."""
+        if self._is_own and _fits(self._inverse, size):
+            return self._inverse
+        spare, self._spare = self._spare, [self._inverse]
+        self._is_own = True
+        place = take_alone(spare)
+        if place is not None and _fits(place, size):
+            return place
+        return np.empty((size + size // SPARE, size + size // SPARE))
 
     def _system(self) -> np.ndarray:
         """Return a new B."""
@@ -58,6 +82,7 @@ class Dual:
         counts = self._store.counts
         return np.asarray((1.0 - 1.0 / counts + self._rho / counts**2 * self._bordered_diagonal())[self._store.group])
 
+    @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._store.counts[:, None], self._store.group
@@ -83,6 +108,7 @@ class Dual:
             F[known] = solution.fits[place.same[known]]
         return np.asarray(F)
 
+    @on_one_thread
     def reach(self, place: Columns) -> tuple[np.ndarray, np.ndarray]:
         """Return what test objects do to the stored ones (m, objects), N g, and d (m,)."""
         rho, k = self._rho, place.values
@@ -98,10 +124,8 @@ class Dual:
             V[t] = -share * (self.inverse[g] - self._sum * (self._sum[g] / self._total))
             d[t] = 1.0 + (1.0 + V[t, g]) / self._store.counts[g]
             V[t, g] += 1.0
-        if not self.is_indefinite and (d <= 0).any():
-            if not self._store.kernel.may_be_indefinite:
-                raise ValueError(_not_positive(self._store.kernel.kernel, rho))
-            self.is_indefinite = True
+        if not self._store.kernel.may_be_indefinite and (d <= 0).any():
+            raise ValueError(_not_positive(self._store.kernel.kernel, rho))
         return V, d
 
     def arrange(self, order: np.ndarray | None = None) -> Across:
@@ -118,6 +142,7 @@ class Dual:
         """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
         return 4 * m <= self._store.n
 
+    @on_one_thread
     def learn(self, x: np.ndarray, seen: Columns) -> bool:
         """Add one example to the store and the inverse (SPEC A8); False if the inverse must be made anew."""
         size, same = self._store.counts.size, int(seen.same[0])
@@ -132,25 +157,30 @@ class Dual:
         self._store.append(x, seen)
         if delta < SMALLEST * full:
             return False
-        self._inverse = with_square_room(self._inverse, size + 1)
-        add_outer(self._inverse[:size, :size], v, 1.0 / delta)
-        self._inverse[size, :size] = self._inverse[:size, size] = -v / delta
-        self._inverse[size, size] = 1.0 / delta
+        place = self._place(size + 1)
+        add_outer(self._inverse, v, 1.0 / delta, place)
+        place[size, :size] = place[:size, size] = -v / delta
+        place[size, size] = 1.0 / delta
+        self._inverse = place
         return self._settle()
 
+    @on_one_thread
     def unlearn(self, position: int) -> bool:
         """Take one example from the store and the inverse; False if the inverse must be made anew."""
         gone = int(self._store.group[position])
         count, last = self._store.counts[gone], self._store.counts.size - 1
         row = self.inverse[gone].copy()
-        full = self._store.matrix[gone, gone] + self._rho / count
+        full = self._store.own(gone) + self._rho / count
         self._store.remove(position)
         if count > 1:
             return self._change_diagonal(gone, self._rho / (count - 1) - self._rho / count)
         if row[gone] * full > 1.0 / SMALLEST or last == 0:
             return False
-        add_outer(self._inverse[: last + 1, : last + 1], row, -1.0 / row[gone])
-        move_last(self._inverse, gone, last)
+        place = self._place(last + 1)
+        add_outer(self._inverse, row, -1.0 / row[gone], place)
+        place[gone, : last + 1] = place[last, : last + 1]
+        place[: last + 1, gone] = place[: last + 1, last]
+        self._inverse = place
         return self._settle()
 
     def _change_diagonal(self, slot: int, change: float) -> bool:
@@ -158,7 +188,9 @@ class Dual:
         divisor = 1.0 + change * row[slot]
         if divisor < SMALLEST:
             return False
-        add_outer(self.inverse, row, -change / divisor)
+        place = self._place(row.size)
+        add_outer(self._inverse, row, -change / divisor, place)
+        self._inverse = place
         return self._settle()
 
     def _settle(self) -> bool:
@@ -172,7 +204,11 @@ class Dual:
         z = np.random.default_rng(0).standard_normal(self._store.counts.size)
         z /= np.linalg.norm(z)
         image = self.inverse @ z
-        return float(np.linalg.norm(self._store.matrix @ image + self._rho / self._store.counts * image - z))
+        return float(np.linalg.norm(self._store.times(image) + self._rho / self._store.counts * image - z))
+
+
+def _fits(room: np.ndarray, size: int) -> bool:
+    return size <= room.shape[0] and room.flags.writeable
 
 
 def _positive_inverse(B: np.ndarray) -> np.ndarray | None:

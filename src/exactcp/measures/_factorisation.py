@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from exactcp._changes import twin
 from exactcp.kernels.matrix_update import add_outer, rows_times
 from exactcp.measures._dual import Dual
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, RowProduct, Solution
+from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, RowProduct, Solution, on_one_thread
 from exactcp.measures._spectral import KernelSpectral, RowSpectral
 
 SOLVERS = ("auto", "primal", "dual", "svd")
@@ -47,11 +48,16 @@ class Primal:
         self._updates = 0
         self._tolerated = max(DRIFT, 30.0 * self._probe())
 
+    def fork(self, store: FeatureStore) -> Primal:
+        """Return the same with a fork of the store, to be changed while others read this one."""
+        return twin(self, _store=store)
+
     @property
     def slack(self) -> np.ndarray:
         """1 - h_i of every example."""
         return self._slack
 
+    @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         rows = self._store.rows
@@ -80,29 +86,31 @@ class Primal:
         """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
         return m <= self._S.shape[0]
 
+    @on_one_thread
     def learn(self, x: np.ndarray, seen: np.ndarray) -> bool:
         """Add one example to the store and to M (SPEC A8); False if M must be made anew."""
         U, d = self.reach(seen)
-        g = self._store.rows @ U[0]
+        g = self._store.times(U[0])
         self._slack = np.append(self._slack + g * g / d[0], 1.0 / d[0])
-        add_outer(self._M, U[0], -1.0 / d[0])
-        add_outer(self._S, seen[0], 1.0)
+        self._M = _plus_outer(self._M, U[0], -1.0 / d[0])
+        self._S = _plus_outer(self._S, seen[0], 1.0)
         self._store.append(x, seen)
         return self._settle()
 
+    @on_one_thread
     def unlearn(self, position: int) -> bool:
         """Take one example from the store and from M; False if M must be made anew."""
-        phi = self._store.rows[position : position + 1].copy()
+        phi = self._store.row(position)[None]
         U, d = self.reach(phi)
         left = 2.0 - d[0]  # 1 - s
         self._store.remove(position)
         if left < SMALLEST or self._store.n < self._S.shape[0]:
             return False
         slack = np.delete(self._slack, position)
-        g = self._store.rows @ U[0]
+        g = self._store.times(U[0])
         self._slack = slack - g * g / left
-        add_outer(self._M, U[0], 1.0 / left)
-        add_outer(self._S, phi[0], -1.0)
+        self._M = _plus_outer(self._M, U[0], 1.0 / left)
+        self._S = _plus_outer(self._S, phi[0], -1.0)
         return self._settle()
 
     def _settle(self) -> bool:
@@ -118,10 +126,18 @@ class Primal:
         return float(np.linalg.norm(self._S @ (self._M @ (root * z)) / root - z))
 
 
+def _plus_outer(matrix: np.ndarray, vector: np.ndarray, factor: float) -> np.ndarray:
+    """Return matrix + factor * vector vector'."""
+    total = np.empty_like(matrix)
+    add_outer(matrix, vector, factor, total)
+    return total
+
+
+@on_one_thread
 def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool) -> Factorisation:
     """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits."""
     if isinstance(store, FeatureStore):
-        if solver == "primal" or (solver == "auto" and store.rows.shape[0] >= store.rows.shape[1]):
+        if solver == "primal" or (solver == "auto" and store.n >= store.rows.shape[1]):
             try:
                 primal = Primal(store, rho, intercept=intercept)
             except linalg.LinAlgError:

@@ -11,7 +11,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp.measures._store import check_size, with_room
+from exactcp._changes import twin
+from exactcp._parameters import NONE, Allowed
+from exactcp._validation import check_scale, check_size
+from exactcp.measures._growing import Rows
+
+FEATURE_MAP = (
+    Allowed(
+        "a feature map",
+        "a function of X, a fitted transformer",
+        lambda value: callable(value) or callable(getattr(value, "transform", None)),
+        error=TypeError,
+    )
+    | NONE
+)
 
 
 class FeatureMap:
@@ -32,11 +45,8 @@ class FeatureMap:
                     )
                     raise ValueError(msg) from error
             self._apply = feature_map.transform
-        elif callable(feature_map):
-            self._apply = feature_map
         else:
-            msg = f"feature_map={feature_map!r} is no feature map: give a function of X, or a fitted transformer."
-            raise TypeError(msg)
+            self._apply = feature_map
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return rows of features, checked."""
@@ -70,11 +80,20 @@ class FeatureStore:
         self._map, self._intercept = feature_map, intercept
         self.width = -1
         features = self._mapped(X)
+        check_scale(features)
         feature_map.check_rowwise(X, features)
         # a bias absorbs any shift, and rows near the origin lose fewer digits
         self._shift = features.mean(axis=0) if intercept else np.zeros(features.shape[1])
-        self._rows = self._with_bias(features)
-        self.n = X.shape[0]
+        self._rows = Rows(self._with_bias(features))
+
+    def fork(self) -> FeatureStore:
+        """Return a store with the same examples that may be changed while others read this one."""
+        return twin(self, _rows=self._rows.fork())
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return self._rows.n
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         features = self._map(X)
@@ -92,12 +111,20 @@ class FeatureStore:
     @property
     def rows(self) -> np.ndarray:
         """The stored rows, with the leading 1."""
-        return self._rows[: self.n]
+        return self._rows.array
 
     @property
     def features(self) -> np.ndarray:
         """The stored rows, without it."""
         return self.rows[:, 1:] if self._intercept else self.rows
+
+    def row(self, position: int) -> np.ndarray:
+        """Return one of them."""
+        return self._rows.row(position)
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Return the product of each of them with a vector."""
+        return self._rows.values(lambda rows: rows @ vector)
 
     def prepare(self, X: np.ndarray) -> np.ndarray:
         """Return test objects as rows."""
@@ -112,11 +139,8 @@ class FeatureStore:
 
     def append(self, x: np.ndarray, row: np.ndarray) -> None:  # noqa: ARG002
         """Store one example."""
-        self._rows = with_room(self._rows, self.n + 1)
-        self._rows[self.n] = row[0]
-        self.n += 1
+        self._rows.append(row)
 
     def remove(self, position: int) -> None:
         """Forget an example."""
-        self._rows[position : self.n - 1] = self._rows[position + 1 : self.n]
-        self.n -= 1
+        self._rows.drop(position)

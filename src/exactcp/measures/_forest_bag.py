@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exactcp._blocks import map_blocks, thread_count
+from exactcp._changes import ReplacingBag
 from exactcp.kernels.forest_count import ALL_COUNTS, AT_LEAST, SETS, VOTES, Forest, Stage, count_objects, make_stage
 from exactcp.kernels.forest_hash import tree_key
 from exactcp.kernels.forest_items import make_desk
@@ -39,7 +40,7 @@ def _writable(value: Any) -> Any:
     return [_writable(item) for item in value] if isinstance(value, list) else value
 
 
-class ForestBag:
+class ForestBag(ReplacingBag):
     """State of full CP with a random forest (FOREST 3): its trees, and the votes of the training examples.
 
     Parameters
@@ -139,32 +140,35 @@ class ForestBag:
             if tree is not None:
                 users = tree.users[:, WHO]
                 votes[users] += tree.users[:, VOTED] == self._codes[users]
-        self._votes = votes
+        table = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
+        np.add.at(table, (self._codes, votes + 1), 1)
+        self._votes, self._table = votes, table.cumsum(axis=1)
         kept = [tree if need else None for tree, need in zip(trees, needed, strict=True)]
         self._trees = kept if self._independent else []
-        self._gather(kept)
+        self._forest = self._gathered(kept)
 
-    def _gather(self, trees: list[Trees | None]) -> None:
-        """Put trees together in flat arrays, as predictions want them."""
+    def _gathered(self, trees: list[Trees | None]) -> Forest:
+        """Return trees in flat arrays, as predictions want them."""
         pool, roots = gather(trees, self._n_labels)
-        table = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
-        np.add.at(table, (self._codes, self._votes + 1), 1)
         keys = np.array([tree_key(self._plan.seed, b) for b in range(roots.size)], dtype=np.uint64)
-        self._forest = Forest(self._examples(), pool, roots, keys, self._plan.max_depth, self._plan.n_features)
-        self._table = table.cumsum(axis=1)
+        return Forest(self._examples(), pool, roots, keys, self._plan.max_depth, self._plan.n_features)
 
-    def _columns(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return each test object's weight in each tree, and the trees that vote for it: one row, if all share it."""
+    def _columns(self, X: np.ndarray) -> tuple[Forest, np.ndarray, np.ndarray]:
+        """Return the forest, each test object's weight in each tree, and the trees that vote for it.
+
+        Weights and voting trees are one row, if all objects share it.
+        """
+        forest = self._forest
         if not self._independent:
-            return self._star_weights, self._voting
+            return forest, self._star_weights, self._voting
         B, n_trees = self._plan.n_estimators, len(self._trees)
         inside = bernoulli_samples(object_keys(X, self._plan.seed), B, at_least=n_trees)
-        if inside.shape[1] > self._forest.root.size:
-            self._grow_for_tests(inside.shape[1])
-        return inside[:, :n_trees].astype(np.int64), voters(inside.T, B)
+        if inside.shape[1] > forest.root.size:
+            forest = self._forest = self._grown_for_tests(inside.shape[1])
+        return forest, inside[:, :n_trees].astype(np.int64), voters(inside.T, B)
 
-    def _grow_for_tests(self, n_trees: int) -> None:
-        """Add trees that no training example votes with, but a test example does."""
+    def _grown_for_tests(self, n_trees: int) -> Forest:
+        """Return the forest with trees that no training example votes with, but a test example does."""
         keys = arrival_keys(self._arrivals, self._plan.seed)
         held = bernoulli_samples(keys, self._plan.n_estimators, at_least=n_trees)
         nobody = np.empty(0, np.int64)
@@ -172,15 +176,15 @@ class ForestBag:
         for b in range(len(self._trees), n_trees):
             rows = np.flatnonzero(held[:, b])
             more.append(Sample(b, rows, np.ones_like(rows), nobody, 0, votes_for_test=True))
-        self._gather([*self._trees, *self._grow(more, [None] * len(more), n_jobs=None)])
+        return self._gathered([*self._trees, *self._grow(more, [None] * len(more), n_jobs=None)])
 
-    def _stages(self, threads: int) -> SimpleQueue[Stage]:
+    def _stages(self, forest: Forest, threads: int) -> SimpleQueue[Stage]:
         """Return one room to work in for each thread."""
         stages: SimpleQueue[Stage] = SimpleQueue()
         n, p = self.n, self._ranks.codes.shape[0]
         for _ in range(threads):
             desk = make_desk(n, p, self._n_labels)
-            stages.put(make_stage(self._forest, self._votes, self._table, desk, MEMORY, REMEMBER_FROM))
+            stages.put(make_stage(forest, self._votes, self._table, desk, MEMORY, REMEMBER_FROM))
         return stages
 
     def _ask(
@@ -191,16 +195,18 @@ class ForestBag:
         X = np.require(X, np.float64, ["C", "W"])  # a read-only array would be compiled for again
         own, counts = np.zeros((m, n_labels), np.int64), np.zeros((m, n_labels, 4), np.int64)
         inside, everyone = np.zeros((m, n_labels), bool), np.empty((m, n_labels, 0), np.int64)
-        star_weights, voting = self._columns(X)
+        forest, star_weights, voting = self._columns(X)
         blocks = [slice(first, min(first + BLOCK, m)) for first in range(0, m, BLOCK)]
-        stages = self._stages(max(1, min(thread_count(n_jobs), len(blocks))))
+        stages = self._stages(forest, max(1, min(thread_count(n_jobs), len(blocks))))
 
         def work(block: slice) -> None:
-            stage = stages.get()
             rows = block if star_weights.shape[0] > 1 else slice(0, 1)
             out = (own[block], counts[block], inside[block], everyone[block])
-            count_objects(stage, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, out)
-            stages.put(stage)
+            stage = stages.get()
+            try:
+                count_objects(stage, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, out)
+            finally:
+                stages.put(stage)  # or the next block would wait for it for ever
 
         map_blocks(work, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
         return own, counts, inside
@@ -231,8 +237,8 @@ class ForestBag:
         none, n_labels = np.zeros(self._n_labels, np.int64), self._n_labels
         own, everyone = np.empty((1, n_labels), np.int64), np.empty((1, n_labels, self.n), np.int64)
         out = (own, np.empty((1, n_labels, 4), np.int64), np.empty((1, n_labels), bool), everyone)
-        star_weights, voting = self._columns(X)
-        stage = self._stages(1).get()
+        forest, star_weights, voting = self._columns(X)
+        stage = self._stages(forest, 1).get()
         for row in range(X.shape[0]):
             column = slice(row, row + 1) if star_weights.shape[0] > 1 else slice(0, 1)
             asked = X[row : row + 1], star_weights[column], voting[column], (VOTES, False), none
@@ -248,7 +254,7 @@ class ForestBag:
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Add examples."""
         first = self._ranks.first
-        new_codes = self._ranks.append(X)
+        self._ranks, new_codes = self._ranks.extended(X)
         self._codes = np.concatenate([self._codes, codes])
         next_number = int(self._arrivals.max(initial=-1)) + 1
         self._arrivals = np.concatenate([self._arrivals, np.arange(next_number, next_number + X.shape[0])])
@@ -261,7 +267,7 @@ class ForestBag:
     def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Forget the examples with these positions."""
         kept = np.delete(np.arange(self.n), indices)
-        self._ranks.remove(indices)
+        self._ranks = self._ranks.without(indices)
         self._codes, self._arrivals = self._codes[kept], self._arrivals[kept]
         if not self._independent:
             self.fill(n_jobs=n_jobs)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp.kernels.forest_grow import grow
+from exactcp.kernels.forest_grow import grow_flat, unfolded
 from exactcp.kernels.forest_hash import tree_key
 from exactcp.kernels.forest_items import make_desk
 from exactcp.kernels.forest_layout import ABOVE_ALL, BELOW_ALL, CUT, HI, LO, Examples, Trees, empty_trees, place
@@ -57,7 +57,8 @@ def grow_tree(examples: Examples, sample: Sample, plan: ForestPlan, n_labels: in
     users = np.column_stack([sample.users, sample.users]).astype(np.int32)
     if old is None:
         old = empty_trees(0, 0, 0, 0, n_labels)
-    return grow(examples, rows, users, old, (-1, 0, 0), how, make_desk(n, p, n_labels))
+    flat = grow_flat(examples, rows, users, old, (-1, 0, 0), how, make_desk(n, p, n_labels))
+    return unfolded(flat, rows, users, n_labels)
 
 
 def gather(trees: list[Trees | None], n_labels: int) -> tuple[Trees, np.ndarray]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_of, sum_logs
+from exactcp._changes import Bag, twin
+from exactcp._validation import check_size
+from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_sum
 from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.ties import TOLERANCE, tie_band, tie_bands
-from exactcp.measures._kde_label import LabelExamples
+from exactcp.kernels.ties import TOLERANCE, tie_bands
+from exactcp.measures._growing import Rows
+from exactcp.measures._kde_label import LabelExamples, check_bandwidth
 from exactcp.measures._kde_meeting import Meeting, hold
-from exactcp.measures._store import check_size, with_room
 
 MANY = 8  # changing more than one example in this many of a label makes its sums anew
 SORT_FROM = 64  # candidates from which sorting the training scores pays
@@ -37,7 +39,7 @@ def candidate_scores(meetings: Sequence[Meeting], sizes: np.ndarray) -> np.ndarr
     return np.column_stack(columns)
 
 
-class KDEBag:
+class KDEBag(Bag):
     """State of full CP with kernel density estimates: for each example, the sum of its label's kernels at it.
 
     Parameters
@@ -61,31 +63,27 @@ class KDEBag:
         self._n_features = X.shape[1]
         self._kernel = kernel
         self._bandwidth = bandwidth
-        self._set_examples(np.array(codes, dtype=np.int64), np.empty(codes.size, np.int64))
-        h = bandwidth_of(bandwidth, self.n, X.shape[1])
+        h = bandwidth_of(bandwidth, codes.size, X.shape[1])
+        slots = np.empty(codes.size, np.int64)
         self._labels = []
         for c in range(n_labels):
-            positions = np.flatnonzero(self._codes == c)
-            self._slots[positions] = np.arange(positions.size)
+            positions = np.flatnonzero(codes == c)
+            slots[positions] = np.arange(positions.size)
             self._labels.append(LabelExamples(X[positions], h, kernel))
+        self._set_examples(np.array(codes, dtype=np.int64), slots)
 
     def _set_examples(self, codes: np.ndarray, slots: np.ndarray) -> None:
-        self._code_room, self._slot_room, self._n = codes, slots, int(codes.size)
+        self._codes, self._slots = Rows(codes), Rows(slots)  # label of each example, and slot among those of its label
 
-    @property
-    def _codes(self) -> np.ndarray:
-        """Label of each example."""
-        return self._code_room[: self._n]
-
-    @property
-    def _slots(self) -> np.ndarray:
-        """Slot of each example, among those of its label."""
-        return self._slot_room[: self._n]
+    def fork(self) -> KDEBag:
+        """Return a bag with the same examples that may be changed while others read this one."""
+        labels = [label.fork() for label in self._labels]
+        return twin(self, _labels=labels, _codes=self._codes.fork(), _slots=self._slots.fork())
 
     @property
     def n(self) -> int:
         """Number of examples."""
-        return self._n
+        return self._codes.n
 
     @property
     def sizes(self) -> np.ndarray:
@@ -94,7 +92,7 @@ class KDEBag:
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
-        return self._codes
+        return self._codes.array
 
     def fill(
         self, labels: Sequence[LabelExamples] | None = None, *, n_jobs: int | None = None, verbose: int = 0
@@ -144,18 +142,18 @@ class KDEBag:
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
-        provisional = np.empty(self.n)
-        positions = [np.flatnonzero(self._codes == c) for c in range(len(self._labels))]
+        provisional, slots = np.empty(self.n), self._slots.array
+        positions = [np.flatnonzero(self.codes() == c) for c in range(len(self._labels))]
         for label, where in zip(self._labels, positions, strict=True):
-            provisional[where] = label.provisional_scores()[self._slots[where]]
+            provisional[where] = label.provisional_scores()[slots[where]]
         for x in np.ascontiguousarray(X):
             training, candidates = np.tile(provisional, (len(self._labels), 1)), np.empty(len(self._labels))
             for c, (label, where) in enumerate(zip(self._labels, positions, strict=True)):
                 log_size = math.log(max(label.n, 1))
                 logs = label.log_kernels(x)
-                candidates[c] = log_size - log_of(*sum_logs(logs))
+                candidates[c] = log_size - log_sum(logs)
                 changed = log_size - alternative_sums(logs, label.examples(with_sums=True))
-                training[c, where] = changed[self._slots[where]]
+                training[c, where] = changed[slots[where]]
             yield training, candidates
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
@@ -167,33 +165,39 @@ class KDEBag:
             if label.n:
                 labels[new_codes[c]] = label
         self._labels = labels
-        self._set_examples(np.asarray(new_codes)[self._codes].astype(np.int64), self._slots)
+        self._codes = Rows(np.asarray(new_codes, dtype=np.int64)[self.codes()])
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
-        check_size(X)
+        self._check_new(X)
         X = np.ascontiguousarray(X)
         if codes.size == 1 and self._labels[codes[0]].n >= MANY and not isinstance(self._bandwidth, str):
             self._learn_one(X[0], int(codes[0]))
             return
-        before = self._labels, self._codes, self._slots
-        joined = np.unique(codes)
-        everything = isinstance(self._bandwidth, str)
-        self._labels = [label.copy() if everything or c in joined else label for c, label in enumerate(self._labels)]
-        try:
-            self._learn(X, codes, joined, n_jobs)
-        except BaseException:
-            self._labels = before[0]
-            self._set_examples(*before[1:])
-            raise
+        slots, anew = np.empty(codes.size, np.int64), []
+        for c in np.unique(codes):
+            label, new = self._labels[c], np.flatnonzero(codes == c)
+            slots[new] = np.arange(label.n, label.n + new.size)
+            if isinstance(self._bandwidth, str) or new.size * MANY > label.n:
+                label.append(X[new])
+                anew.append(label)
+            else:
+                for x in X[new]:
+                    label.learn(x)
+        self._codes.append(codes)
+        self._slots.append(slots)
+        if anew:
+            self.fill(anew, n_jobs=n_jobs)
+
+    def _check_new(self, X: np.ndarray) -> None:
+        check_size(X)
+        check_bandwidth(X, bandwidth_of(self._bandwidth, self.n + X.shape[0], self._n_features))
 
     def _learn_one(self, x: np.ndarray, code: int, logs: np.ndarray | None = None) -> None:
-        n, label = self._n, self._labels[code]
-        self._code_room, self._slot_room = with_room(self._code_room, n + 1), with_room(self._slot_room, n + 1)
-        slot = label.n
+        label = self._labels[code]
+        self._codes.append(np.array([code]))
+        self._slots.append(np.array([label.n]))
         label.learn(x, logs)
-        self._code_room[n], self._slot_room[n] = code, slot
-        self._n = n + 1
 
     def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Count each example against all before it, and learn it, one after another.
@@ -209,7 +213,7 @@ class KDEBag:
             What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
             label, and among the others.
         """
-        check_size(X)
+        self._check_new(X)
         out = np.empty((codes.size, 4), np.int64)
         for t, (x, code) in enumerate(zip(np.ascontiguousarray(X), codes.tolist(), strict=True)):
             if isinstance(self._bandwidth, str):
@@ -219,7 +223,7 @@ class KDEBag:
             label = self._labels[code]
             logs = label.log_kernels(x)
             score, at_least, above = label.count(logs)
-            lo, hi = tie_band(score, FLOOR, TOLERANCE)
+            lo, hi = tie_bands(np.array([score]), FLOOR, TOLERANCE)[:, 0]
             others = [other.provisional_scores() for other in self._labels if other is not label]
             above_other = sum(int((scores > hi).sum()) for scores in others)
             at_least_other = sum(int((scores >= lo).sum()) for scores in others)
@@ -227,36 +231,24 @@ class KDEBag:
             self._learn_one(x, code, logs)
         return out
 
-    def _learn(self, X: np.ndarray, codes: np.ndarray, joined: np.ndarray, n_jobs: int | None) -> None:
-        slots, anew = np.empty(codes.size, np.int64), []
-        for c in joined:
-            label, new = self._labels[c], np.flatnonzero(codes == c)
-            slots[new] = np.arange(label.n, label.n + new.size)
-            if isinstance(self._bandwidth, str) or new.size * MANY > label.n:
-                label.append(X[new])
-                anew.append(label)
-            else:
-                for x in X[new]:
-                    label.learn(x)
-        self._set_examples(np.append(self._codes, codes), np.append(self._slots, slots))
-        if anew:
-            self.fill(anew, n_jobs=n_jobs)
-
     def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        left, anew = self._codes[indices], []
+        left, left_slots, anew = self.codes()[indices], self._slots.array[indices], []
+        codes, slots = np.delete(self.codes(), indices), np.delete(self._slots.array, indices)
         for c in np.unique(left):
-            label, gone = self._labels[c], indices[left == c]
+            label, gone = self._labels[c], left_slots[left == c]
             if isinstance(self._bandwidth, str) or gone.size * MANY > label.n:
-                kept = np.setdiff1d(np.flatnonzero(self._codes == c), gone)
-                label.keep(self._slots[kept])
-                self._slots[kept] = np.arange(kept.size)
+                kept = np.flatnonzero(codes == c)
+                label.keep(slots[kept])
+                slots[kept] = np.arange(kept.size)
                 anew.append(label)
             else:
-                for position in gone:
-                    slot, self._slots[position] = int(self._slots[position]), -1
+                for i in range(gone.size):
+                    slot = int(gone[i])
                     label.unlearn(slot)
-                    self._slots[(self._codes == c) & (self._slots == label.n)] = slot
-        self._set_examples(np.delete(self._codes, indices), np.delete(self._slots, indices))
+                    moved = np.flatnonzero(slots == label.n)
+                    slots[moved[codes[moved] == c]] = slot
+                    gone[i + 1 :][gone[i + 1 :] == label.n] = slot
+        self._set_examples(codes, slots)
         if anew:
             self.fill(anew, n_jobs=n_jobs)

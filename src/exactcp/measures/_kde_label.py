@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
 
+from exactcp._changes import twin
 from exactcp.kernels.kde_dense import Dense, prepare_dense, product_error
 from exactcp.kernels.kde_kernels import log_kernels
-from exactcp.kernels.kde_sums import FLOOR, Examples, log_of, lose_ranks, meet_all, sum_logs
-from exactcp.kernels.kde_update import DIRECT, learn_logs, unlearn_logs
+from exactcp.kernels.kde_sums import FLOOR, Examples, empty_met, meet_all, meet_one
+from exactcp.kernels.kde_update import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
 from exactcp.kernels.screen import Screen, prepare_training
 from exactcp.kernels.ties import TOLERANCE, tie_bands
-from exactcp.measures._store import with_room
+from exactcp.measures._growing import Rows
 
 NOTHING = np.empty(0)
+MOST, NARROWEST = 1e150, 1e-150  # bandwidths, and a bandwidth, whose squares still neither overflow nor vanish
+
+
+def check_bandwidth(X: np.ndarray, bandwidth: float) -> None:
+    """Refuse objects that are too large or too small to be measured in bandwidths."""
+    largest = float(np.abs(X).max()) if X.size else 0.0
+    if largest / bandwidth > MOST:
+        msg = (
+            f"X has values up to {largest:.3g}, and squares of {largest / bandwidth:.3g} bandwidths overflow: scale X, "
+            f"or use a bandwidth above {largest / MOST:.3g}."
+        )
+        raise ValueError(msg)
+    if bandwidth < NARROWEST:
+        msg = f"bandwidth={bandwidth:g} is so small that its square vanishes: scale X, and use one above {NARROWEST:g}."
+        raise ValueError(msg)
 
 
 class LabelExamples:
-    """Objects of one label by slot, with room to grow, and their sums; removing moves the last one into the free slot.
+    """Objects of one label by slot, and their sums; removing moves the last one into the free slot.
+
+    Arrays that it holds are never changed but replaced, so that copies share them.
 
     Parameters
     ----------
@@ -34,17 +51,27 @@ class LabelExamples:
     """
 
     def __init__(self, objects: np.ndarray, bandwidth: float, kernel: int) -> None:
-        self._rows = np.array(objects, dtype=np.float64, order="C")
-        self.n = objects.shape[0]
+        check_bandwidth(objects, bandwidth)
+        self._rows = Rows(np.array(objects, dtype=np.float64, order="C"))
         self.bandwidth = bandwidth
         self.kernel = kernel
-        self._top, self._total, self._error = np.full(self.n, -np.inf), np.zeros(self.n), np.zeros(self.n)
+        n = objects.shape[0]
+        self._sums = Sums(np.full(n, -np.inf), np.zeros(n), np.zeros(n))
         self.changed()
+
+    def fork(self) -> LabelExamples:
+        """Return the same examples, which may be changed while others read these."""
+        return twin(self, _rows=self._rows.fork())
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return self._rows.n
 
     @property
     def objects(self) -> np.ndarray:
         """The stored objects by slot."""
-        return self._rows[: self.n]
+        return self._rows.array
 
     def changed(self) -> None:
         """Forget what was derived from the objects and sums."""
@@ -56,14 +83,14 @@ class LabelExamples:
     def log_sums(self) -> np.ndarray:
         """Log of each sum, -inf where it is empty."""
         if self._log is None:
-            top, total = self._top[: self.n], self._total[: self.n]
+            top, total, _ = self._sums
             with np.errstate(divide="ignore"):
                 self._log = np.where(total > 0, top, 0.0) + np.log(total)
         return self._log
 
     def examples(self, *, with_sums: bool) -> Examples:
         """Return what compiled code takes."""
-        sums = (self._top[: self.n], self._total[: self.n], self.log_sums()) if with_sums else (NOTHING,) * 3
+        sums = (self._sums.top, self._sums.total, self.log_sums()) if with_sums else (NOTHING,) * 3
         return Examples(self.objects, self.bandwidth, self.kernel, *sums)
 
     def dense(self) -> Dense:
@@ -98,66 +125,58 @@ class LabelExamples:
         """Return the scores of the examples against each other, by slot: nu = N - 1 (SPEC B)."""
         return np.asarray(math.log(max(self.n - 1, 1)) - self.log_sums())
 
-    def copy(self) -> LabelExamples:
-        """Return a copy that can learn without changing this one: what it appends is not among this one's n."""
-        other = copy.copy(self)
-        vars(other).update({name: vars(self)[name].copy() for name in ("_top", "_total", "_error")})
-        return other
-
     def set_sums(self, top: np.ndarray, total: np.ndarray) -> None:
         """Take sums that were made anew."""
-        self._top, self._total = top, total
-        self._error = (DIRECT if self._dense is None else max(DIRECT, product_error(self._dense))) * total
+        error = DIRECT if self._dense is None else max(DIRECT, product_error(self._dense))
+        self._sums = Sums(top, total, error * total)
         self._log = self._ordered = None
 
     def append(self, objects: np.ndarray) -> None:
         """Store objects in new slots; their sums, and the others', have yet to be made."""
-        needed = self.n + objects.shape[0]
-        self._rows = with_room(self._rows, needed)
-        self._rows[self.n : needed] = objects
-        self.n = needed
+        self._rows.append(objects)
         self.changed()
 
     def keep(self, slots: np.ndarray) -> None:
         """Keep these slots only, in this order; the sums have yet to be made."""
-        self._rows = self._rows[slots]
-        self.n = slots.size
+        self._rows.keep(slots)
         self.changed()
 
     def log_kernels(self, x: np.ndarray) -> np.ndarray:
         """Log kernels of an object with all examples."""
-        logs = np.empty(self.n)
-        log_kernels(x, self.objects, self.bandwidth, self.kernel, logs)
-        return logs
+
+        def between(objects: np.ndarray) -> np.ndarray:
+            logs = np.empty(objects.shape[0])
+            log_kernels(x, objects, self.bandwidth, self.kernel, logs)
+            return logs
+
+        return self._rows.values(between)
 
     def count(self, logs: np.ndarray) -> tuple[float, int, int]:
         """Return the score of a candidate with these log kernels, and how many scores are >= and > it then."""
         if self.n == 0:
             return math.inf, 0, 0
-        log_size, (top, total) = math.log(self.n), sum_logs(logs)
-        score = log_size - top - float(np.log(total)) if total > 0 else math.inf
+        met = empty_met(1)
+        meet_one(logs, self.examples(with_sums=True), met)
+        top, total = met.top[0], met.total[0]
+        score = math.log(self.n) - top - float(np.log(total)) if total > 0 else math.inf
         at_least, above = self.rank(np.array([score]), self.n)
-        lost = lose_ranks(logs, np.arange(self.n), self.examples(with_sums=True), log_size - log_of(top, total))
-        return score, int(at_least[0]) - lost[0], int(above[0]) - lost[1]
+        return score, int(at_least[0] + met.at_least[0]), int(above[0] + met.above[0])
 
     def learn(self, x: np.ndarray, logs: np.ndarray | None = None) -> None:
         """Add one example, whose log kernels with the others may be known."""
-        logs = self.log_kernels(x) if logs is None else logs
-        self._top, self._total, self._error = (
-            with_room(array, self.n + 1) for array in (self._top, self._total, self._error)
-        )
-        learn_logs(logs, self._top, self._total, self._error)
+        sums = new_sums(self.n + 1)
+        learn_logs(self.log_kernels(x) if logs is None else logs, self._sums, sums)
         self.append(x[None])
+        self._sums = sums
 
     def unlearn(self, slot: int) -> None:
         """Forget the example of a slot; the last one moves there."""
-        last = self.n - 1
-        anew = unlearn_logs(self.log_kernels(self._rows[slot]), slot, self._top, self._total, self._error)
-        for array in (self._rows, self._top, self._total, self._error):
-            array[slot] = array[last]
-        self.n = last
-        anew[anew == last] = slot
-        if anew.size:
-            met = meet_all(self._rows[anew], anew, self.examples(with_sums=False))
-            self._top[anew], self._total[anew], self._error[anew] = met.top, met.total, DIRECT * met.total
+        sums = new_sums(self.n - 1)
+        anew = unlearn_logs(self.log_kernels(self._rows.row(slot)), slot, self._sums, sums)
+        self._rows.drop_for_last(slot)
         self.changed()
+        if anew.size:
+            met = empty_met(anew.size)
+            meet_all(self.objects[anew], anew, self.examples(with_sums=False), met)
+            sums.top[anew], sums.total[anew], sums.error[anew] = met.top, met.total, DIRECT * met.total
+        self._sums = sums

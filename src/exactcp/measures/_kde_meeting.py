@@ -146,7 +146,9 @@ class Meeting:
         self._keep(rows, part)
 
     def _meet_all(self, rows: np.ndarray) -> None:
-        self._keep_ranked(rows, meet_all(self._X[rows], self._own[rows], self._examples))
+        met = empty_met(rows.size)
+        meet_all(self._X[rows], self._own[rows], self._examples, met)
+        self._keep_ranked(rows, met)
 
     def _meet_dense(self, buffers: _Buffers, rows: np.ndarray) -> None:
         label, dense = self._label, self._label.dense()
@@ -191,7 +193,8 @@ class Meeting:
         if self._is_own:
             products[np.arange(rows.size), rows] = -np.inf
         nearest = products.argmax(axis=1)
-        met = meet_screened(X, tests.norms[near], products, nearest, screen.units, self._examples)
+        met = empty_met(rows.size)
+        meet_screened(X, tests.norms[near], products, nearest, screen.units, self._examples, met)
         self._keep_ranked(rows, met)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from exactcp._parameters import NONE, Allowed, integer, number
 from exactcp.kernels.distances import euclidean_block
 from exactcp.kernels.matrix_update import rows_times
 from exactcp.measures._polynomial_map import PolynomialMap
@@ -19,9 +20,26 @@ FEW_MONOMIALS = 200
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 
 
-def is_number(value: object) -> bool:
-    """Tell whether a value is a finite real number."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+def _not_estimated(value: Any) -> str:
+    """Say why a scale cannot be a rule, such as scikit-learn's "scale"."""
+    if not isinstance(value, str):
+        return ""
+    return (
+        "What is estimated from the training objects treats the test object differently, and full CP is then not valid."
+    )
+
+
+_SCALE = number("a scale", "a number > 0", lambda x: 0 < x < np.inf)
+KERNEL_PARAMETERS = {
+    "kernel": Allowed(
+        "known",
+        f"one of {', '.join(KERNELS)}, or a function of two objects",
+        lambda value: value in KERNELS if isinstance(value, str) else callable(value),
+    ),
+    "gamma": replace(_SCALE, hint=_not_estimated) | replace(NONE, words="None for 1 / n_features"),
+    "degree": integer("the degree of a polynomial", at_least=1),
+    "coef0": number("a number", "0 or a positive number", lambda x: bool(np.isfinite(x))),
+}
 
 
 class KernelFunction:
@@ -31,24 +49,6 @@ class KernelFunction:
     """
 
     def __init__(self, kernel: Kernel, gamma: Any = None, degree: Any = 3, coef0: Any = 1) -> None:
-        if not callable(kernel) and kernel not in KERNELS:
-            msg = f"kernel={kernel!r} is not known: use one of {', '.join(KERNELS)}, or a function of two objects."
-            raise ValueError(msg)
-        if isinstance(gamma, str):
-            msg = (
-                f"gamma={gamma!r} is not a number. What is estimated from the training objects treats the test object "
-                "differently, and full CP is then not valid: give a number, or None for 1 / n_features."
-            )
-            raise TypeError(msg)
-        if gamma is not None and not (is_number(gamma) and gamma > 0):
-            msg = f"gamma={gamma!r} is not a scale: use a number > 0, or None for 1 / n_features."
-            raise ValueError(msg)
-        if not isinstance(degree, Integral) or isinstance(degree, bool) or degree < 1:
-            msg = f"degree={degree!r} is not the degree of a polynomial: use an integer of at least 1."
-            raise ValueError(msg)
-        if not is_number(coef0):
-            msg = f"coef0={coef0!r} is not a number: use 0 or a positive number."
-            raise ValueError(msg)
         self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, int(degree), float(coef0)
 
     @property

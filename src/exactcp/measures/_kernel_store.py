@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exactcp._changes import twin
+from exactcp._validation import check_scale
 from exactcp.measures._feature_store import FeatureMap
+from exactcp.measures._growing import Rows, Square
 from exactcp.measures._kernel_function import KernelFunction
-from exactcp.measures._store import with_room
 
 
 class Distinct(NamedTuple):
@@ -97,17 +99,24 @@ class KernelStore:
         self.is_precomputed = kernel.kernel == "precomputed"
         mapped = feature_map(X)
         feature_map.check_rowwise(X, mapped)
+        if not self.is_precomputed:
+            check_scale(mapped)
         X, self._width = mapped, mapped.shape[1]
         first, self.group, _, _ = distinct_rows(X)
         self.counts = np.bincount(self.group).astype(np.int64)
         self._constant = np.nan  # K(x, x) of a precomputed kernel, once it is known to be one number
         if self.is_precomputed:
             _check_symmetric(X)
-            self._rows = np.empty((0, 0))
-            self._matrix = np.ascontiguousarray(X[np.ix_(first, first)], dtype=np.float64)
+            objects = np.empty((0, 0))
+            self._matrix = Square(np.ascontiguousarray(X[np.ix_(first, first)], dtype=np.float64))
         else:
-            self._rows = np.array(X[first], dtype=np.float64, order="C")
-            self._matrix = kernel.between(self._rows, self._rows)
+            objects = np.array(X[first], dtype=np.float64, order="C")
+            self._matrix = Square(kernel.between(objects, objects))
+        self._rows = Rows(objects)
+
+    def fork(self) -> KernelStore:
+        """Return a store with the same examples that may be changed while others read this one."""
+        return twin(self, _matrix=self._matrix.fork(), _rows=self._rows.fork())
 
     @property
     def n(self) -> int:
@@ -117,8 +126,15 @@ class KernelStore:
     @property
     def matrix(self) -> np.ndarray:
         """Kernel values between the distinct objects."""
-        size = self.counts.size
-        return self._matrix[:size, :size]
+        return self._matrix.array
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Return the product of that matrix with a vector."""
+        return self._matrix.times(vector)
+
+    def own(self, group: int) -> float:
+        """Return the kernel value of a distinct object with itself."""
+        return float(self._matrix.diagonal()[group])
 
     def prepare(self, X: np.ndarray) -> np.ndarray:
         """Return test objects as `columns` takes them."""
@@ -131,20 +147,20 @@ class KernelStore:
     def require_diagonal(self) -> None:
         """Refuse a precomputed kernel whose value of an object with itself is not one number."""
         if self.is_precomputed:
-            diagonal = self.matrix.diagonal()
+            diagonal = self._matrix.diagonal()
             if (diagonal != diagonal[0]).any():
                 raise ValueError(_diagonal_sentence(diagonal[0], diagonal[diagonal != diagonal[0]][0]))
             self._constant = float(diagonal[0])
 
     def columns(self, X: np.ndarray) -> Columns:
         """Return the kernel values of test objects with the stored ones."""
-        size, own = self.counts.size, self.matrix.diagonal()
+        own = self._matrix.diagonal()
         if self.is_precomputed:
             representative = np.unique(self.group, return_index=True)[1]
             values, diagonal = np.ascontiguousarray(X[:, representative]), np.full(X.shape[0], self._constant)
         else:
-            values, diagonal = self.kernel.between(X, self._rows[:size]), self.kernel.diagonal(X)
-        objects, known = (values, self.matrix) if self.is_precomputed else (X, self._rows[:size])
+            values, diagonal = self.kernel.between(X, self._rows.array), self.kernel.diagonal(X)
+        objects, known = (values, self.matrix) if self.is_precomputed else (X, self._rows.array)
         same = np.full(X.shape[0], -1)
         likely = (values == own) & (diagonal[:, None] == own)
         for t in np.flatnonzero(likely.any(axis=1)):
@@ -163,50 +179,31 @@ class KernelStore:
 
     def append(self, x: np.ndarray, column: Columns) -> None:
         """Store one example, x (1, p) with its kernel values: one more of an equal object, or a new object."""
-        size, same = self.counts.size, int(column.same[0])
+        same = int(column.same[0])
         if same >= 0:
-            self.counts[same] += 1
+            self.counts = self.counts + (np.arange(self.counts.size) == same)
             self.group = np.append(self.group, same)
             return
-        self._matrix = with_square_room(self._matrix, size + 1)
-        self._matrix[size, :size] = self._matrix[:size, size] = column.values[0]
-        self._matrix[size, size] = column.diagonal[0]
+        self._matrix.append(column.values[0], column.diagonal[0])
         if not self.is_precomputed:
-            self._rows = with_room(self._rows, size + 1)
-            self._rows[size] = x[0]
+            self._rows.append(x)
+        self.group = np.append(self.group, self.counts.size)
         self.counts = np.append(self.counts, 1)
-        self.group = np.append(self.group, size)
 
     def remove(self, position: int) -> None:
         """Forget an example; if its object vanishes, the last object takes its place."""
         gone = int(self.group[position])
         self.group = np.delete(self.group, position)
-        self.counts[gone] -= 1
+        self.counts = self.counts - (np.arange(self.counts.size) == gone)
         if self.counts[gone] > 0:
             return
         last = self.counts.size - 1
-        move_last(self._matrix, gone, last)
+        self._matrix.drop_for_last(gone)
         if not self.is_precomputed:
-            self._rows[gone] = self._rows[last]
+            self._rows.drop_for_last(gone)
         self.counts[gone] = self.counts[last]
         self.counts = self.counts[:last]
         self.group[self.group == last] = gone
-
-
-def with_square_room(matrix: np.ndarray, needed: int) -> np.ndarray:
-    """Return the square matrix, or a larger copy in which `needed` rows and columns fit, and an eighth more."""
-    size = matrix.shape[0]
-    if needed <= size:
-        return matrix
-    larger = np.empty((needed + needed // 8, needed + needed // 8))
-    larger[:size, :size] = matrix
-    return larger
-
-
-def move_last(matrix: np.ndarray, slot: int, last: int) -> None:
-    """Put the last row and column of a symmetric matrix into a free slot."""
-    matrix[slot, : last + 1] = matrix[last, : last + 1]
-    matrix[: last + 1, slot] = matrix[: last + 1, last]
 
 
 def _check_symmetric(K: np.ndarray) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.kernels.left_out_neighbours import left_out_ends
+from exactcp.kernels.member_blocks import ends_plain, ends_screened
 from exactcp.measures._left_out import LeftOut
 from exactcp.measures._residual_bag import ResidualBag
 
@@ -23,27 +23,31 @@ class NeighbourLeftOut(LeftOut):
     def __init__(self, bag: ResidualBag) -> None:
         self._bag = bag
         self.residuals = np.abs(bag.residuals())
-        self._by_slot = np.empty_like(self.residuals)
-        self._by_slot[bag.order] = self.residuals
-        ascending = np.argsort(-self._by_slot, kind="stable")
-        self._descending = self._by_slot[ascending]
-        self._place = np.empty_like(ascending)
-        self._place[ascending] = np.arange(ascending.size)
+        by_slot = np.empty_like(self.residuals)
+        by_slot[bag.order] = self.residuals
+        ascending = np.argsort(-by_slot, kind="stable")
+        place = np.empty_like(ascending)
+        place[ascending] = np.arange(ascending.size)
+        self._left_out = by_slot, by_slot[ascending], place
 
     def _ends(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        k, out = self._bag.k, np.empty((X.shape[0], 4))
+        k, targets, left_out = self._bag.k, self._bag.targets_from_origin(), self._left_out
+        out, untouched = np.empty((X.shape[0], 4)), np.full(self._bag.n, -np.inf)
 
-        def work(met: Any, targets: np.ndarray) -> np.ndarray:
-            return left_out_ends(met, targets, k, count, self._by_slot, self._descending, self._place)
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            ends_screened(rows, part, *prepared, targets, k, count, left_out, out)
 
-        for rows, ends in self._bag.map_nearest(work, X, k + 1, **how):
-            out[rows] = ends
-        return out
+        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
+            ends_plain(rows, distances, untouched, targets, k, count, left_out, out)
+
+        store = self._bag.search.store
+        self._bag.search.visit(screened, plain, store.arrange(X, self._bag.order), untouched, **how)
+        return out + self._bag.origin()
 
     def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
         """Return (m, 2): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
         return self._ends(X, count, **how)[:, :2]
 
-    def extremes(self, X: np.ndarray, **how: Any) -> np.ndarray:
-        """Return (m, 2): the smallest and the largest mu_-i(x)."""
-        return self._ends(X, 1, **how)[:, 2:]
+    def extremes(self, X: np.ndarray, width: float = 0.0, **how: Any) -> np.ndarray:
+        """Return (m, 2): the smallest mu_-i(x) - width, and the largest mu_-i(x) + width."""
+        return self._ends(X, 1, **how)[:, 2:] + np.array([-width, width])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 from scipy import linalg
 
 from exactcp._blocks import map_blocks
-from exactcp.kernels.affine_sets import residual_floor
-from exactcp.kernels.lasso_path import Problem, descend, walk
-from exactcp.kernels.orthogonal_columns import RANK
-from exactcp.kernels.ties import TOLERANCE, tie_band
+from exactcp._changes import twin
+from exactcp._validation import check_scale, check_size
+from exactcp.kernels.affine_sets import origin_of, own_slack, slack_of
+from exactcp.kernels.lasso_path import Path, Problem, walk
+from exactcp.kernels.lasso_start import solve_lasso
 from exactcp.measures._affine_bag import AffineBag, Piece, Within
 
-SWEEPS = 100_000
 PIECES = 1000  # the room for a path at first; it doubles as needed
 
 
@@ -26,21 +27,33 @@ class LassoBag(AffineBag):
         self._set(X, y)
 
     def _columns(self, X: np.ndarray) -> np.ndarray:
+        check_size(X)
         return np.column_stack([np.ones(X.shape[0]), X]) if self._intercept else np.ascontiguousarray(X)
 
     def _set(self, X: np.ndarray, y: np.ndarray) -> None:
+        check_scale(X)
+        # a regression through the origin does not follow shifts of the targets
+        origin = float(origin_of(y)) if self._intercept else 0.0
+        targets = y - origin
         rows = self._columns(X)
         penalty = np.full(rows.shape[1], float(self._lam))
         penalty[: int(self._intercept)] = 0.0
         if rows.shape[0] > rows.shape[1]:
             Q, R = linalg.qr(rows, mode="economic")
-            R, t = np.ascontiguousarray(R), Q.T @ y
+            R, t = np.ascontiguousarray(R), Q.T @ targets
+            beside = targets - Q @ t
         else:
-            R, t = rows, y.copy()
-        start = solve_lasso(R, t, penalty)
-        self._X, self._y, self._rows, self._penalty = X, y, rows, penalty
-        self._R, self._t, self._start = R, t, start
-        self._lengths = np.linalg.norm(R, axis=0)
+            Q, R, t, beside = None, rows, targets, np.zeros(y.size)
+        start, lengths = np.empty(penalty.size), np.linalg.norm(R, axis=0)
+        if not solve_lasso(R, t, penalty, lengths, start):
+            msg = (
+                f"the lasso with lam={self._lam:g} is not found to working precision on these columns: leave out "
+                "columns that nearly depend on others, bring all to one scale, or use a larger lam."
+            )
+            raise ArithmeticError(msg)
+        self._X, self._y, self._penalty = X, y, penalty
+        self._R, self._t, self._start, self._lengths = R, t, start, lengths
+        self._Q, self._beside, self._origin, self._band = Q, beside, origin, slack_of(targets)
 
     @property
     def n(self) -> int:
@@ -50,7 +63,17 @@ class LassoBag(AffineBag):
     @property
     def coefficients(self) -> np.ndarray:
         """The lasso of the examples, the intercept first if there is one."""
-        return self._start
+        coefficients = self._start.copy()
+        coefficients[: int(self._intercept)] += self._origin
+        return coefficients
+
+    def origin(self) -> float:
+        """Return what targets are counted from in solutions and pieces."""
+        return self._origin
+
+    def fork(self) -> LassoBag:
+        """Return a bag with the same examples that may be changed: nothing is ever overwritten, all is replaced."""
+        return cast("LassoBag", twin(self))
 
     def targets(self) -> np.ndarray:
         """Targets of the examples in the order of arrival."""
@@ -66,44 +89,55 @@ class LassoBag(AffineBag):
 
     def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
-        return np.asarray(self._columns(X) @ self._start)
+        check_size(X)
+        return np.asarray(self._columns(X) @ self._start + self._origin)
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the pieces of every test object, ascending and without gaps."""
+        check_size(X)
         for x in self._columns(X):
             yield [*self._pieces(x, -1)[::-1], *self._pieces(x, 1)]
 
     def _pieces(self, x: np.ndarray, direction: int) -> list[Piece]:
-        room, problem = PIECES, Problem(self._R, self._t, np.ascontiguousarray(x), self._penalty, self._lengths)
-        while True:
-            ends, shares, W, V, F = walk(problem, self._start, direction, room)
-            if ends.size == 0:
-                msg = "the lasso's path does not move on from a target where several events meet: change lam a little."
-                raise ArithmeticError(msg)
-            if np.isinf(ends[-1]):
-                break
-            room *= 2
-        residuals, across = self._y - W @ self._rows.T, V @ self._rows.T  # (pieces, n)
+        path = self._walk(x, direction)
+        residuals, across = path.rest, path.across  # (pieces, n)
+        if self._Q is not None:  # in the space of the columns; beside it, all solutions leave the same
+            residuals, across = self._beside + residuals @ self._Q.T, across @ self._Q.T
         ones = np.ones(self.n)
         pieces = []
-        for k in range(shares.size):
-            lower, upper = sorted((float(ends[k]), float(ends[k + 1])))
-            if shares[k] == 0.0:
-                A, g, center = self._constant(x, ends[k], W[k] + V[k] * ends[k], lower)
+        for k in range(path.share.size):
+            lower, upper = sorted((float(path.ends[k]), float(path.ends[k + 1])))
+            if path.share[k] == 0.0:
+                pieces.append(self._constant(np.abs(residuals[k]), float(path.center[k]), lower, upper))
             else:
-                # r_i = residuals - across z and r_x = share z, with z = y - f
-                A, g, center = residuals[k] / shares[k], across[k] / shares[k], float(F[k])
-            pieces.append(Piece(lower, upper, center, A, g, ones))
+                # r_i = residuals - share across z and r_x = share z, with z = y - f
+                A, center = residuals[k] / path.share[k], float(path.center[k])
+                pieces.append(Piece(lower, upper, center, A, across[k], ones, self._band))
         return pieces
 
-    def _constant(
-        self, x: np.ndarray, y: float, coefficients: np.ndarray, lower: float
-    ) -> tuple[np.ndarray, np.ndarray, float]:
+    def _walk(self, x: np.ndarray, direction: int) -> Path:
+        """Return the path of a test object up (1) or down (-1)."""
+        room, problem = PIECES, Problem(self._R, self._t, np.ascontiguousarray(x), self._penalty, self._lengths)
+        r = self._t.size
+        while True:
+            path = Path(np.empty(room + 1), np.empty(room), np.empty(room), np.empty((room, r)), np.empty((room, r)))
+            used = walk(problem, self._start, direction, path)
+            if used < 0:
+                msg = "the lasso's path does not move on from a target where several events meet: change lam a little."
+                raise ArithmeticError(msg)
+            if np.isinf(path.ends[used]):
+                return Path(path.ends[: used + 1], *(part[:used] for part in path[1:]))
+            room *= 2
+
+    def _constant(self, scores: np.ndarray, residual: float, lower: float, upper: float) -> Piece:
         """Write residuals that do not change with y as sets that are the whole piece or, but for a point, nothing."""
-        scores, candidate = np.abs(self._y - self._rows @ coefficients), abs(float(y - x @ coefficients))
-        lo, hi = tie_band(candidate, residual_floor(self.scale(), 0.0), TOLERANCE)
-        center = lower - 1.0 - abs(lower) if np.isfinite(lower) else float(y) + 1.0 + abs(float(y))
-        return np.zeros(self.n), 2.0 * (scores > hi) + 1.0 * ((scores >= lo) & (scores <= hi)), center
+        end = lower if np.isfinite(lower) else upper
+        own = own_slack(residual, abs(end - residual) + self.typical_size())
+        is_greater = scores - self._band > abs(residual) + own
+        is_at_least = scores + self._band >= abs(residual) - own
+        center = lower - 1.0 - abs(lower) if np.isfinite(lower) else upper + 1.0 + abs(upper)
+        nothing = np.zeros(self.n)
+        return Piece(lower, upper, center, nothing, 1.0 * is_greater + is_at_least, np.ones(self.n), nothing)
 
     def counts(
         self,
@@ -142,39 +176,3 @@ class LassoBag(AffineBag):
 
 def _only(within: Within, t: int) -> Within:
     return None if within is None else lambda _: within(t)
-
-
-def solve_lasso(R: np.ndarray, t: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Return the minimiser of |t - R b|^2 / 2 + sum penalty |b|, with exact zeros and independent active columns."""
-    G, c = R.T @ R, R.T @ t
-    b = descend(G, c, penalty, np.zeros(c.size), SWEEPS)
-    lengths = np.sqrt(np.diag(G))
-    b[np.abs(b) * lengths <= 1e-12 * np.abs(b * lengths).max(initial=0.0)] = 0.0
-    b = _independent(R, b)
-    active = np.flatnonzero((b != 0.0) & (lengths > 0.0))
-    if active.size == 0:
-        return b
-    # descent leaves rounding that grows with the condition of G; the active columns' equations do not
-    Q, T = linalg.qr(R[:, active], mode="economic")
-    pull = np.sign(b[active]) * penalty[active]
-    polished = linalg.solve_triangular(T, Q.T @ t - linalg.solve_triangular(T, pull, trans="T"))
-    if (np.sign(polished) == np.sign(b[active])).all():
-        b[active] = polished
-    return b
-
-
-def _independent(R: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Move along directions that change no fit and, at a minimum, no penalty until active columns are independent."""
-    while True:
-        active = np.flatnonzero(b)
-        if active.size == 0:
-            return b
-        lengths = np.linalg.norm(R[:, active], axis=0)
-        _, s, Vt = linalg.svd(R[:, active] / lengths)
-        if active.size <= R.shape[0] and s[-1] > RANK * s[0]:
-            return b
-        move = Vt[-1] / lengths
-        ratios = np.where(np.abs(Vt[-1]) > 1e-8, b[active] / np.where(move == 0.0, 1.0, move), np.inf)
-        first = int(np.argmin(np.abs(ratios)))
-        b[active] -= ratios[first] * move
-        b[active[first]] = 0.0

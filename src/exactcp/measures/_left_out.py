@@ -13,35 +13,40 @@ BLOCK_BYTES = 2**24  # of left-out predictions at a time
 
 
 class LeftOut:
-    """Base of left-out models: |y_i - mu_-i(x_i)| of every example, and mu_-i(x) of test objects, block by block.
+    """Base of left-out models: R_i = |y_i - mu_-i(x_i)| / sigma_-i(x_i), and mu_-i and sigma_-i of test objects.
 
-    `mu_-i` is the model that has learned all examples but i (and, with folds, the others of i's fold).
+    `mu_-i` is the model that has learned all examples but i (and, with folds, the others of i's fold), and `sigma_-i`
+    the difficulty that it estimates, 1 if it estimates none.
     """
 
     residuals: np.ndarray  # (n,)
+
+    def scales(self, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return sigma_-i(x) of a block of test objects, (b, n), or (1,) if all are the same."""
+        return np.ones(1)
 
     def predictions(self, X: np.ndarray) -> np.ndarray:
         """Return mu_-i(x) of a block of test objects, (b, n)."""
         raise NotImplementedError
 
     def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        """Return (m, 2): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
+        """Return (m, 2): the count-th smallest mu_-i(x) - R_i sigma_-i(x), and the count-th largest mu_-i(x) + ..."""
         n = self.residuals.size
 
         def ends(part: np.ndarray) -> np.ndarray:
-            P = self.predictions(part)
-            lower = np.partition(P - self.residuals, count - 1, axis=1)[:, count - 1]
-            P += self.residuals
+            P, widths = self.predictions(part), self.residuals * self.scales(part)
+            lower = np.partition(P - widths, count - 1, axis=1)[:, count - 1]
+            P += widths
             return np.column_stack([lower, np.partition(P, n - count, axis=1)[:, n - count]])
 
         return self._map(ends, X, **how)
 
-    def extremes(self, X: np.ndarray, **how: Any) -> np.ndarray:
-        """Return (m, 2): the smallest and the largest mu_-i(x)."""
+    def extremes(self, X: np.ndarray, width: float = 0.0, **how: Any) -> np.ndarray:
+        """Return (m, 2): the smallest mu_-i(x) - width sigma_-i(x), and the largest mu_-i(x) + width sigma_-i(x)."""
 
         def ends(part: np.ndarray) -> np.ndarray:
-            P = self.predictions(part)
-            return np.column_stack([P.min(axis=1), P.max(axis=1)])
+            P, widths = self.predictions(part), width * self.scales(part)
+            return np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])
 
         return self._map(ends, X, **how)
 

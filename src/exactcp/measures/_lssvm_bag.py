@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from exactcp._blocks import map_blocks, thread_count
+from exactcp._changes import Bag, twin
 from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.label_ranks import Bands, bands_of
+from exactcp.kernels.label_ranks import Bands, make_bands
 from exactcp.kernels.loo_count import (
     CHUNK,
     FLOOR,
@@ -25,9 +26,9 @@ from exactcp.kernels.loo_order import by_label, by_ratio, cost_of_all
 from exactcp.kernels.loo_window import Windowed, count_windows
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
+from exactcp.measures._growing import Rows
 from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._ridge import Across, Factorisation, RowProduct, Solution
-from exactcp.measures._store import with_room
 
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
@@ -136,7 +137,7 @@ def _largest(own: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK)))
 
 
-class LSSVMBag:
+class LSSVMBag(Bag):
     """State of full CP with LS-SVM: rows of features or a kernel matrix, and a factorisation of it.
 
     Parameters
@@ -169,7 +170,7 @@ class LSSVMBag:
         intercept: bool,
     ) -> None:
         self._store = store
-        self._codes = np.array(codes, dtype=np.int64)
+        self._codes = Rows(np.array(codes, dtype=np.int64))
         self._n_labels = n_labels
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
@@ -180,34 +181,29 @@ class LSSVMBag:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
         return {**self.__dict__, "_ordered": None}
 
-    @property
-    def _codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival, in an array with room for more."""
-        return self._code_room[: self._n_codes]
-
-    @_codes.setter
-    def _codes(self, codes: np.ndarray) -> None:
-        self._code_room, self._n_codes = codes, codes.size
-
-    def _append_code(self, code: int) -> None:
-        n = self._n_codes
-        self._code_room = with_room(self._code_room, n + 1, 0)
-        self._code_room[n] = code
-        self._n_codes = n + 1
+    def fork(self) -> LSSVMBag:
+        """Return a bag with the same examples that may be changed while others read this one."""
+        store, factorisation = self._store.fork(), self._factorisation
+        return twin(
+            self,
+            _store=store,
+            _codes=self._codes.fork(),
+            _factorisation=None if factorisation is None else factorisation.fork(store),
+        )
 
     @property
     def n(self) -> int:
         """Number of examples."""
-        return int(self._codes.size)
+        return self._codes.n
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of examples of each label."""
-        return np.bincount(self._codes, minlength=self._n_labels)
+        return np.bincount(self.codes(), minlength=self._n_labels)
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
-        return self._codes
+        return self._codes.array
 
     def _forget_solution(self) -> None:
         self._fitted: _Fitted | None = None
@@ -215,78 +211,80 @@ class LSSVMBag:
         self._asked = 0  # test objects since then
 
     def _ready(self) -> _Fitted:
-        if self._fitted is None:
-            if self._factorisation is None:
-                self._factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
-            factorisation = self._factorisation
-            solution = factorisation.solve(targets(self._codes, self._n_labels))
-            own = solution.residuals[np.arange(self.n), self._codes]
-            self._fitted = _Fitted(factorisation, solution, own, factorisation.slack)
-        return self._fitted
+        fitted = self._fitted
+        if fitted is None:
+            factorisation, codes = self._factorisation, self.codes()
+            if factorisation is None:
+                factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                self._factorisation = factorisation
+            solution = factorisation.solve(targets(codes, self._n_labels))
+            own = solution.residuals[np.arange(codes.size), codes]
+            fitted = self._fitted = _Fitted(factorisation, solution, own, factorisation.slack)
+        return fitted
 
-    def _order(self, fitted: _Fitted) -> None:
-        """Order the examples, if enough test objects have come since the last change."""
-        examples = (fitted, self._codes, self._n_labels)
+    def _order(self, fitted: _Fitted) -> _Ordered | None:
+        """Return the examples in order, if enough test objects have come since the last change."""
+        examples, ordered = (fitted, self.codes(), self._n_labels), self._ordered
         if self._n_labels > MANY_LABELS or self._asked < FEW:
-            return
-        if self._ordered is None and self._asked < MANY:
-            self._ordered = _by_label(*examples)
-        elif self._asked >= MANY and not (self._ordered and self._ordered.is_final):
-            best = _by_ratio(*examples) or self._ordered or _by_label(*examples)
-            self._ordered = best._replace(is_final=True)
+            return ordered
+        if ordered is None and self._asked < MANY:
+            ordered = self._ordered = _by_label(*examples)
+        elif self._asked >= MANY and not (ordered and ordered.is_final):
+            best = _by_ratio(*examples) or ordered or _by_label(*examples)
+            ordered = self._ordered = best._replace(is_final=True)
+        return ordered
 
     def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         m, fitted = X.shape[0], self._ready()
         prepared = self._store.prepare(X)
         self._asked += m
-        self._order(fitted)
-        size = ROWS
-        if self._ordered is not None and m > ROWS:
-            size = int(np.clip(-(-m // thread_count(n_jobs)), *self._ordered.at_once))
+        ordered, size = self._order(fitted), ROWS
+        if ordered is not None and m > ROWS:
+            size = int(np.clip(-(-m // thread_count(n_jobs)), *ordered.at_once))
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
-            return self._count(fitted, prepared[block])
+            return self._count(fitted, ordered, prepared[block])
 
         parts = map_blocks(count, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
         if not parts:
-            parts = [self._count(fitted, prepared)]
+            parts = [self._count(fitted, ordered, prepared)]
         return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _count(self, fitted: _Fitted, objects: np.ndarray) -> LabelCounts:
+    def _count(self, fitted: _Fitted, ordered: _Ordered | None, objects: np.ndarray) -> LabelCounts:
         """Count for one block of test objects."""
         factorisation = fitted.factorisation
         place = factorisation.coordinates(self._store.columns(objects))
         F = factorisation.predict(place, fitted.solution)
         reach, d = factorisation.reach(place)
-        bands = bands_of(-F, FLOOR)
-        if self._ordered is None or factorisation.is_indefinite:
+        bands = make_bands(-F, FLOOR)
+        if ordered is None or factorisation.is_indefinite or (d <= 0).any():
             tally = self._tally_unordered(fitted, reach, d, F, bands)
         else:
-            tally = self._ordered.tally(reach, d, F, bands)
+            tally = ordered.tally(reach, d, F, bands)
         return finish(tally, bands.order, -F)  # type: ignore[no-any-return]
 
     def _tally_unordered(self, fitted: _Fitted, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
-        tally, across = new_tally(*F.shape), fitted.factorisation.arrange()
+        tally, across, codes = new_tally(*F.shape), fitted.factorisation.arrange(), self.codes()
         for first in range(0, self.n, COLUMNS):
             part = slice(first, min(first + COLUMNS, self.n))
             G = across(reach, part.start, part.stop)
-            count_exactly(G, fitted.own[part], fitted.slack[part], self._codes[part], d, F, bands, tally)
+            count_exactly(G, fitted.own[part], fitted.slack[part], codes[part], d, F, bands, tally)
         return tally
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
         fitted = self._ready()
-        across = fitted.factorisation.arrange()
-        own_label = self._codes == np.arange(self._n_labels)[:, None]
+        across, codes = fitted.factorisation.arrange(), self.codes()
+        own_label = codes == np.arange(self._n_labels)[:, None]
         prepared = self._store.prepare(X)
         for t in range(X.shape[0]):
             place = fitted.factorisation.coordinates(self._store.columns(prepared[t : t + 1]))
             F = fitted.factorisation.predict(place, fitted.solution)[0]
             reach, d = fitted.factorisation.reach(place)
             g = across(reach, 0, self.n)[0]
-            same, other = alternative_scores(g, fitted.own, fitted.slack, self._codes, d[0], F)
+            same, other = alternative_scores(g, fitted.own, fitted.slack, codes, d[0], F)
             yield np.where(own_label, same, other), -F
 
     def map_leave_one_out(
@@ -297,7 +295,7 @@ class LSSVMBag:
         factorisation, across = fitted.factorisation, fitted.factorisation.arrange()
         examples = (
             np.ascontiguousarray(fitted.solution.residuals.T),
-            np.ascontiguousarray(targets(self._codes, self._n_labels).T),
+            np.ascontiguousarray(targets(self.codes(), self._n_labels).T),
             fitted.slack,
         )
         size = int(np.clip(FITS // max(1, self.n), 1, ROWS))
@@ -312,32 +310,26 @@ class LSSVMBag:
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
         """Rename label c to new_codes[c], out of n_labels."""
-        self._codes = new_codes[self._codes]
+        self._codes = Rows(np.asarray(new_codes, dtype=np.int64)[self.codes()])
         self._n_labels = n_labels
         self._forget_solution()
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        before, m = self.n, X.shape[0]
+        m = X.shape[0]
         self._store.check_new(X)
         prepared = self._store.prepare(X)
         self._forget_solution()
         if self._factorisation is not None and not self._factorisation.can_learn(m):
             self._factorisation = None
-        try:
-            for i in range(m):
-                self._learn_one(prepared[i : i + 1])
-                self._append_code(int(codes[i]))
-        except BaseException:
-            self.unlearn(np.arange(before, self.n))
-            raise
-
-    def _learn_one(self, x: np.ndarray) -> None:
-        seen: Any = self._store.columns(x)
-        if self._factorisation is None:
-            self._store.append(x, seen)
-        elif not self._factorisation.learn(x, seen):
-            self._factorisation = None
+        for i in range(m):
+            x = prepared[i : i + 1]
+            seen: Any = self._store.columns(x)
+            if self._factorisation is None:
+                self._store.append(x, seen)
+            elif not self._factorisation.learn(x, seen):
+                self._factorisation = None
+        self._codes.append(codes)
 
     def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
@@ -349,4 +341,4 @@ class LSSVMBag:
                 self._store.remove(int(position))
             elif not self._factorisation.unlearn(int(position)):
                 self._factorisation = None
-        self._codes = np.delete(self._codes, indices)
+        self._codes = Rows(np.delete(self.codes(), indices))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,20 +9,21 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp._blocks import map_blocks
-from exactcp.kernels.affine_sets import residual_floor
-from exactcp.kernels.ties import TOLERANCE, tie_bands
+from exactcp._changes import ReplacingBag
+from exactcp._warning import warn
+from exactcp.kernels.affine_sets import own_slack, slack_of, typical_size
 from exactcp.measures._affine_bag import Within, hulls
 
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
 
 
-class ModelBag:
+class ModelBag(ReplacingBag):
     """Training examples and a measure that is fitted anew for every candidate."""
 
     def __init__(self, measure: Any, X: np.ndarray, y: np.ndarray) -> None:
         self._measure = measure
         self._has_warned = False
-        self._set(X, y)
+        self._set(np.array(X), np.array(y))
 
     def _set(self, X: np.ndarray, y: np.ndarray) -> None:
         fitted = clone(self._measure).fit(X, y)
@@ -66,12 +66,14 @@ class ModelBag:
 
     def _count(self, x: np.ndarray, y: float, f0: float, member: np.ndarray | None) -> tuple[int, int, int]:
         scores, candidate = self._scores(x, y)
-        inside = scores if member is None else scores[member]
         # divided by a difficulty, scores have no unit
-        floor = residual_floor(self._scale, f0) if self._measure.difficulty is None else residual_floor(1.0, 0.0)
-        lo, hi = tie_bands(np.array([candidate]), floor, TOLERANCE)
-        greater = int((inside > hi[0]).sum())
-        return greater, int((inside >= lo[0]).sum()) - greater, inside.size
+        has_unit = self._measure.difficulty is None
+        slack = slack_of(self._y if has_unit else np.zeros(self.n))
+        own = own_slack(candidate, abs(f0) + typical_size(self._y) if has_unit else 1.0)
+        if member is not None:
+            scores, slack = scores[member], slack[member]
+        greater = int((scores - slack > candidate + own).sum())
+        return greater, int((scores + slack >= candidate - own).sum()) - greater, scores.size
 
     def _warn(self, m: int, least: int, most: int) -> None:
         if self._has_warned:
@@ -84,7 +86,7 @@ class ModelBag:
             f"ModelResidual fits {type(self._measure.estimator).__name__} anew for every target that it tries: "
             f"{number} refits for {m} test object(s). SplitConformalRegressor needs 1, CVPlusRegressor 1 for each fold."
         )
-        warnings.warn(msg, UserWarning, stacklevel=4)
+        warn(msg)
 
     def counts(
         self,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._validation import check_square
-from exactcp.kernels.neighbour_count import candidate_scores
-from exactcp.kernels.neighbour_search import Found
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters
+from exactcp._validation import check_examples, check_objects, check_square
 from exactcp.kernels.screen import good_order
 from exactcp.measures._base import Measure
-from exactcp.measures._distance import Distance
+from exactcp.measures._distance import NEIGHBOURS, Distance
 from exactcp.measures._neighbour_bag import NeighbourBag
 from exactcp.measures._neighbour_search import NeighbourSearch
 from exactcp.measures._store import MatrixStore, Store, VectorStore
@@ -26,22 +24,21 @@ class NeighbourMeasure(Measure):
     use_ratio = True
     metric: Any
     metric_params: dict[str, Any] | None = None
+    allowed_parameters: ClassVar = NEIGHBOURS
 
     def _neighbours(self) -> int:
         return self.k  # type: ignore[attr-defined, no-any-return]
 
     def _checked(self) -> tuple[int, Distance]:
-        k = self._neighbours()
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            msg = f"k={k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
-            raise ValueError(msg)
-        return int(k), Distance(self.metric, self.metric_params)
+        check_parameters(self)
+        return int(self._neighbours()), Distance(self.metric, self.metric_params)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the examples; scores are with respect to them.
 
@@ -56,13 +53,10 @@ class NeighbourMeasure(Measure):
         self
         """
         _, distance = self._checked()
-        X = check_array(X, dtype=np.float64)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        X, y = check_examples(self, X, y, reset=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         store, slots = _stored(X, codes, distance)
-        self.n_features_in_ = X.shape[1]
         self._search = NeighbourSearch(store, codes[slots].astype(np.int64), self.classes_.size)
-        self._slots = slots
         return self
 
     def score_labels(self, X: Any, labels: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
@@ -82,26 +76,12 @@ class NeighbourMeasure(Measure):
         """
         check_is_fitted(self)
         k, _ = self._checked()
-        X = check_array(X, dtype=np.float64)
+        X = check_objects(self, X)
         labels = np.asarray(labels)
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         known = self.classes_[position] == labels
-        use_ratio = self.use_ratio
-        # an unknown label is one more column, without neighbours
-        column = np.where(known, position, self.classes_.size)
-
-        def score(found: Found, _: np.ndarray) -> np.ndarray:
-            m = found.nearest.shape[0]
-            nearest = np.concatenate([found.nearest, np.empty((m, 1, k))], axis=1)
-            lengths = np.concatenate([found.lengths, np.zeros((m, 1), np.int64)], axis=1)
-            whole = found._replace(nearest=nearest, lengths=lengths)
-            return candidate_scores(whole, use_ratio)[:, column]  # type: ignore[no-any-return]
-
-        out = np.empty((X.shape[0], labels.size))
-        X = X[:, self._slots] if self._search.store.is_matrix else X
-        for rows, scores in self._search.map(score, X, k, n_jobs=n_jobs, verbose=verbose):
-            out[rows] = scores
-        return out
+        scores = self._search.candidate_scores(X, k, use_ratio=self.use_ratio, n_jobs=n_jobs, verbose=verbose)
+        return np.where(known, scores[:, position], np.inf)  # a label that is not known has no neighbours
 
     def bag(  # type: ignore[override]
         self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0

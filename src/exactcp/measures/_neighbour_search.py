@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
-from exactcp.kernels.neighbour_search import Training, search_distances, search_screened
+from exactcp._blocks import map_blocks, obeying
+from exactcp.kernels.neighbour_blocks import score_plain, score_screened
+from exactcp.kernels.neighbour_search import Training
 from exactcp.kernels.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.kernels.sketch import find_basis
 from exactcp.measures._store import MatrixStore, Store, VectorStore
@@ -23,21 +24,23 @@ Result = TypeVar("Result")
 class NeighbourSearch:
     """Finds the k nearest of each label, and the examples touched, for test objects.
 
-    The screen is built when a batch first pays for it, and again after `forget_screen`. Subclasses find something else;
-    what finds is the class's, not the instance's, since a pickle would carry compiled code along.
+    The screen is built when a batch first pays for it, and again after `forget_screen`.
     """
-
-    find_screened: Callable[..., Any] = staticmethod(search_screened)  # of (X, tests, training, screen, k)
-    find_plain: Callable[..., Any] = staticmethod(search_distances)  # of (distances, codes, touch, n_labels, k)
 
     def __init__(self, store: Store, codes: np.ndarray, n_labels: int) -> None:
         self.store = store
         self.codes = codes
         self.n_labels = n_labels
         self._screen: Screen | None = None
-        # of its sketch: any basis is right, so that it outlives changes of the examples until they are twice as many
-        self._basis: np.ndarray | None = None
-        self._basis_from = 0
+        # the basis of its sketch, and from how many examples: any is right, so that it outlives changes of the
+        # examples until they are twice as many
+        self._basis: tuple[np.ndarray, int] | None = None
+
+    def successor(self, store: Store, codes: np.ndarray, n_labels: int) -> Self:
+        """Return a search of other examples, which keeps what outlives changes."""
+        search = type(self)(store, codes, n_labels)
+        vars(search).update(_basis=self._basis)
+        return search
 
     def forget_screen(self) -> None:
         """Say that the stored examples have changed."""
@@ -45,12 +48,15 @@ class NeighbourSearch:
 
     def screen(self) -> Screen:
         """Return the screen of the stored examples; only Euclidean distances have one."""
-        if self._screen is None:
+        screen = self._screen
+        if screen is None:
             objects = self._vectors().objects
-            if self._basis is None or objects.shape[0] > 2 * self._basis_from:
-                self._basis, self._basis_from = find_basis(objects), objects.shape[0]
-            self._screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, self._basis)
-        return self._screen
+            basis = self._basis
+            if basis is None or objects.shape[0] > 2 * basis[1]:
+                basis = self._basis = find_basis(objects), objects.shape[0]
+            screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, basis[0])
+            self._screen = screen
+        return screen
 
     def _vectors(self) -> VectorStore:
         if isinstance(self.store, MatrixStore):
@@ -66,27 +72,56 @@ class NeighbourSearch:
             return False
         return self._screen is not None or m * self.store.n * p > SMALL
 
-    def map(
+    def candidate_scores(
+        self, X: np.ndarray, k: int, *, use_ratio: bool, n_jobs: int | None = None, verbose: int = 0
+    ) -> np.ndarray:
+        """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
+        untouched, codes, n_labels = np.full(self.store.n, -np.inf), self.codes[: self.store.n], self.n_labels
+        out = np.empty((X.shape[0], n_labels))
+
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            score_screened(rows, part, *prepared, k, use_ratio, out)
+
+        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
+            score_plain(rows, distances, untouched, codes, n_labels, k, use_ratio, out)
+
+        self.visit(screened, plain, X, untouched, n_jobs=n_jobs, verbose=verbose)
+        return out
+
+    def visit(
         self,
-        work: Callable[[Any, np.ndarray], Result],
+        screened: Callable[..., Result],
+        plain: Callable[[np.ndarray, np.ndarray, np.ndarray], Result],
         X: np.ndarray,
-        k: int,
-        touch: np.ndarray | None = None,
+        touch: np.ndarray,
         *,
         n_jobs: int | None = None,
         verbose: int = 0,
-    ) -> list[tuple[np.ndarray, Result]]:
-        """Apply `work` to what blocks of rows of X find, and to the rows; return (row numbers, result) of each block.
+    ) -> list[Result]:
+        """Let blocks of rows of X meet the stored examples; return what the two functions return.
 
-        An example i is touched by a row closer than touch[i]; without `touch` none is.
+        Parameters
+        ----------
+        screened : callable
+            Of the numbers of the rows, the rows, the rows prepared for the screen, the stored examples, the screen.
+        plain : callable
+            Of the numbers of the rows, the rows, their distances to all stored examples.
+        X : ndarray of shape (m, p)
+        touch : ndarray of shape (n,)
+            An example i is touched by a row closer than touch[i].
+        n_jobs : int or None
+        verbose : int
+
+        Returns
+        -------
+        list
         """
         self.store.check_new(X)
         n = self.store.n
-        touch = np.full(n, -np.inf) if touch is None else touch
         far = np.arange(X.shape[0])
         blocks: list[tuple[np.ndarray, bool]] = []
         if self._pays(*X.shape):
-            screen = self.screen()
+            screen = obeying(n_jobs, self.screen)
             tests, near = prepare_tests(screen, X)
             reach = column_reaches(touch, screen.units)[screen.slots]
             training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
@@ -96,14 +131,11 @@ class NeighbourSearch:
         size = max(1, BLOCK_BYTES // (8 * max(1, n)))
         blocks += [(far[i : i + size], False) for i in range(0, far.size, size)]
 
-        def find(block: tuple[np.ndarray, bool]) -> tuple[np.ndarray, Result]:
-            rows, screened = block
+        def meet(block: tuple[np.ndarray, bool]) -> Result:
+            rows, is_screened = block
             part = X[rows]
-            if screened:
-                found = self.find_screened(part, tests.take(rows), training, screen, k)
-            else:
-                distances = self.store.rows_from(part)
-                found = self.find_plain(distances, self.codes[:n], touch, self.n_labels, k)
-            return rows, work(found, part)
+            if is_screened:
+                return screened(rows, part, tests.take(rows), training, screen)
+            return plain(rows, part, self.store.rows_from(part))
 
-        return map_blocks(find, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return map_blocks(meet, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")

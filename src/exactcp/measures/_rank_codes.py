@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 SMALL = 2**16  # codes below it fit into 16 bits
@@ -36,21 +38,15 @@ class RankCodes:
             values, ranks = np.unique(X[:, f] + 0.0, return_inverse=True)
             distinct.append(values)
             codes[f] = 2 * ranks + 2
-        self._set(codes, distinct)
-
-    def _set(self, codes: np.ndarray, distinct: list[np.ndarray]) -> None:
-        self.values = np.concatenate(distinct)
-        self.first = np.concatenate([[0], np.cumsum([v.size for v in distinct])]).astype(np.int64)
-        largest = 2 * max(v.size for v in distinct) + 3
-        self.codes = np.ascontiguousarray(codes, dtype=np.uint16 if largest < SMALL else np.int32)
+        self.codes, self.values, self.first = _together(codes, distinct)
 
     def objects(self) -> np.ndarray:
         """Return the objects (n, p)."""
         ranks = (self.codes.astype(np.int64) - 2) // 2
         return np.ascontiguousarray(self.values[self.first[:-1, None] + ranks].T)
 
-    def append(self, X: np.ndarray) -> np.ndarray:
-        """Add objects; return the new code of every old value, in the order of the old `values`."""
+    def extended(self, X: np.ndarray) -> tuple[RankCodes, np.ndarray]:
+        """Return the ranks with more objects, and the new code of every old value in the order of `values`."""
         old, first = self.values, self.first
         distinct, moved, columns = [], np.empty(old.size, np.int64), []
         for f in range(X.shape[1]):
@@ -61,9 +57,20 @@ class RankCodes:
             own = new_codes[(self.codes[f].astype(np.int64) - 2) // 2]
             columns.append(np.concatenate([own, 2 * np.searchsorted(values, X[:, f] + 0.0) + 2]))
             distinct.append(values)
-        self._set(np.array(columns), distinct)
-        return moved
+        more = copy.copy(self)
+        more.codes, more.values, more.first = _together(np.array(columns), distinct)
+        return more, moved
 
-    def remove(self, positions: np.ndarray) -> None:
-        """Forget objects; values that nothing has any more keep their codes, which does no harm."""
-        self.codes = np.ascontiguousarray(np.delete(self.codes, positions, axis=1))
+    def without(self, positions: np.ndarray) -> RankCodes:
+        """Return the ranks of the other objects; values that nothing has any more keep theirs, which does no harm."""
+        fewer = copy.copy(self)
+        fewer.codes = np.ascontiguousarray(np.delete(self.codes, positions, axis=1))
+        return fewer
+
+
+def _together(codes: np.ndarray, distinct: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return codes in the smallest type, all features' distinct values together, and where each feature's begin."""
+    first = np.concatenate([[0], np.cumsum([v.size for v in distinct])]).astype(np.int64)
+    largest = 2 * max(v.size for v in distinct) + 3
+    kind = np.uint16 if largest < SMALL else np.int32
+    return np.ascontiguousarray(codes, dtype=kind), np.concatenate(distinct), first

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.stats import nbinom
-from sklearn.utils import check_random_state
 
+from exactcp._parameters import integer
+from exactcp._seeds import draw_seed
 from exactcp.kernels.forest_hash import mix
+from exactcp.kernels.row_hash import TEST_COLUMN, row_keys
 
 SHARE = 1 - math.exp(-1)  # of the examples that are in a sample
+AT_ONCE = 2**18  # elements and samples whose hashes are in memory
 _BELOW = np.uint64(int(SHARE * 2**64))
-_LEARNED, _TEST = np.uint64(1), np.uint64(2)
+_LEARNED = np.uint64(1)
 
-
-def check_n_estimators(n_estimators: Any) -> None:
-    """Refuse a number of voters below 1."""
-    if not isinstance(n_estimators, Integral) or isinstance(n_estimators, bool) or n_estimators < 1:
-        msg = f"n_estimators={n_estimators!r} is not a number of trees or models: use an integer from 1 on, such as 10."
-        raise ValueError(msg)
+N_ESTIMATORS = integer("a number of trees or models", at_least=1)
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed that a random_state means; None is always 0."""
-    if random_state is None:
-        return 0
-    generator = check_random_state(random_state)
-    return int(random_state) if isinstance(random_state, Integral) else int(generator.randint(2**31 - 1))
+    """Return the seed that a measure's random_state means: 0 for None, where no predictor has lent its own."""
+    return 0 if random_state is None else draw_seed(random_state)
 
 
 def multinomial_samples(n: int, n_estimators: int, seed: int) -> np.ndarray:
@@ -59,7 +53,11 @@ def multinomial_samples(n: int, n_estimators: int, seed: int) -> np.ndarray:
 def held_by_bernoulli(keys: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return which of the samples first..last-1 hold the elements with these keys (elements, samples)."""
     places = np.arange(first, last, dtype=np.uint64)
-    return mix(keys[:, None] ^ places) < _BELOW
+    inside = np.empty((keys.size, places.size), dtype=bool)
+    step = max(1, AT_ONCE // max(1, places.size))
+    for row in range(0, keys.size, step):
+        inside[row : row + step] = mix(keys[row : row + step, None] ^ places) < _BELOW
+    return inside
 
 
 def arrival_keys(arrivals: np.ndarray, seed: int) -> np.ndarray:
@@ -69,11 +67,7 @@ def arrival_keys(arrivals: np.ndarray, seed: int) -> np.ndarray:
 
 def object_keys(X: np.ndarray, seed: int) -> np.ndarray:
     """Return the keys of test objects, which depend on the object alone: not on the batch it comes in."""
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # + 0.0 makes -0.0 and 0.0 the same
-    keys = np.repeat(mix(np.array([seed], dtype=np.uint64) ^ (_TEST << np.uint64(32))), X.shape[0])
-    for column in bits.T:
-        keys = mix(keys ^ column)
-    return keys
+    return np.asarray(row_keys(np.require(X, np.float64, ["C", "W"]), seed, TEST_COLUMN))
 
 
 def bernoulli_samples(keys: np.ndarray, n_estimators: int, at_least: int = 0) -> np.ndarray:

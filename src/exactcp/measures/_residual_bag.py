@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
 from exactcp._blocks import map_blocks
-from exactcp.kernels.member_search import Met, members_plain, members_screened
+from exactcp._changes import Change, twin
+from exactcp.kernels.affine_sets import SAMPLE, origin_of, slack_of, typical_size
+from exactcp.kernels.member_blocks import (
+    bound_plain,
+    bound_screened,
+    count_plain,
+    count_screened,
+    predict_plain,
+    predict_screened,
+)
 from exactcp.kernels.neighbour_fit import new_lists
-from exactcp.kernels.neighbour_mean import Neighbourhoods, affine_of, predictions, rescan, resolve, summarise_all
-from exactcp.kernels.residual_count import Untouched, count_residuals, residual_intervals
-from exactcp.kernels.residual_update import learn_neighbour, move_neighbourhood, unlearn_neighbour
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, hulls
+from exactcp.kernels.neighbour_mean import Neighbourhoods, affine_of, put_rows, scan, summarise_all
+from exactcp.kernels.residual_count import Untouched
+from exactcp.kernels.residual_update import (
+    Examples,
+    Revised,
+    commit_learning,
+    commit_unlearning,
+    lists_with,
+    lists_without,
+    revise_with,
+    revise_without,
+)
+from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
 from exactcp.measures._neighbour_bag import MANY, fill_all
 from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
-from exactcp.measures._store import Store, with_room
+from exactcp.measures._store import Store, copied_with_room
 
 RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
-
-
-class MemberSearch(NeighbourSearch):
-    """Finds all who are at most as far as the k-th nearest, and the examples touched, for test objects."""
-
-    find_screened = staticmethod(members_screened)
-    find_plain = staticmethod(members_plain)
 
 
 class ResidualBag(AffineBag):
@@ -45,15 +57,30 @@ class ResidualBag(AffineBag):
     -----
     Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs, and n distances for an example with many
     others exactly as far as its k-th neighbour; a prediction n screened pairs and O(r log r + log n) for r touched
-    examples; `learn` and `unlearn` n distances, and n for each example whose list runs short.
+    examples; `learn` and `unlearn` n distances, and n for each example whose list runs short. One example changes the
+    lists in place (`learning`, `unlearning`); several change a fork.
     """
+
+    _state: Neighbourhoods  # after `fill`
 
     def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int) -> None:
         self._most = k
-        self.order = order
+        self._order = order
         self._targets = np.array(targets, dtype=np.float64)
-        self.search = MemberSearch(store, np.zeros(store.n, np.int64), 1)
+        self.search = NeighbourSearch(store, np.zeros(store.n, np.int64), 1)
+        self._owns_arrays = True  # nobody else reads them
+        # of Venn prediction alone
+        self._crowd, self._category, self._crowds = (
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty((0, 0), np.int64),
+        )
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what is derived from the neighbourhoods."""
         self._untouched: Untouched | None = None
+        self._has_origin = False  # the sums are counted from where they should be
 
     @property
     def n(self) -> int:
@@ -66,6 +93,11 @@ class ResidualBag(AffineBag):
         return min(self._most, self.n)
 
     @property
+    def order(self) -> np.ndarray:
+        """Slot of each example, in the order of arrival."""
+        return self._order[: self.n]
+
+    @property
     def _store(self) -> Store:
         return self.search.store
 
@@ -73,95 +105,153 @@ class ResidualBag(AffineBag):
         """Targets of the examples in the order of arrival."""
         return self._targets[self.order]
 
+    def origin(self) -> float:
+        """Return what targets are counted from in sums and pieces."""
+        return float(self._settled().origin)
+
+    def _some_targets(self) -> np.ndarray:
+        """Return targets that tell what is typical, in the order of arrival."""
+        return self._targets[self.order[:: max(1, self.n // SAMPLE)]]
+
+    def _best_origin(self) -> float:
+        return float(origin_of(self._some_targets()))
+
+    def _settled(self) -> Neighbourhoods:
+        """Return the neighbourhoods, with sums that are counted from the best origin of the present targets."""
+        if not self._has_origin:
+            state, origin = self._state, self._best_origin()
+            if origin != state.origin:
+                state = _with_arrays(state, np.copy)._replace(origin=origin)
+                self._sum_up(state, None)
+                self._untouched, self._state = None, state
+            self._has_origin = True
+        return self._state
+
     def residuals(self) -> np.ndarray:
         """Target minus prediction of every example by the others, in the order of arrival; -inf where n <= k."""
-        return self._state.residual[: self.n][self.order]
+        return self._settled().residual[: self.n][self.order]
 
-    def map_nearest(
-        self,
-        work: Callable[[Met, np.ndarray], Any],
-        X: np.ndarray,
-        k: int,
-        *,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> list[tuple[np.ndarray, Any]]:
-        """Apply `work` to those at most as far as the k-th nearest and all targets; return (row numbers, result)."""
-        X = self._store.arrange(X, self.order)
-        return self.search.map(lambda met, _: work(met, self._targets), X, k, n_jobs=n_jobs, verbose=verbose)
+    def targets_from_origin(self) -> np.ndarray:
+        """Targets by slot, counted from the origin."""
+        return self._targets[: self.n] - self.origin()
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> ResidualBag:
+    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> Self:
         """Make all neighbourhoods anew from the stored examples."""
         n, k = self.n, self.k
         lists = new_lists(1, n, 2 * k + 6, with_partners=True)
         fill_all(self.search, lists, k + RESERVE, n_jobs=n_jobs, verbose=verbose)
         used = np.arange(lists.values.shape[2]) < lists.lengths[0][:, None]
         partners = self._targets[np.where(used, lists.partners[0], 0)]
-        counts, sums = (np.empty((2, n), dtype) for dtype in (np.int64, np.float64))
-        self._state = Neighbourhoods(
-            lists.values[0],
-            partners,
-            lists.lengths[0],
-            np.empty(n),
-            counts[0],
-            sums[0],
-            counts[1],
-            sums[1],
-            np.empty(n),
-        )
-        self._rescan(summarise_all(n, k, self._targets, self._state), n_jobs)
-        self._untouched = None
+        state = _new_rows(n, lists.values.shape[2], self._best_origin())
+        state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
+        self._sum_up(state, n_jobs)
+        self._forget()
+        self._state, self._has_origin = state, True
         return self
 
-    def _rescan(self, slots: np.ndarray, n_jobs: int | None) -> None:
-        """Make some neighbourhoods anew from the distances to all."""
-        size = max(1, BLOCK_BYTES // (8 * self.n))
+    def _sum_up(self, state: Neighbourhoods, n_jobs: int | None) -> None:
+        """Make the sums of all lists, and those lists anew that do not suffice."""
+        n, k, targets = self.n, self.k, self._targets[: self.n]
+        short = summarise_all(n, k, targets, state)
+        self._scan(short, short, state, k, targets, n_jobs=n_jobs)
 
-        def scan(first: int) -> None:
+    def _scan(
+        self,
+        slots: np.ndarray,
+        places: np.ndarray,
+        rows: Neighbourhoods,
+        k: int,
+        targets: np.ndarray,
+        *,
+        gone: int = -1,
+        beyond: np.ndarray | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Make the neighbourhoods of some slots anew, from the distances to all but `gone`, in these places of `rows`.
+
+        `beyond` has the distances of all to one more example.
+        """
+        width = rows.values.shape[1]
+
+        def make(part: np.ndarray, distances: np.ndarray, first: int) -> None:
+            made = _new_rows(part.size, width, rows.origin)
+            scan(part, targets[part], gone, distances, targets, k, made)
+            put_rows(np.arange(part.size), places[first : first + part.size], made, rows)
+
+        self._visit_all(make, slots, beyond, n_jobs)
+
+    def _visit_all(
+        self,
+        work: Callable[[np.ndarray, np.ndarray, int], Any],
+        slots: np.ndarray,
+        beyond: np.ndarray | None,
+        n_jobs: int | None,
+    ) -> list[Any]:
+        """Apply `work` to parts of the slots, their distances to all, and the place of the first among the slots.
+
+        `beyond` has the distances of all to one more example, which is in slot n.
+        """
+        n = self.n
+        size = max(1, BLOCK_BYTES // (8 * n))
+
+        def visit(first: int) -> Any:
             part = slots[first : first + size]
-            distances = np.concatenate([self._store.rows_within(i, i + 1) for i in part.tolist()])
-            rescan(part, distances, self.k, self._targets, self._state)
+            distances = np.empty((part.size, n if beyond is None else n + 1))
+            for r, i in enumerate(part.tolist()):
+                distances[r, :n] = self._store.rows_within(i, i + 1)[0] if i < n else beyond
+            if beyond is not None:
+                distances[:, n] = np.append(beyond, 0.0)[part]
+            return work(part, distances, first)
 
-        map_blocks(scan, range(0, slots.size, size), n_jobs=n_jobs)
+        return map_blocks(visit, range(0, slots.size, size), n_jobs=n_jobs)
 
-    def _sizes(self, *, in_order: bool) -> Untouched:
+    def _sizes(self, state: Neighbourhoods, *, in_order: bool) -> Untouched:
         """Return the sizes of the residuals, sorted if they have been or are asked to be."""
-        if self._untouched is None:
-            size = np.abs(self._state.residual[: self.n])
-            size[np.isinf(size)] = -np.inf  # a residual that a test object always changes
-            scale = self.scale()
-            if not in_order:
-                return Untouched(size, np.empty(0), np.empty(0, np.int64), scale)
-            ascending = np.argsort(size, kind="stable")
-            place = np.empty_like(ascending)
-            place[ascending] = np.arange(self.n)
-            self._untouched = Untouched(size, size[ascending], place, scale)
-        return self._untouched
+        if self._untouched is not None:
+            return self._untouched
+        size, slack = np.abs(state.residual[: self.n]), slack_of(self._targets[: self.n] - state.origin)
+        size[np.isinf(size)] = -np.inf  # a residual that a test object always changes
+        upper, lower, typical = size + slack, size - slack, float(typical_size(self._some_targets() - state.origin))
+        if not in_order:
+            return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0), np.empty(0, np.int64))
+        ascending = np.argsort(upper, kind="stable")
+        place = np.empty_like(ascending)
+        place[ascending] = np.arange(self.n)
+        ordered_lower = np.sort(lower[ascending], kind="stable")  # nearly in order
+        untouched = self._untouched = Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, place)
+        return untouched
 
-    def _map(
-        self, work: Callable[[Met, np.ndarray], Any], X: np.ndarray, n_jobs: int | None, verbose: int, *, touch: bool
-    ) -> list[tuple[np.ndarray, Any]]:
-        """Search for the rows of X, and apply `work`; a row touches what has it within its boundary or at it."""
-        reach = np.nextafter(self._state.boundary[: self.n], np.inf) if touch else None
-        X = self._store.arrange(X, self.order)
-        return self.search.map(work, X, self.k, reach, n_jobs=n_jobs, verbose=verbose)
+    def _reach(self, state: Neighbourhoods) -> np.ndarray:
+        """Return the distances (n,) closer than which a test object is within a boundary, or at it."""
+        return np.nextafter(state.boundary[: self.n], np.inf)
 
     def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
         """Return the point predictions (m,)."""
-        out = np.empty(X.shape[0])
-        found = self._map(lambda met, _: predictions(met, self._targets, self.k), X, n_jobs, verbose, touch=False)
-        for rows, part in found:
-            out[rows] = part
+        origin = self._best_origin()
+        return self._predict(origin, X, n_jobs=n_jobs, verbose=verbose) + origin
+
+    def _predict(self, origin: float, X: np.ndarray, **how: Any) -> np.ndarray:
+        """Return the point predictions (m,), counted from the origin."""
+        k, targets, out = self.k, self._targets, np.empty(X.shape[0])
+        untouched = np.full(self.n, -np.inf)
+
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            predict_screened(rows, part, *prepared, k, targets, origin, out)
+
+        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
+            predict_plain(rows, distances, untouched, k, targets, origin, out)
+
+        self.search.visit(screened, plain, self._store.arrange(X, self.order), untouched, **how)
         return out
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
-        ones = np.ones(self.n)
-        centers = self.predict(X)
+        state, ones = self._settled(), np.ones(self.n)
+        slack, centers = slack_of(self.targets() - state.origin), self._predict(state.origin, X)
         for row, center in zip(self._store.arrange(X, self.order), centers.tolist(), strict=True):
             distances = self._store.rows_from(row[None])[0]
-            a, g = (values[self.order] for values in affine_of(distances, self.k, self._targets, self._state))
-            yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones)]
+            a, g = affine_of(distances, self.k, self._targets, state)[:, self.order]
+            yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones, slack)]
 
     def counts(
         self,
@@ -175,16 +265,19 @@ class ResidualBag(AffineBag):
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
             return super().counts(X, y, within=within)
-        m, k, targets, state = X.shape[0], self.k, self._targets, self._state
-        objects, untouched = self._store.objects, self._sizes(in_order=m >= FEW)
+        m, k, targets, state = X.shape[0], self.k, self._targets, self._settled()
+        objects, untouched, touch = self._store.objects, self._sizes(state, in_order=m >= FEW), self._reach(state)
+        y, out = y - state.origin, np.empty((m, 2), np.int64)
 
-        def center_of(met: Met, rows: np.ndarray) -> tuple[np.ndarray, Any]:
-            return predictions(met, targets, k), resolve(met, rows, objects, state.boundary)
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            count_screened(rows, part, *prepared, y, untouched, k, targets, state, out)
 
-        out = np.empty((2, m), np.int64)
-        for rows, (center, touches) in self._map(center_of, X, n_jobs, verbose, touch=True):
-            out[:, rows] = count_residuals(y[rows], center, touches, untouched, k, targets, state)
-        return out[0], out[1], np.full(m, self.n)
+        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
+            count_plain(rows, part, objects, distances, touch, y, untouched, k, targets, state, out)
+
+        X = self._store.arrange(X, self.order)
+        self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        return out[:, 0], out[:, 1], np.full(m, self.n)
 
     def intervals(
         self,
@@ -198,16 +291,18 @@ class ResidualBag(AffineBag):
         """Return the regions (m, 2), each one closed interval; nan where it is empty."""
         if within is not None:
             return hulls(super().regions(X, thresholds, within=within))
-        k, targets, state = self.k, self._targets, self._state
-        objects, untouched = self._store.objects, self._sizes(in_order=True)
+        k, targets, state, out = self.k, self._targets, self._settled(), np.empty((X.shape[0], 2))
+        objects, untouched, touch = self._store.objects, self._sizes(state, in_order=True), self._reach(state)
 
-        def bound(met: Met, rows: np.ndarray) -> tuple[np.ndarray, Any]:
-            return predictions(met, targets, k), resolve(met, rows, objects, state.boundary)
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            bound_screened(rows, part, *prepared, thresholds, untouched, k, targets, state, out)
 
-        out = np.empty((X.shape[0], 2))
-        for rows, (center, touches) in self._map(bound, X, n_jobs, verbose, touch=True):
-            out[rows] = residual_intervals(thresholds[rows], center, touches, untouched, k, targets, state)
-        return out
+        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
+            bound_plain(rows, part, objects, distances, touch, thresholds, untouched, k, targets, state, out)
+
+        X = self._store.arrange(X, self.order)
+        self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        return counted_from_zero(out, state.origin)
 
     def regions(
         self,
@@ -222,65 +317,165 @@ class ResidualBag(AffineBag):
         bounds = self.intervals(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose)
         return [row[None][~np.isnan(row[:1])] for row in bounds]
 
-    def _changed(self) -> None:
-        self._untouched = None
-        self.search.forget_screen()
+    def _examples(self) -> Examples:
+        """All that changes with one example."""
+        return Examples(self._state, self._targets, self._order, self._store.room, self._crowd, self._category)
+
+    def _successor(self, examples: Examples, n: int, **changed: Any) -> Self:
+        """Return a bag of the first n of these examples."""
+        state, targets, order, rows, crowd, category = examples
+        codes = self.search.codes if self.search.codes.size >= n else np.zeros(2 * n, np.int64)
+        arrays = {"_state": state, "_targets": targets, "_order": order, "_crowd": crowd, "_category": category}
+        search = self.search.successor(self._store.shell(rows, n), codes, 1)
+        bag: Self = twin(self, **arrays, search=search, **changed)
+        bag._forget()
+        return bag
+
+    def fork(self) -> Self:
+        """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
+        return self._successor(self._examples(), self.n, _owns_arrays=False)
+
+    def _own_arrays(self, needed: int) -> None:
+        """Have arrays that nobody else reads, with room for so many examples."""
+        room = self._targets.size
+        if not self._owns_arrays or needed > room:
+            room = room if needed <= room else max(needed, 2 * self.n)
+            copied = _copied(self._examples(), room, is_matrix=self._store.is_matrix)
+            vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
+
+    def _can_change(self, needed: int) -> bool:
+        """Tell whether there is room for so many examples in arrays that may be overwritten."""
+        return self._owns_arrays and needed <= self._targets.size and self._targets.flags.writeable
+
+    def _restart(self, store: Store, targets: np.ndarray, order: np.ndarray, n_jobs: int | None) -> None:
+        """Make all neighbourhoods anew, of other examples."""
+        self.search = self.search.successor(store, np.zeros(store.n, np.int64), 1)
+        self._targets, self._order, self._owns_arrays = targets, order, True
+        self.fill(n_jobs=n_jobs)
 
     def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
-        m, before = X.shape[0], self.n
+        n, m = self.n, X.shape[0]
         self._store.check_new(X)
-        X = self._store.arrange(X, self.order)
-        if m * MANY > before or self._most > before:
-            self._targets = np.concatenate([self._targets[:before], y])
-            self.order = np.concatenate([self.order, np.arange(before, before + m)])
-            self._store.append(X)
-            self.search.codes = np.zeros(self.n, np.int64)
-            self._changed()
-            self.fill(n_jobs=n_jobs)
+        X = np.ascontiguousarray(self._store.arrange(X, self.order))
+        if m * MANY > n or self._most > n:
+            order = np.concatenate([self.order, np.arange(n, n + m)])
+            self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, n_jobs)
             return
+        self._own_arrays(n + m)
+        for i in range(m):
+            self._commit(n + i + 1, commit_learning, *self._arrival(X[i : i + 1], float(y[i]), n_jobs))
         self._changed()
-        try:
-            for i in range(m):
-                self._learn_one(X[i : i + 1], float(y[i]), n_jobs)
-        except BaseException:
-            self.unlearn(np.arange(before, self.n))
-            raise
-
-    def _learn_one(self, x: np.ndarray, y: float, n_jobs: int | None) -> None:
-        n = self.n
-        distances = self._store.rows_from(x)[0]
-        self._targets = with_room(self._targets, n + 1)
-        self._state = Neighbourhoods(*(with_room(array, n + 1) for array in self._state))
-        if self.search.codes.size <= n:
-            self.search.codes = np.zeros(2 * n + 2, np.int64)
-        self._targets[n] = y
-        short = learn_neighbour(distances, self.k, self._targets, self._state)
-        self._store.append(x)
-        self.order = np.append(self.order, n)
-        self._rescan(short, n_jobs)
 
     def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        if positions.size * MANY > self.n or self._most > self.n - positions.size:
+        n = self.n
+        if positions.size * MANY > n or self._most > n - positions.size:
             kept = np.delete(self.order, positions)
-            self._store.keep(kept)
-            self._targets = self._targets[kept]
-            self.search.codes = np.zeros(kept.size, np.int64)
-            self.order = np.arange(kept.size)
-            self._changed()
-            self.fill(n_jobs=n_jobs)
+            self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), n_jobs)
             return
-        for position in np.sort(positions)[::-1]:
-            self._unlearn_one(int(position), n_jobs)
+        self._own_arrays(n)
+        for i, position in enumerate(np.sort(positions)[::-1].tolist()):
+            self._commit(n - i - 1, commit_unlearning, *self._farewell(position, n_jobs))
         self._changed()
 
-    def _unlearn_one(self, position: int, n_jobs: int | None) -> None:
-        slot, last = int(self.order[position]), self.n - 1
+    def _commit(self, n: int, commit: Callable[..., None], revised: Revised, *args: Any) -> None:
+        """Change the arrays of a fork; n examples are then left."""
+        commit(revised, *args, self._examples())
+        self._store.n, self._crowds = n, revised.crowds
+
+    def _changed(self) -> None:
+        self._forget()
+        codes = self.search.codes if self.search.codes.size >= self.n else np.zeros(2 * self.n, np.int64)
+        self.search = self.search.successor(self._store, codes, 1)
+
+    def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
+        """Prepare to learn one example in place; None if a fork should learn them."""
+        n = self.n
+        if X.shape[0] != 1 or n < MANY or self._most > n or not self._can_change(n + 1):
+            return None
+        self._store.check_new(X)
+        x = np.ascontiguousarray(self._store.arrange(X, self.order))
+        return self._change(n + 1, commit_learning, *self._arrival(x, float(y[0]), None))
+
+    def unlearning(self, positions: np.ndarray) -> Change | None:
+        """Prepare to forget one example in place; None if a fork should forget them."""
+        n = self.n
+        if positions.size != 1 or n < MANY or self._most > n - 1 or not self._can_change(n):
+            return None
+        return self._change(n - 1, commit_unlearning, *self._farewell(int(positions[0]), None))
+
+    def _change(self, n: int, commit: Callable[..., None], *args: Any) -> Change:
+        """Return the change that a compiled function makes to the examples, of which n are then left."""
+        examples, is_matrix = self._examples(), self._store.is_matrix
+        successor = self._successor(examples, n, _crowds=args[0].crowds)
+
+        def apart() -> ResidualBag:
+            copied = _copied(examples, examples.targets.size, is_matrix=is_matrix)
+            commit(*args, copied)
+            return successor._successor(copied, n)  # noqa: SLF001  (the bag as it is must not be held)
+
+        return Change(successor, partial(commit, *args, examples), apart)
+
+    def _arrival(self, x: np.ndarray, y: float, n_jobs: int | None) -> tuple[Any, ...]:
+        """Return what `commit_learning` wants to know of an example: with all neighbourhoods that it changes."""
+        n, k, state = self.n, self.k, self._state
+        distances, targets = self._store.rows_from(x)[0], np.append(self._targets[:n], y)
+        slots = lists_with(distances, state)
+        rows = _new_rows(slots.size + 1, state.values.shape[1], state.origin)
+        short = revise_with(slots, distances, y, k, targets, state, rows)
+        slots, short = np.append(slots, n), np.append(short, slots.size)
+        self._scan(slots[short], short, rows, k, targets, beyond=distances, n_jobs=n_jobs)
+        revised = self._revise(slots, rows, targets, n_jobs, beyond=distances)
+        return revised, n, x[0], y, self._store.is_matrix
+
+    def _farewell(self, position: int, n_jobs: int | None) -> tuple[Any, ...]:
+        """Return what `commit_unlearning` wants to know of an example: with all neighbourhoods that it changes."""
+        n, k, slot, state = self.n, self.k, int(self._order[position]), self._state
         distances = self._store.rows_within(slot, slot + 1)[0]
-        short = unlearn_neighbour(distances, slot, self.k, self._targets, self._state)
-        move_neighbourhood(last, slot, self._targets, self._state)
-        self._store.remove(slot)
-        self.order[self.order == last] = slot
-        self.order = np.delete(self.order, position)
-        self._rescan(np.where(short == last, slot, short), n_jobs)
+        slots = lists_without(distances, slot, state)
+        rows = _new_rows(slots.size, state.values.shape[1], state.origin)
+        short = revise_without(slots, distances, slot, k, self._targets, state, rows)
+        self._scan(slots[short], short, rows, k, self._targets[:n], gone=slot, n_jobs=n_jobs)
+        revised = self._revise(slots, rows, self._targets[:n], n_jobs, gone=slot)
+        return revised, position, n - 1, self._store.is_matrix
+
+    def _revise(
+        self,
+        slots: np.ndarray,
+        rows: Neighbourhoods,
+        targets: np.ndarray,  # noqa: ARG002
+        n_jobs: int | None,  # noqa: ARG002
+        *,
+        gone: int = -1,  # noqa: ARG002
+        beyond: np.ndarray | None = None,  # noqa: ARG002
+    ) -> Revised:
+        """Return revised neighbourhoods with what follows from them; `gone` and `beyond` as in `_scan`."""
+        return Revised(slots, rows, self._crowd[:0], self._category[:0], self._crowds)
+
+
+def _new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
+    """Room for some neighbourhoods."""
+    values, partners = np.empty((2, size, width))
+    lengths, inner_count, at_count = np.zeros((3, size), np.int64)
+    boundary, inner_sum, at_sum, residual = np.empty((4, size))
+    lists = values, partners, lengths, boundary
+    return Neighbourhoods(*lists, inner_count, inner_sum, at_count, at_sum, residual, origin)
+
+
+def _with_arrays(state: Neighbourhoods, new: Callable[[np.ndarray], np.ndarray]) -> Neighbourhoods:
+    """Return neighbourhoods with other arrays, made of these."""
+    return Neighbourhoods(*map(new, state[:-1]), state.origin)  # type: ignore[call-arg, arg-type]
+
+
+def _copied(examples: Examples, room: int, *, is_matrix: bool) -> Examples:
+    """Return a copy with room for so many examples."""
+    targets, order, rows = (copied_with_room(array, room) for array in examples[1:4])
+    return Examples(
+        state=_with_arrays(examples.state, lambda array: copied_with_room(array, room)),
+        targets=targets,
+        order=order,
+        rows=copied_with_room(rows, room, axis=1) if is_matrix else rows,
+        crowd=copied_with_room(examples.crowd, room if examples.crowd.size else 0),
+        category=copied_with_room(examples.category, room if examples.category.size else 0),
+    )

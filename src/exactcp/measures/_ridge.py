@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+
+from exactcp._blocks import obeying
 
 DRIFT = 1e-12  # error of the probe that is always tolerated; above 30 times the first one an inverse is made anew
 REFRESH = 1000  # updates after which it is made anew in any case
 SMALLEST = 1e-3  # an update that divides by less than this (relative) is not made
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Across = Callable[[Any, int, int], np.ndarray]  # (reach, first, last) -> g (m, last - first)
+
+
+def on_one_thread(function: Function) -> Function:
+    """Give a function one BLAS thread: with more of them BLAS adds in another order, and the last digits differ."""
+
+    @wraps(function)
+    def alone(*args: Any, **kwargs: Any) -> Any:
+        return obeying(1, function, *args, **kwargs)
+
+    return alone  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,7 @@ class RowProduct:
     rows: np.ndarray  # (n, r)
     is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `loo_window` relies on it
 
+    @on_one_thread
     def __call__(self, reach: np.ndarray, first: int, last: int) -> np.ndarray:
         """Return g (m, last - first)."""
         return np.asarray(reach @ self.rows[first:last].T)
@@ -46,7 +61,10 @@ class Factorisation(Protocol):
     `unlearn` change the store as well.
     """
 
-    is_indefinite: bool  # d or 1 - h_i may be negative
+    is_indefinite: bool  # 1 - h_i may be negative, and d
+
+    def fork(self, store: Any) -> Self:
+        """Return the same with a fork of the store, to be changed while others read this one."""
 
     @property
     def slack(self) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from exactcp._blocks import map_blocks
-from exactcp.kernels.affine_sets import residual_floor
+from exactcp._changes import twin
+from exactcp.kernels.affine_sets import origin_of, slack_of, typical_size, widened
 from exactcp.kernels.ridge_sets import (
     DELETED,
     ORDINARY,
@@ -17,9 +18,8 @@ from exactcp.kernels.ridge_sets import (
     count_ridge,
     extents,
     kappas,
-    with_band,
 )
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, hulls
+from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
@@ -34,12 +34,15 @@ LEAST_SLACK = 1e-9  # 1 - h_i from which extents are computed by division
 
 
 class _Fitted(NamedTuple):
-    """What prediction needs, in the order of arrival."""
+    """What prediction needs, in the order of arrival; targets are counted from the origin."""
 
+    origin: float
+    typical: float  # size of a target
     factorisation: Factorisation
     solution: Solution
     residuals: np.ndarray  # (n,) e0
     slack: np.ndarray  # (n,) 1 - h
+    band: np.ndarray  # (n,) the examples' parts of the tie band
     across: Across
     sample: np.ndarray  # examples that bracket
     across_sample: Across
@@ -94,21 +97,33 @@ class RidgeBag(AffineBag):
         """Targets of the examples in the order of arrival."""
         return self._y
 
+    def origin(self) -> float:
+        """Return what targets are counted from in solutions and pieces."""
+        return self._ready().origin
+
     def _ready(self) -> _Fitted:
         """Factorise and solve, if that has not been done."""
-        if self._factorisation is None:
-            self._factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
-        if self._fitted is None:
+        fitted = self._fitted
+        if fitted is None:
             made = self._factorisation
-            self._refuse_indefinite(made)
-            solution, slack = made.solve(self._y[:, None]), made.slack
+            if made is None:
+                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                self._factorisation = made
+            self._refuse_indefinite(is_indefinite=made.is_indefinite)
+            # a regression through the origin does not follow shifts of the targets
+            origin = float(origin_of(self._y)) if self._intercept else 0.0
+            y = self._y - origin
+            solution, slack, band = made.solve(y[:, None]), made.slack, slack_of(y)
             sample = np.linspace(0, self.n - 1, SAMPLE).astype(np.int64) if self.n > 4 * SAMPLE else np.empty(0, int)
             residuals = np.ascontiguousarray(solution.residuals[:, 0])
-            self._fitted = _Fitted(made, solution, residuals, slack, made.arrange(), sample, made.arrange(sample))
-        return self._fitted
+            across = made.arrange(), sample, made.arrange(sample)
+            fitted = self._fitted = _Fitted(
+                origin, float(typical_size(y)), made, solution, residuals, slack, band, *across
+            )
+        return fitted
 
-    def _refuse_indefinite(self, made: Factorisation) -> None:
-        if made.is_indefinite:
+    def _refuse_indefinite(self, *, is_indefinite: bool) -> None:
+        if is_indefinite:
             msg = (
                 "the kernel is not positive semidefinite on these objects, and residuals of its ridge regression have "
                 "no meaning: use another kernel, such as 'rbf', or a larger rho."
@@ -116,11 +131,11 @@ class RidgeBag(AffineBag):
             raise ValueError(msg)
 
     def _met(self, fitted: _Fitted, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return the test objects' side of g, d (m,) and the predictions (m,)."""
+        """Return the test objects' side of g, d (m,) and the predictions (m,), counted from the origin."""
         place = fitted.factorisation.coordinates(self._store.columns(objects))
         center = fitted.factorisation.predict(place, fitted.solution)[:, 0]
         reach, d = fitted.factorisation.reach(place)
-        self._refuse_indefinite(fitted.factorisation)
+        self._refuse_indefinite(is_indefinite=bool((d <= 0).any()))
         return reach, np.ascontiguousarray(d), np.ascontiguousarray(center)
 
     def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
@@ -130,7 +145,7 @@ class RidgeBag(AffineBag):
         for first in range(0, X.shape[0], ROWS):
             place = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
             out[first : first + ROWS] = fitted.factorisation.predict(place, fitted.solution)[:, 0]
-        return out
+        return out + fitted.origin
 
     def deleted_residuals(self) -> np.ndarray:
         """Return e_i / (1 - h_i): target minus prediction of every example by the others."""
@@ -141,7 +156,7 @@ class RidgeBag(AffineBag):
         """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
         fitted = self._ready()
         reach, _, center = self._met(fitted, self._store.prepare(X))
-        return center, np.array(fitted.across(reach, 0, self.n))
+        return center + fitted.origin, np.array(fitted.across(reach, 0, self.n))
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
@@ -151,7 +166,8 @@ class RidgeBag(AffineBag):
             G = fitted.across(reach, 0, self.n)
             for t in range(d.size):
                 kappa = kappas(self._kind, d[t], fitted.slack, G[t])
-                yield [Piece(-np.inf, np.inf, float(center[t]), d[t] * fitted.residuals, G[t], kappa)]
+                A, g = d[t] * fitted.residuals, np.ascontiguousarray(G[t])
+                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.band)]
 
     def counts(
         self,
@@ -165,19 +181,20 @@ class RidgeBag(AffineBag):
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
             return super().counts(X, y, within=within)
-        m, n, scale = X.shape[0], self.n, self.scale()
+        m, n = X.shape[0], self.n
         fitted, prepared = self._ready(), self._store.prepare(X)
+        y = y - fitted.origin
         greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
 
         def count(first: int) -> None:
             rows = slice(first, min(first + ROWS, m))
             reach, d, center = self._met(fitted, prepared[rows])
-            z = y[rows] - center
+            z, sizes = y[rows] - center, np.abs(center) + fitted.typical
             for left in range(0, n, COLUMNS):
                 part = slice(left, min(left + COLUMNS, n))
                 G = fitted.across(reach, part.start, part.stop)
-                e, b = fitted.residuals[part], fitted.slack[part]
-                count_ridge(self._kind, G, e, b, d, z, center, scale, greater[rows], at_least[rows])
+                examples = fitted.residuals[part], fitted.slack[part], fitted.band[part]
+                count_ridge(self._kind, G, *examples, d, z, sizes, greater[rows], at_least[rows])
 
         map_blocks(count, range(0, m, ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
         return greater, at_least - greater, np.full(m, n)
@@ -223,14 +240,14 @@ class RidgeBag(AffineBag):
             return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
 
         parts = map_blocks(bound, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
-        return np.concatenate(parts) if parts else np.empty((0, 2))
+        return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self) -> bool:
         return self._kind == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
 
     def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
-        n, m, scale = self.n, objects.shape[0], self.scale()
+        n, m, examples = self.n, objects.shape[0], (fitted.residuals, fitted.slack, fitted.band)
         reach, d, center = self._met(fitted, objects)
         found = self._bracketed(fitted, reach, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
         out = np.empty((m, 2))
@@ -240,30 +257,30 @@ class RidgeBag(AffineBag):
                 continue
             if np.isnan(found[t]).any():
                 alone, _, _ = self._met(fitted, objects[t : t + 1])
-                all_extents = extents(fitted.across(alone, 0, n)[0], fitted.residuals, fitted.slack, d[t])
+                all_extents = extents(fitted.across(alone, 0, n)[0], *examples, d[t])
                 found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
-            floor = residual_floor(scale, center[t])
-            out[t] = center[t] - with_band(found[t, 1], floor), center[t] + with_band(found[t, 0], floor)
+            size = abs(center[t]) + fitted.typical
+            out[t] = center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)
         return out
 
     def _bracketed(self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
-        n, m, e, b = self.n, d.size, fitted.residuals, fitted.slack
+        n, m, examples = self.n, d.size, (fitted.residuals, fitted.slack, fitted.band)
         low, high = self._brackets(fitted, reach, d, thresholds)
         above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
         kept = np.empty((m, 2, min(n, max(2 * SAMPLE, n // 8))))
         for first in range(0, n, COLUMNS):
             last = min(first + COLUMNS, n)
             G = fitted.across(reach, first, last)
-            collect(G, e[first:last], b[first:last], d, low, high, above, kept, used)
-        found = np.full((m, 2), np.nan)
+            collect(G, *(values[first:last] for values in examples), d, low, high, above, kept, used)
+        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.band.max())
         for t, side in np.ndindex(m, 2):
             rank = int(thresholds[t] - above[t, side])
             count = int(used[t, side])
             if 1 <= rank <= count <= kept.shape[2]:
                 value = np.partition(kept[t, side, :count], count - rank)[count - rank]
-                # near an edge of the bracket rounding may have put others on the wrong side
-                if low[t, side] * (1 + 1e-9) < value < high[t, side] * (1 - 1e-9):
+                # near an edge of the bracket rounding or slack may have put others on the wrong side
+                if low[t, side] * (1 + 1e-9) + edge < value < high[t, side] * (1 - 1e-9) - edge:
                     found[t, side] = value
         return found
 
@@ -273,7 +290,7 @@ class RidgeBag(AffineBag):
         """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
         size = fitted.sample.size
         G = fitted.across_sample(reach, 0, size)
-        e, b = fitted.residuals[fitted.sample], fitted.slack[fitted.sample]
+        examples = [values[fitted.sample] for values in (fitted.residuals, fitted.slack, fitted.band)]
         low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
         for t in range(d.size):
             expected = thresholds[t] / self.n * size
@@ -282,32 +299,34 @@ class RidgeBag(AffineBag):
             below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
             ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
             if ranks:
-                parted = np.partition(extents(G[t], e, b, d[t]), ranks, axis=1)
+                parted = np.partition(extents(G[t], *examples, d[t]), ranks, axis=1)
                 if below <= size:
                     low[t] = parted[:, size - below]
                 if beyond >= 1:
                     high[t] = parted[:, size - beyond]
         return low, high
 
+    def fork(self) -> RidgeBag:
+        """Return a bag with the same examples that may be changed while others read this one."""
+        store = self._store.fork()
+        factorisation = None if self._factorisation is None else self._factorisation.fork(store)
+        return cast("RidgeBag", twin(self, _store=store, _factorisation=factorisation, _fitted=None))
+
     def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        before, m = self.n, X.shape[0]
+        m = X.shape[0]
         self._store.check_new(X)
         prepared = self._store.prepare(X)
         self._fitted = None
         if self._factorisation is not None and not self._factorisation.can_learn(m):
             self._factorisation = None
-        try:
-            for i in range(m):
-                seen: Any = self._store.columns(prepared[i : i + 1])
-                if self._factorisation is None:
-                    self._store.append(prepared[i : i + 1], seen)
-                elif not self._factorisation.learn(prepared[i : i + 1], seen):
-                    self._factorisation = None
-                self._y = np.append(self._y, y[i])
-        except BaseException:
-            self.unlearn(np.arange(before, self.n))
-            raise
+        for i in range(m):
+            seen: Any = self._store.columns(prepared[i : i + 1])
+            if self._factorisation is None:
+                self._store.append(prepared[i : i + 1], seen)
+            elif not self._factorisation.learn(prepared[i : i + 1], seen):
+                self._factorisation = None
+        self._y = np.concatenate([self._y, y])
 
     def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""

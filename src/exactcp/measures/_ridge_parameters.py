@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Real
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from exactcp._parameters import BOOLEAN, Allowed, check_parameters, number, one_of, positive
 from exactcp.measures._factorisation import SOLVERS
-from exactcp.measures._feature_store import FeatureMap, FeatureStore
-from exactcp.measures._kernel_function import KernelFunction, is_number
+from exactcp.measures._feature_store import FEATURE_MAP, FeatureMap, FeatureStore
+from exactcp.measures._kernel_function import KERNEL_PARAMETERS, KernelFunction
 from exactcp.measures._kernel_store import KernelStore, Memory
 
-MATRICES = {"dual": 2, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
+MATRICES = {"dual": 3, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
 
 
 class RidgeParameters:
@@ -29,6 +29,14 @@ class RidgeParameters:
     fit_intercept: bool
     solver: str
     memory_limit: float
+    allowed_parameters: ClassVar[Mapping[str, Allowed]] = {
+        "rho": positive("a regularisation", "a number > 0"),
+        **KERNEL_PARAMETERS,
+        "feature_map": FEATURE_MAP,
+        "fit_intercept": BOOLEAN,
+        "solver": one_of(*SOLVERS),
+        "memory_limit": number("a number of bytes", "a number > 0, such as 8 * 2**30", lambda x: x > 0),
+    }
 
     def __sklearn_clone__(self) -> Self:
         # a fitted feature map is part of the definition: cloning it would unfit it
@@ -43,15 +51,7 @@ class RidgeParameters:
 
     def _stored(self, X: np.ndarray) -> FeatureStore | KernelStore:
         """Check the parameters, and put objects where the solver wants them."""
-        if not (is_number(self.rho) and self.rho > 0):
-            msg = f"rho={self.rho!r} is not a regularisation: use a number > 0 (the default is 1.0)."
-            raise ValueError(msg)
-        if self.solver not in SOLVERS:
-            msg = f"solver={self.solver!r} is not known: use one of {', '.join(SOLVERS)}."
-            raise ValueError(msg)
-        if not isinstance(self.memory_limit, Real) or not self.memory_limit > 0:
-            msg = f"memory_limit={self.memory_limit!r} is not a number of bytes: use a number > 0, such as 8 * 2**30."
-            raise ValueError(msg)
+        check_parameters(self)
         kernel = KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
         if self.feature_map is not None and self.kernel != "linear":
             msg = f"feature_map goes with kernel='linear', and kernel={self.kernel!r}: give one of them."

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
 
-from exactcp._blocks import map_blocks
 from exactcp.kernels.matrix_update import rows_times
 from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import Columns, KernelStore, distinct_rows, group_sums
-from exactcp.measures._ridge import Across, RowProduct, Solution
+from exactcp.measures._ridge import Across, RowProduct, Solution, on_one_thread
 
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
 GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank
-NARROW = 64  # columns up to which a second BLAS thread makes a decomposition slower (five times, for 100,000 x 30)
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -64,7 +62,12 @@ class Spectral:
         self._U = U
         self._is_complete = U.shape[0] == U.shape[1]
 
+    def fork(self, store: Any) -> Self:  # noqa: ARG002
+        """Return this: it is never changed."""
+        return self
+
     @property
+    @on_one_thread
     def slack(self) -> np.ndarray:
         """1 - h_i of every example."""
         unexplained = (self._U**2) @ self._kept
@@ -78,6 +81,7 @@ class Spectral:
             unexplained += rest
         return np.asarray(((self._counts - 1.0 + unexplained) / self._counts)[self._group])
 
+    @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._counts[:, None], self._group
@@ -133,6 +137,7 @@ class Spectral:
         if not self._is_complete:
             return RowProduct(left, self._is_bounded)
 
+        @on_one_thread
         def across(reach: Reach, first: int, last: int) -> np.ndarray:
             G = np.asarray(reach.outer @ left[first:last].T)
             for t in np.flatnonzero(reach.same >= 0):
@@ -176,6 +181,7 @@ class RowSpectral(Spectral):
         square = s * s + rho
         super().__init__(Basis(U, rho / square, s / square, s, counts, group), intercept=intercept)
 
+    @on_one_thread
     def coordinates(self, seen: np.ndarray) -> Coordinates:
         """Return test rows of features in the singular basis."""
         rows = seen[:, 1:] if self._intercept else seen
@@ -193,7 +199,6 @@ class KernelSpectral(Spectral):
     """The eigendecomposition of a kernel matrix, s^2 its eigenvalues."""
 
     def __init__(self, store: KernelStore, rho: float, *, intercept: bool) -> None:
-        self._store = store
         counts = store.counts.astype(np.float64)
         self._root = np.sqrt(counts)
         K = self._root[:, None] * store.matrix * self._root
@@ -217,6 +222,7 @@ class KernelSpectral(Spectral):
         gain = 1.0 / (values + rho)
         super().__init__(Basis(U, rho * gain, gain, values, counts, store.group), intercept=intercept)
 
+    @on_one_thread
     def coordinates(self, seen: Columns) -> Coordinates:
         """Return test columns of kernel values in the singular basis, s V'phi = U'k."""
         p = ((seen.values - self._mean) * self._root) @ self._U[:, : self._gain.size]
@@ -235,12 +241,6 @@ class KernelSpectral(Spectral):
 
 def _thin_svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return U, s, V' of A = U diag(s) V'."""
-    if A.shape[1] <= NARROW:
-        return map_blocks(_decompose, [A], n_jobs=1)[0]  # which gives BLAS one thread
-    return _decompose(A)
-
-
-def _decompose(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:  # the divide-and-conquer method can fail to converge

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
-from exactcp.kernels.member_search import Met
-from exactcp.kernels.neighbour_mean import resolve
-from exactcp.kernels.venn_votes import Balls, categorise, count_crowds, crowded, venn_tables
-from exactcp.measures._neighbour_search import BLOCK_BYTES
+from exactcp.kernels.member_blocks import tables_plain, tables_screened
+from exactcp.kernels.neighbour_mean import Neighbourhoods
+from exactcp.kernels.residual_update import Revised
+from exactcp.kernels.venn_votes import Balls, categorise, count_crowds, crowded
 from exactcp.measures._residual_bag import ResidualBag
-from exactcp.measures._store import Store, with_room
+from exactcp.measures._store import Store
 
 
 class VennBag(ResidualBag):
@@ -40,7 +39,13 @@ class VennBag(ResidualBag):
     def __init__(self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int) -> None:
         super().__init__(store, codes.astype(np.float64), order, k=k)
         self.n_labels = n_labels
+
+    def _forget(self) -> None:
+        super()._forget()
         self._table: np.ndarray | None = None
+
+    def _best_origin(self) -> float:
+        return 0.0
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
@@ -51,43 +56,57 @@ class VennBag(ResidualBag):
         """Number of examples of each label."""
         return np.bincount(self.codes(), minlength=self.n_labels)
 
-    def _balls(self) -> Balls:
-        state = self._state
-        lists = (state.values, state.partners, state.lengths, state.boundary, state.inner_count, state.at_count)
-        return Balls(*lists, self._crowd, self._crowds, self._category)
-
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> VennBag:
+    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> Self:
         """Make all neighbourhoods and categories anew from the stored examples."""
         super().fill(n_jobs=n_jobs, verbose=verbose)
-        self._crowd, self._category = np.full(self.n, -1), np.empty(self.n, np.int64)
         self._crowds = np.empty((0, self.n_labels), np.int64)
-        self._recategorise(np.arange(self.n), n_jobs)
+        revised = self._revise(np.arange(self.n), self._state, self._targets, n_jobs)
+        self._crowd, self._category, self._crowds = revised.crowd, revised.category, revised.crowds
         return self
 
-    def _recategorise(self, slots: np.ndarray, n_jobs: int | None) -> None:
-        """Count the categories of examples whose neighbourhoods have changed."""
-        self._table = None
-        self._crowd[slots] = -1
-        full = slots[crowded(slots, self._balls())]
+    def _revise(
+        self,
+        slots: np.ndarray,
+        rows: Neighbourhoods,
+        targets: np.ndarray,
+        n_jobs: int | None,
+        *,
+        gone: int = -1,
+        beyond: np.ndarray | None = None,
+    ) -> Revised:
+        """Return revised neighbourhoods with their categories; label counts of crowds are appended to those in use."""
+        category, crowd, crowds = np.empty(slots.size, np.int64), np.full(slots.size, -1), self._crowds
+        places = np.arange(slots.size)
+        full = places[crowded(places, _balls(rows, crowd, crowds, category))]
         if full.size:
-            kept = np.flatnonzero(self._crowd[: self.n] >= 0)
-            self._crowds = np.concatenate([self._crowds[self._crowd[kept]], self._count_crowds(full, n_jobs)])
-            self._crowd[kept] = np.arange(kept.size)
-            self._crowd[full] = np.arange(kept.size, kept.size + full.size)
-        categorise(slots, self.k, self.n_labels, self._balls())
+            boundary = rows.boundary[full]
 
-    def _count_crowds(self, slots: np.ndarray, n_jobs: int | None) -> np.ndarray:
-        size = max(1, BLOCK_BYTES // (8 * self.n))
+            def count(part: np.ndarray, distances: np.ndarray, first: int) -> np.ndarray:
+                at = boundary[first : first + part.size]
+                return np.asarray(count_crowds(part, gone, distances, targets, at, self.n_labels))
 
-        def count(first: int) -> np.ndarray:
-            part = slots[first : first + size]
-            distances = np.concatenate([self._store.rows_within(i, i + 1) for i in part.tolist()])
-            return np.asarray(count_crowds(part, distances, self._targets, self._state.boundary, self.n_labels))
+            crowd[full] = np.arange(crowds.shape[0], crowds.shape[0] + full.size)
+            crowds = np.concatenate([crowds, *self._visit_all(count, slots[full], beyond, n_jobs)])
+        categorise(places, self.k, self.n_labels, _balls(rows, crowd, crowds, category))
+        return Revised(slots, rows, crowd, category, crowds)
 
-        return np.concatenate(map_blocks(count, range(0, slots.size, size), n_jobs=n_jobs))
+    def _commit(self, n: int, commit: Callable[..., None], revised: Revised, *args: Any) -> None:
+        super()._commit(n, commit, revised, *args)
+        if self._has_litter():
+            used = np.flatnonzero(self._crowd[:n] >= 0)
+            self._crowds = self._crowds[self._crowd[used]]
+            self._crowd[used] = np.arange(used.size)
+
+    def _has_litter(self) -> bool:
+        """Tell whether most label counts of crowds are no longer in use."""
+        return self._crowds.shape[0] > 64 + 2 * self.n
+
+    def _can_change(self, needed: int) -> bool:
+        return super()._can_change(needed) and not self._has_litter()
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
         """Rename label c to new_codes[c], out of n_labels; -1 for a label that no example has."""
+        self._own_arrays(self.n)
         n, state = self.n, self._state
         self._targets[:n] = new_codes[self._targets[:n].astype(np.int64)]
         used = np.arange(state.partners.shape[1]) < state.lengths[:n, None]
@@ -96,40 +115,42 @@ class VennBag(ResidualBag):
         crowds = np.zeros((self._crowds.shape[0], n_labels), np.int64)
         kept = np.flatnonzero(new_codes >= 0)
         crowds[:, new_codes[kept]] = self._crowds[:, kept]
-        self._crowds, self.n_labels, self._table = crowds, n_labels, None
-        categorise(np.arange(n), self.k, n_labels, self._balls())  # the order of labels decides between equal votes
+        self._crowds, self.n_labels = crowds, n_labels
+        # the order of labels decides between equal votes
+        categorise(np.arange(n), self.k, n_labels, _balls(state, self._crowd, crowds, self._category))
+        self._forget()
+
+    def _counted(self) -> np.ndarray:
+        """Return how many stored examples have each category and label (l, l)."""
+        table = self._table
+        if table is None:
+            table = np.zeros((self.n_labels, self.n_labels), np.int64)
+            np.add.at(table, (self._category[: self.n], self._targets[: self.n].astype(np.int64)), 1)
+            self._table = table
+        return table
 
     def map_tables(
         self, work: Callable[[np.ndarray], Any], X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
     ) -> list[tuple[np.ndarray, Any]]:
         """Apply `work` to the tables (m, l, l) of blocks of rows of X; return (row numbers, result) of each block."""
-        if self._table is None:
-            self._table = np.zeros((self.n_labels, self.n_labels), np.int64)
-            np.add.at(self._table, (self._category[: self.n], self._targets[: self.n].astype(np.int64)), 1)
-        objects, balls, codes, table = self._store.objects, self._balls(), self._targets, self._table
+        balls, codes, k, table = (
+            _balls(self._state, self._crowd, self._crowds, self._category),
+            self._targets,
+            self.k,
+            self._counted(),
+        )
+        objects, touch = self._store.objects, self._reach(self._state)
 
-        def count(met: Met, rows: np.ndarray) -> Any:
-            touches = resolve(met, rows, objects, balls.boundary)
-            return work(venn_tables(met, touches, codes, self.k, table, balls))
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> tuple[np.ndarray, Any]:
+            return rows, work(tables_screened(part, *prepared, codes, k, table, balls))
 
-        return self._map(count, X, n_jobs, verbose, touch=True)
+        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, Any]:
+            return rows, work(tables_plain(part, objects, distances, touch, codes, k, table, balls))
 
-    def _near(self, distances: np.ndarray) -> np.ndarray:
-        """Slots in whose neighbourhood an example at these distances is, or may be if metrics round by direction."""
-        return np.flatnonzero(distances <= self._state.boundary[: distances.size] * (1 + 1e-9))
+        X = self._store.arrange(X, self.order)
+        return self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
 
-    def _learn_one(self, x: np.ndarray, y: float, n_jobs: int | None) -> None:
-        n = self.n
-        changed = np.append(self._near(self._store.rows_from(x)[0]), n)
-        super()._learn_one(x, y, n_jobs)
-        self._crowd, self._category = with_room(self._crowd, n + 1), with_room(self._category, n + 1)
-        self._crowd[n] = -1
-        self._recategorise(changed, n_jobs)
 
-    def _unlearn_one(self, position: int, n_jobs: int | None) -> None:
-        slot, last = int(self.order[position]), self.n - 1
-        changed = self._near(self._store.rows_within(slot, slot + 1)[0])
-        super()._unlearn_one(position, n_jobs)
-        self._crowd[slot], self._category[slot] = self._crowd[last], self._category[last]
-        changed = changed[changed != slot]
-        self._recategorise(np.where(changed == last, slot, changed), n_jobs)
+def _balls(state: Neighbourhoods, crowd: np.ndarray, crowds: np.ndarray, category: np.ndarray) -> Balls:
+    lists = (state.values, state.partners, state.lengths, state.boundary, state.inner_count, state.at_count)
+    return Balls(*lists, crowd, crowds, category)

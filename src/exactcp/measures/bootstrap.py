@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import changes
+from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
+from exactcp._seeds import lend_seed
+from exactcp._validation import check_unmasked
 from exactcp.measures._base import Measure
 from exactcp.measures._bootstrap_bag import BootstrapBag
-from exactcp.measures._resampling import check_n_estimators, multinomial_samples, seed_of
+from exactcp.measures._resampling import N_ESTIMATORS, multinomial_samples, seed_of
 
 
 class Bootstrap(Measure):
@@ -24,8 +29,8 @@ class Bootstrap(Measure):
     n_estimators : int, default=10
         Classifiers that vote for each example.
     random_state : int, RandomState or None, default=None
-        Of the samples. None is the same as 0. The classifier's own randomness is the classifier's parameter: with
-        random_state=None it would differ from fit to fit, so it is set here.
+        Of the samples. None takes the predictor's seed, or 0 where there is no predictor. So does the classifier where
+        its own random_state is None: it would differ from fit to fit.
 
     See Also
     --------
@@ -51,7 +56,7 @@ class Bootstrap(Measure):
     >>> from exactcp import SplitConformalClassifier
     >>> from exactcp.measures import Bootstrap
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB())).fit(X[1::2], y[1::2])
+    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0).fit(X[1::2], y[1::2])
     >>> clf.predict_set(X[[0, 76, 120]], confidence_level=0.9)
     array([[ True, False, False],
            [False,  True, False],
@@ -60,18 +65,21 @@ class Bootstrap(Measure):
 
     tie_tolerance = 0.0
 
+    allowed_parameters: ClassVar = {
+        "estimator": Allowed(
+            "a classifier",
+            "an instance of a scikit-learn classifier, such as GaussianNB()",
+            lambda value: isinstance(value, BaseEstimator) and is_classifier(value),
+            error=TypeError,
+        ),
+        "n_estimators": N_ESTIMATORS,
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(self, estimator: Any, n_estimators: int = 10, random_state: Any = None) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.random_state = random_state
-
-    def _check(self) -> None:
-        check_n_estimators(self.n_estimators)
-        if not (isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)):
-            msg = (
-                f"Bootstrap got estimator={self.estimator!r}: expected a scikit-learn classifier, such as GaussianNB()."
-            )
-            raise TypeError(msg)
 
     def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Return how often each bootstrap sample holds each example, the test example last.
@@ -87,7 +95,7 @@ class Bootstrap(Measure):
         -------
         ndarray of shape (samples, n + 1)
         """
-        self._check()
+        check_parameters(self)
         return multinomial_samples(arrivals.size + 1, int(self.n_estimators), seed_of(self.random_state))
 
     def train(self, X: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -103,12 +111,11 @@ class Bootstrap(Measure):
         callable
         """
         if (labels == labels[0]).all():  # most classifiers refuse a single label
-            only = labels[0]
-            return lambda objects: np.full(len(objects), only)
-        model = clone(self.estimator)
-        random = {name: 0 for name, value in model.get_params().items() if name == "random_state" and value is None}
-        return model.set_params(**random).fit(X, labels).predict  # type: ignore[no-any-return]
+            return partial(_say_one_label, labels[0])
+        model = lend_seed(clone(self.estimator), seed_of(self.random_state))
+        return model.fit(X, labels).predict  # type: ignore[no-any-return]
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Train `n_estimators` classifiers, each on a sample of the examples.
 
@@ -121,7 +128,9 @@ class Bootstrap(Measure):
         -------
         self
         """
-        self._check()
+        check_parameters(self)
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         X, y = np.asarray(X), np.asarray(y)
         self.classes_ = np.unique(y)
         rng = np.random.default_rng(seed_of(self.random_state))
@@ -163,5 +172,10 @@ class Bootstrap(Measure):
         -------
         BootstrapBag
         """
-        self._check()
+        check_parameters(self)
         return BootstrapBag(self, X, codes, n_labels).fill(n_jobs=n_jobs, verbose=verbose)
+
+
+def _say_one_label(label: Any, objects: np.ndarray) -> np.ndarray:
+    """Return the label that a sample without any other teaches; a function that can be pickled."""
+    return np.full(len(objects), label)

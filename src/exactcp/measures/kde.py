@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters, one_of, positive
+from exactcp._validation import check_examples, check_objects, check_scale
 from exactcp.kernels.kde_kernels import KERNELS
 from exactcp.kernels.kde_sums import FLOOR
 from exactcp.measures._base import Measure
 from exactcp.measures._kde_bag import KDEBag, bandwidth_of, candidate_scores
 from exactcp.measures._kde_label import LabelExamples
 from exactcp.measures._kde_meeting import Meeting, hold
-from exactcp.measures._store import check_size
 
 
 class KDE(Measure):
@@ -58,24 +58,21 @@ class KDE(Measure):
 
     tie_floor = FLOOR
 
+    allowed_parameters: ClassVar = {
+        "bandwidth": positive("a width", "a finite number above 0") | one_of("scott", "silverman"),
+        "kernel": one_of(*KERNELS),
+    }
+
     def __init__(self, bandwidth: float | str = 1.0, kernel: str = "gaussian") -> None:
         self.bandwidth = bandwidth
         self.kernel = kernel
 
     def _checked(self) -> tuple[float | str, int]:
-        h, kernel = self.bandwidth, self.kernel
-        if isinstance(h, str):
-            if h not in ("scott", "silverman"):
-                msg = f"bandwidth={h!r} is not known: use a number above 0, 'scott' or 'silverman'."
-                raise ValueError(msg)
-        elif not isinstance(h, Real) or isinstance(h, bool) or not 0 < h < float("inf"):
-            msg = f"bandwidth={h!r} is not a width: use a finite number above 0 (the default is 1.0)."
-            raise ValueError(msg)
-        if not isinstance(kernel, str) or kernel not in KERNELS:
-            msg = f"kernel={kernel!r} is not known: use one of {', '.join(KERNELS)}."
-            raise ValueError(msg)
-        return h if isinstance(h, str) else float(h), KERNELS[kernel]
+        check_parameters(self)
+        h = self.bandwidth
+        return h if isinstance(h, str) else float(h), KERNELS[self.kernel]
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the examples; scores are with respect to them.
 
@@ -89,11 +86,9 @@ class KDE(Measure):
         self
         """
         bandwidth, kernel = self._checked()
-        X = check_array(X, dtype=np.float64)
-        check_consistent_length(X, y)
-        check_size(X)
-        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.n_features_in_ = X.shape[1]
+        X, y = check_examples(self, X, y, reset=True)
+        check_scale(X)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         h = bandwidth_of(bandwidth, *X.shape)
         self._labels = [LabelExamples(X[codes == c], h, kernel) for c in range(self.classes_.size)]
         return self
@@ -114,13 +109,7 @@ class KDE(Measure):
         ndarray of shape (m, l)
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=np.float64)
-        if X.shape[1] != self.n_features_in_:
-            msg = (
-                f"X has {X.shape[1]} features, but KDE was fitted with {self.n_features_in_}: give the same columns in "
-                "the same order."
-            )
-            raise ValueError(msg)
+        X = check_objects(self, X)
         labels = np.asarray(labels)
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         known = np.flatnonzero(self.classes_[position] == labels)
@@ -151,6 +140,6 @@ class KDE(Measure):
         KDEBag
         """
         bandwidth, kernel = self._checked()
-        check_size(X)
+        check_scale(X)
         bag = KDEBag(X, codes, n_labels, bandwidth=bandwidth, kernel=kernel)
         return bag.fill(n_jobs=n_jobs, verbose=verbose)

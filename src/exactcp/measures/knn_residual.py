@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted
 
-from exactcp._validation import check_square
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters
+from exactcp._validation import check_objects, check_regression_examples, check_square
 from exactcp.kernels.screen import good_order
-from exactcp.measures._distance import Distance
+from exactcp.measures._distance import NEIGHBOURS, Distance
 from exactcp.measures._knn_jackknife import NeighbourLeftOut
 from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._residual_bag import ResidualBag
@@ -53,6 +54,8 @@ class KNNResidual(RegressionMeasure):
     (array([2.]), array([3.]))
     """
 
+    allowed_parameters: ClassVar = NEIGHBOURS
+
     def __init__(
         self,
         k: int = 15,
@@ -68,11 +71,14 @@ class KNNResidual(RegressionMeasure):
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
+    @property
+    def follows_shifts(self) -> bool:
+        """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
+        return True
+
     def _bag(self, X: np.ndarray, y: np.ndarray) -> ResidualBag:
         """Check the parameters, and store examples in a bag without neighbourhoods."""
-        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
-            msg = f"k={self.k!r} is not a number of neighbours: use an integer of at least 1 (the default is 15)."
-            raise ValueError(msg)
+        check_parameters(self)
         distance, n = Distance(self.metric, self.metric_params), X.shape[0]
         if distance.is_precomputed:
             check_square(X)
@@ -82,6 +88,7 @@ class KNNResidual(RegressionMeasure):
         order[slots] = np.arange(n)
         return ResidualBag(VectorStore(X[slots], distance), y[slots], order, k=int(self.k))
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Remember the examples; predictions and scores are with respect to them.
 
@@ -95,9 +102,8 @@ class KNNResidual(RegressionMeasure):
         -------
         self
         """
-        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-        self._fitted = self._bag(X, np.asarray(y, dtype=np.float64))
-        self.n_features_in_ = X.shape[1]
+        check_parameters(self)
+        self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
         return self
 
     def predict(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
@@ -114,7 +120,7 @@ class KNNResidual(RegressionMeasure):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        return self._fitted.predict(check_array(X, dtype=np.float64), n_jobs=n_jobs, verbose=verbose)
+        return self._fitted.predict(check_objects(self, X), n_jobs=n_jobs, verbose=verbose)
 
     def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> ResidualBag:
         """Return the bag of these examples.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import changes
+from exactcp._parameters import BOOLEAN, check_parameters, positive
+from exactcp._validation import check_objects, check_regression_examples, check_size
 from exactcp.measures._lasso_bag import LassoBag
 from exactcp.measures._regression_base import RegressionMeasure
 
@@ -19,8 +21,8 @@ class LassoResidual(RegressionMeasure):
     ----------
     lam : float, default=1.0
         Penalty of |y - X b|^2 / 2 + lam |b|_1. The squares are a sum, not a mean: scikit-learn's alpha is lam / n.
-    fit_intercept : bool, default=False
-        Whether to add a constant that is not penalised.
+    fit_intercept : bool, default=True
+        Whether to add a constant that is not penalised, as scikit-learn does.
 
     Attributes
     ----------
@@ -45,20 +47,23 @@ class LassoResidual(RegressionMeasure):
     Examples
     --------
     >>> from exactcp.measures import LassoResidual
-    >>> measure = LassoResidual(lam=2.0).fit([[1.0, 0.0], [1.0, 0.1]], [3.0, 5.0])
+    >>> measure = LassoResidual(lam=2.0, fit_intercept=False).fit([[1.0, 0.0], [1.0, 0.1]], [3.0, 5.0])
     >>> measure.coef_.round(6), measure.score([[2.0, 0.0]], [7.0]).round(6)
     (array([3., 0.]), array([1.]))
     """
 
-    def __init__(self, lam: float = 1.0, *, fit_intercept: bool = False) -> None:
+    allowed_parameters: ClassVar = {"lam": positive("a penalty"), "fit_intercept": BOOLEAN}
+
+    def __init__(self, lam: float = 1.0, *, fit_intercept: bool = True) -> None:
         self.lam = lam
         self.fit_intercept = fit_intercept
 
-    def _check(self) -> None:
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 0 < self.lam < np.inf:
-            msg = f"lam={self.lam!r} is not a penalty: use a number above 0 (RidgeResidual has a small rho for none)."
-            raise ValueError(msg)
+    @property
+    def follows_shifts(self) -> bool:
+        """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
+        return bool(self.fit_intercept)
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Solve the lasso of the examples.
 
@@ -71,9 +76,8 @@ class LassoResidual(RegressionMeasure):
         -------
         self
         """
-        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-        coefficients = self.bag(X, np.asarray(y, dtype=np.float64)).coefficients
-        self.n_features_in_ = X.shape[1]
+        check_parameters(self)
+        coefficients = self.bag(*check_regression_examples(self, X, y, reset=True)).coefficients
         self.intercept_ = float(coefficients[0]) if self.fit_intercept else 0.0
         self.coef_ = coefficients[int(self.fit_intercept) :]
         return self
@@ -90,7 +94,9 @@ class LassoResidual(RegressionMeasure):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        return np.asarray(check_array(X, dtype=np.float64) @ self.coef_ + self.intercept_)
+        X = check_objects(self, X)
+        check_size(X)
+        return np.asarray(X @ self.coef_ + self.intercept_)
 
     def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LassoBag:  # noqa: ARG002
         """Return the bag of these examples.
@@ -106,5 +112,5 @@ class LassoResidual(RegressionMeasure):
         -------
         LassoBag
         """
-        self._check()
+        check_parameters(self)
         return LassoBag(X, y, float(self.lam), intercept=bool(self.fit_intercept))

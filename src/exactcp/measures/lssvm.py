@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._blocks import map_blocks
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters
+from exactcp._validation import check_examples, check_objects
 from exactcp.measures._base import Measure
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._kernel_store import KernelStore
@@ -37,8 +39,8 @@ class LSSVM(RidgeParameters, Measure):
     feature_map : callable or fitted transformer, default=None
         An explicit feature map for the linear kernel: a function of X, or a scikit-learn transformer already fitted on
         other data (`RBFSampler`, `Nystroem`, `PolynomialFeatures`). It is used as it is, and not cloned.
-    fit_intercept : bool, default=False
-        Add a bias that is not penalised.
+    fit_intercept : bool, default=True
+        Add a bias that is not penalised, as scikit-learn's estimators do. The founding paper has none.
     solver : {"auto", "primal", "dual", "svd"}, default="auto"
         See Notes.
     memory_limit : float, default=2**32
@@ -75,7 +77,7 @@ class LSSVM(RidgeParameters, Measure):
 
     Examples
     --------
-    The regression through the origin of (1, +1) and (-1, -1) has slope 2 / (2 + rho):
+    The regression of (1, +1) and (-1, -1) passes through the origin, and has slope 2 / (2 + rho):
 
     >>> from exactcp.measures import LSSVM
     >>> measure = LSSVM(rho=2.0).fit([[1.0], [-1.0]], ["up", "down"])
@@ -89,7 +91,7 @@ class LSSVM(RidgeParameters, Measure):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FullConformalClassifier(LSSVM(kernel="rbf", gamma=0.5)).fit(X[:-3], y[:-3])
     >>> clf.predict_p(X[-3:]).round(3)
-    array([[0.007, 0.007, 0.209],
+    array([[0.007, 0.007, 0.25 ],
            [0.007, 0.007, 0.412],
            [0.007, 0.007, 0.108]])
     """
@@ -104,7 +106,7 @@ class LSSVM(RidgeParameters, Measure):
         degree: int = 3,
         coef0: float = 1,
         feature_map: Any = None,
-        fit_intercept: bool = False,  # noqa: FBT001, FBT002  (scikit-learn's name and place)
+        fit_intercept: bool = True,  # noqa: FBT001, FBT002  (scikit-learn's name and place)
         solver: str = "auto",
         memory_limit: float = 2**32,
     ) -> None:
@@ -118,6 +120,7 @@ class LSSVM(RidgeParameters, Measure):
         self.solver = solver
         self.memory_limit = memory_limit
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the regression of every label; scores are with respect to these examples.
 
@@ -131,10 +134,9 @@ class LSSVM(RidgeParameters, Measure):
         -------
         self
         """
-        X = check_array(X, dtype=np.float64)
-        check_consistent_length(X, y)
-        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.n_features_in_ = X.shape[1]
+        check_parameters(self)
+        X, y = check_examples(self, X, y, reset=True)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         self._store = self._stored(X)
         self._factorisation = factorise(self._store, float(self.rho), self.solver, intercept=bool(self.fit_intercept))
         # one column more: a label that no example has
@@ -157,7 +159,7 @@ class LSSVM(RidgeParameters, Measure):
         ndarray of shape (m, l)
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=np.float64)
+        X = check_objects(self, X)
         labels = np.asarray(labels)
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         column = np.where(self.classes_[position] == labels, position, self.classes_.size)
@@ -176,7 +178,7 @@ class LSSVM(RidgeParameters, Measure):
         codes: np.ndarray,
         n_labels: int,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002  (BLAS uses all cores)
+        n_jobs: int | None = None,  # noqa: ARG002  (one BLAS thread, for the same digits on every machine)
         verbose: int = 0,  # noqa: ARG002
     ) -> LSSVMBag:
         """Return the bag of these examples.

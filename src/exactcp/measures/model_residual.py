@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._validation import check_option
+from exactcp._changes import changes
+from exactcp._parameters import NONE, check_parameters, having, integer, one_of
+from exactcp._validation import check_unmasked
 from exactcp.measures._model_bag import ModelBag
 from exactcp.measures._regression_base import RegressionMeasure
 
+_REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
 SHARE = 0.1  # of the mean residual, added to every estimated difficulty so that none is zero
 
 
@@ -22,7 +24,7 @@ class ModelResidual(RegressionMeasure):
     Parameters
     ----------
     estimator : scikit-learn regressor
-        It is cloned before it is fitted.
+        It is cloned before it is fitted; where its random_state is None, a predictor lends it its own seed.
     residual : {"ordinary", "deleted"}, default="ordinary"
         In full CP, a candidate (x, y) is judged by the regressor that has learned all examples and the candidate
         ("ordinary", one refit for every target that is tried), or each example by the regressor that has learned all
@@ -58,6 +60,13 @@ class ModelResidual(RegressionMeasure):
     array([0.5, 1. ])
     """
 
+    allowed_parameters: ClassVar = {
+        "estimator": _REGRESSOR,
+        "residual": one_of("ordinary", "deleted"),
+        "difficulty": _REGRESSOR | NONE,
+        "bisections": integer("a number of steps", at_least=1),
+    }
+
     def __init__(
         self, estimator: Any, *, residual: str = "ordinary", difficulty: Any = None, bisections: int = 20
     ) -> None:
@@ -66,6 +75,7 @@ class ModelResidual(RegressionMeasure):
         self.difficulty = difficulty
         self.bisections = bisections
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit a clone of the regressor, and of the difficulty's if there is one.
 
@@ -78,24 +88,15 @@ class ModelResidual(RegressionMeasure):
         -------
         self
         """
-        self._check()
+        check_parameters(self)
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         self.estimator_ = clone(self.estimator).fit(X, y)
         if self.difficulty is not None:
             residuals = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
             self.difficulty_ = clone(self.difficulty).fit(X, residuals)
             self._least = SHARE * float(residuals.mean()) or 1.0
         return self
-
-    def _check(self) -> None:
-        check_option("residual", self.residual, ("ordinary", "deleted"))
-        if not isinstance(self.bisections, Integral) or isinstance(self.bisections, bool) or self.bisections < 1:
-            msg = f"bisections={self.bisections!r} is not a number of steps: use an integer of at least 1."
-            raise ValueError(msg)
-        for name in ("estimator", "difficulty"):
-            value = getattr(self, name)
-            if not (name == "difficulty" and value is None) and not all(hasattr(value, a) for a in ("fit", "predict")):
-                msg = f"{name}={value!r} is not a regressor: give an instance with fit and predict, such as Ridge()."
-                raise TypeError(msg)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the regressor's prediction of every object.
@@ -156,5 +157,5 @@ class ModelResidual(RegressionMeasure):
         -------
         ModelBag
         """
-        self._check()
+        check_parameters(self)
         return ModelBag(self, X, y)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters, having
+from exactcp._validation import check_unmasked
 from exactcp.measures._base import Measure
 
 
@@ -17,7 +20,8 @@ class ModelScore(Measure):
     Parameters
     ----------
     estimator : scikit-learn classifier
-        It must have `predict_proba`. It is cloned before it is fitted.
+        It must have `predict_proba`. It is cloned before it is fitted; where its random_state is None, a predictor
+        lends it its own seed.
 
     Attributes
     ----------
@@ -41,9 +45,19 @@ class ModelScore(Measure):
 
     tie_floor = 1.0
 
+    allowed_parameters: ClassVar = {
+        "estimator": having(
+            "a classifier that estimates probabilities",
+            "an instance that has predict_proba, such as GaussianNB(), or wrap yours in CalibratedClassifierCV",
+            "fit",
+            "predict_proba",
+        )
+    }
+
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit a clone of the classifier.
 
@@ -56,19 +70,13 @@ class ModelScore(Measure):
         -------
         self
         """
-        self._check()
+        check_parameters(self)
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         self.classes_ = np.unique(np.asarray(y))
         # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
         self.estimator_ = clone(self.estimator).fit(X, y) if self.classes_.size > 1 else None
         return self
-
-    def _check(self) -> None:
-        if not hasattr(self.estimator, "predict_proba"):
-            msg = (
-                f"ModelScore got {self.estimator!r}, which has no predict_proba: give a classifier that estimates "
-                "probabilities, or wrap it in CalibratedClassifierCV."
-            )
-            raise TypeError(msg)
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, **how: Any) -> None:  # noqa: ARG002
         """Return None: full CP refits the classifier; but refuse a classifier that cannot be used at all.
@@ -81,7 +89,7 @@ class ModelScore(Measure):
         **how : dict
             Not used.
         """
-        self._check()
+        check_parameters(self)
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.

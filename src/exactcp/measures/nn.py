@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
+from exactcp.measures._distance import METRIC, METRIC_PARAMS
 from exactcp.measures._neighbour_measure import NeighbourMeasure
 
 
@@ -36,6 +37,8 @@ class NN(NeighbourMeasure):
     >>> measure.score([[1.0], [0.5]], ["left", "left"]).round(3)
     array([1.   , 0.333])
     """
+
+    allowed_parameters: ClassVar = {"metric": METRIC, "metric_params": METRIC_PARAMS}
 
     def __init__(
         self, metric: str | Callable[..., float] = "euclidean", metric_params: dict[str, Any] | None = None

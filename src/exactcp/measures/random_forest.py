@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._blocks import map_blocks
-from exactcp._validation import check_option
+from exactcp._changes import changes
+from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
+from exactcp._validation import check_examples, check_objects
 from exactcp.kernels.forest_grow import count_votes
 from exactcp.kernels.forest_layout import Examples
 from exactcp.measures._base import Measure
 from exactcp.measures._forest_bag import ForestBag
 from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures._rank_codes import RankCodes
-from exactcp.measures._resampling import arrival_keys, check_n_estimators, drawn_samples, held_by_bernoulli, seed_of
+from exactcp.measures._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
 LARGEST = 2**26  # examples whose squared number float64 holds exactly
@@ -28,8 +29,8 @@ class RandomForest(Measure):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Trees that vote for each example.
+    n_estimators : int, default=100
+        Trees that vote for each example. Time and memory are proportional to it; the paper has 10.
     max_depth : int or None, default=10
         None grows until leaves are pure.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
@@ -39,7 +40,7 @@ class RandomForest(Measure):
         column of them. "bernoulli" puts each example into each sample with probability 1 - 1/e, independently, and each
         test object has a column of its own: error rates of one fitted forest vary less.
     random_state : int, RandomState or None, default=None
-        Of samples and features. None is the same as 0: the same forest every time.
+        Of samples and features. None takes the predictor's seed, or 0 where there is no predictor.
 
     Notes
     -----
@@ -67,7 +68,7 @@ class RandomForest(Measure):
     >>> from exactcp import FullConformalClassifier
     >>> from exactcp.measures import RandomForest
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FullConformalClassifier(RandomForest()).fit(X[1::2], y[1::2])
+    >>> clf = FullConformalClassifier(RandomForest(), random_state=0).fit(X[1::2], y[1::2])
     >>> clf.predict_set(X[[0, 76, 120]], confidence_level=0.9)
     array([[ True, False, False],
            [False,  True, False],
@@ -76,9 +77,19 @@ class RandomForest(Measure):
 
     tie_tolerance = 0.0
 
+    allowed_parameters: ClassVar = {
+        "n_estimators": N_ESTIMATORS,
+        "max_depth": integer("a depth", at_least=0) | NONE,
+        "max_features": one_of("sqrt", "log2", None)
+        | integer("", at_least=1)
+        | number("", "a share above 0 and up to 1", lambda x: 0 < x <= 1),
+        "resampling": one_of("multinomial", "bernoulli"),
+        "random_state": RANDOM_STATE,
+    }
+
     def __init__(
         self,
-        n_estimators: int = 10,
+        n_estimators: int = 100,
         max_depth: int | None = 10,
         max_features: str | float | None = "sqrt",
         resampling: str = "multinomial",
@@ -92,14 +103,8 @@ class RandomForest(Measure):
 
     def _plan(self, n: int, p: int) -> ForestPlan:
         """Return what the forest is made of, all checked."""
-        check_n_estimators(self.n_estimators)
-        check_option("resampling", self.resampling, ("multinomial", "bernoulli"))
-        depth = self.max_depth
-        if depth is None:
-            depth = BOTTOMLESS
-        elif not isinstance(depth, Integral) or isinstance(depth, bool) or depth < 0:
-            msg = f"max_depth={depth!r} is not a depth: use an integer from 0 on, or None for trees with pure leaves."
-            raise ValueError(msg)
+        check_parameters(self)
+        depth = BOTTOMLESS if self.max_depth is None else self.max_depth
         if n > LARGEST:
             msg = f"RandomForest got {n} examples: expected at most {LARGEST}, whose squares float64 holds exactly."
             raise ValueError(msg)
@@ -116,15 +121,9 @@ class RandomForest(Measure):
             return max(1, int(np.sqrt(p)))
         if wanted == "log2":
             return max(1, int(np.log2(p)))
-        if isinstance(wanted, Integral) and not isinstance(wanted, bool) and wanted >= 1:
+        if isinstance(wanted, Integral):
             return min(int(wanted), p)
-        if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0 < wanted <= 1:
-            return max(1, int(wanted * p))
-        msg = (
-            f"max_features={wanted!r} is not known: use 'sqrt', 'log2', a number of features from 1 on, a share of "
-            "them above 0 and up to 1, or None for all."
-        )
-        raise ValueError(msg)
+        return max(1, int(float(wanted) * p))
 
     def tree_parameters(self, n: int, p: int) -> dict[str, int]:
         """Return what the textbook's trees need: seed, max_depth, n_features.
@@ -158,6 +157,7 @@ class RandomForest(Measure):
         plan = self._plan(arrivals.size, x.size)
         return drawn_samples(plan.resampling, arrivals, x, plan.n_estimators, plan.seed)
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Grow `n_estimators` trees, each on a sample of the examples.
 
@@ -170,12 +170,11 @@ class RandomForest(Measure):
         -------
         self
         """
-        X = check_array(X, dtype=np.float64)
-        check_consistent_length(X, y)
+        check_parameters(self)
+        X, y = check_examples(self, X, y, reset=True)
         n, p = X.shape
         plan = self._plan(n, p)
-        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        self.n_features_in_ = p
+        self.classes_, codes = np.unique(y, return_inverse=True)
         if plan.resampling == "multinomial":
             rng = np.random.default_rng(plan.seed)
             draws = (rng.integers(0, n, n) for _ in range(plan.n_estimators))
@@ -209,13 +208,7 @@ class RandomForest(Measure):
         ndarray of shape (m, l)
         """
         check_is_fitted(self)
-        X = np.require(check_array(X, dtype=np.float64), np.float64, ["C", "W"])
-        if X.shape[1] != self.n_features_in_:
-            msg = (
-                f"X has {X.shape[1]} features, but RandomForest was fitted with {self.n_features_in_}: give the same "
-                "columns in the same order."
-            )
-            raise ValueError(msg)
+        X = np.require(check_objects(self, X), np.float64, ["C", "W"])
         votes = np.zeros((X.shape[0], self.classes_.size), np.int64)
         count_votes(self._trees, self._roots, X, votes)
         labels = np.asarray(labels)

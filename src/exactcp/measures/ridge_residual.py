@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted
 
-from exactcp._validation import check_option
+from exactcp._changes import changes
+from exactcp._parameters import check_parameters, one_of
+from exactcp._validation import check_objects, check_regression_examples
 from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._ridge_bag import KINDS, RidgeBag
@@ -33,8 +35,9 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         Of "poly" and "sigmoid".
     feature_map : callable or fitted transformer, default=None
         An explicit feature map for the linear kernel, as in `LSSVM`.
-    fit_intercept : bool, default=False
-        Add a bias that is not penalised.
+    fit_intercept : bool, default=True
+        Add a bias that is not penalised, as scikit-learn does. Without it the regression goes through the origin, which
+        is worth it for targets and features that are centred on 0 by other means only.
     residual : {"studentized", "deleted", "ordinary"}, default="studentized"
         What full CP compares. "deleted": each example is predicted without itself. "ordinary": with itself, so that an
         example of high leverage never looks strange. "studentized": the ordinary residual over sqrt(1 - leverage),
@@ -60,10 +63,12 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
     The regression through the origin of (1, 2) and (-1, -2) has slope 4 / (2 + rho):
 
     >>> from exactcp.measures import RidgeResidual
-    >>> measure = RidgeResidual(rho=2.0).fit([[1.0], [-1.0]], [2.0, -2.0])
+    >>> measure = RidgeResidual(rho=2.0, fit_intercept=False).fit([[1.0], [-1.0]], [2.0, -2.0])
     >>> measure.predict([[3.0]]), measure.score([[3.0]], [5.0])
     (array([3.]), array([2.]))
     """
+
+    allowed_parameters: ClassVar = {**RidgeParameters.allowed_parameters, "residual": one_of(*KINDS)}
 
     def __init__(
         self,
@@ -73,7 +78,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         degree: int = 3,
         coef0: float = 1,
         feature_map: Any = None,
-        fit_intercept: bool = False,  # noqa: FBT001, FBT002  (scikit-learn's name and place)
+        fit_intercept: bool = True,  # noqa: FBT001, FBT002  (scikit-learn's name and place)
         residual: str = "studentized",
         solver: str = "auto",
         memory_limit: float = 2**32,
@@ -89,8 +94,12 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         self.solver = solver
         self.memory_limit = memory_limit
 
+    @property
+    def follows_shifts(self) -> bool:
+        """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
+        return bool(self.fit_intercept)
+
     def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool) -> RidgeBag:
-        check_option("residual", self.residual, tuple(KINDS))
         store = self._stored(X)
         if diagonal and isinstance(store, KernelStore):
             store.require_diagonal()
@@ -103,6 +112,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
             intercept=bool(self.fit_intercept),
         )
 
+    @changes
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the regression; predictions and scores are with respect to these examples.
 
@@ -116,9 +126,8 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         -------
         self
         """
-        X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
-        self._fitted = self._bag(X, np.asarray(y, dtype=np.float64), diagonal=False)
-        self.n_features_in_ = X.shape[1]
+        check_parameters(self)
+        self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True), diagonal=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -133,7 +142,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        return self._fitted.predict(check_array(X, dtype=np.float64))
+        return self._fitted.predict(check_objects(self, X))
 
     def bag(
         self,

@@ -1,10 +1,11 @@
 """Efficiency and validity of conformal classifiers (SPEC K).
 
 ``p`` of shape (m, l) has the p-values, a row per test object and a column per label, in the order of ``classes``;
-``sets`` of the same shape says which labels are in the prediction set, ``p > 1 - confidence_level``. The criteria are
-means over the test objects, smaller is better, named as in Vovk, Nouretdinov, Fedorova, Petej and Gammerman, "Criteria
-of efficiency for set-valued classification", AMAI 81 (2017): S, U, F and the observed OU, OF take ``p``; N, M, E and
-the observed OM, OE take ``sets``. The observed ones need the true labels ``y`` and look at the false labels only.
+``sets`` of the same shape says which labels are in the prediction set, ``p > epsilon`` (0.05 at level 0.95). The
+criteria are means over the test objects, smaller is better, named as in Vovk, Nouretdinov, Fedorova, Petej and
+Gammerman, "Criteria of efficiency for set-valued classification", AMAI 81 (2017): S, U, F and the observed OU, OF take
+``p``; N, M, E and the observed OM, OE take ``sets``. The observed ones need the true labels ``y`` and look at the false
+labels only.
 
 Examples
 --------

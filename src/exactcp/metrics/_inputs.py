@@ -91,7 +91,7 @@ def check_sets(sets: ArrayLike) -> Bools:
     values = check_shape(np.asarray(sets), "sets")
     if values.dtype != np.bool_:
         raise ValueError(
-            f"sets has dtype {values.dtype}; expected bool: pass predict_set(X), or p > 1 - confidence_level for p"
+            f"sets has dtype {values.dtype}; expected bool: pass predict_set(X), or p > 0.05 for level 0.95"
         )
     return values
 

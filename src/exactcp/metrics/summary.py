@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from exactcp import pvalues
 from exactcp.metrics._inputs import check_p
 from exactcp.metrics.criteria import (
     excess,
@@ -72,7 +73,7 @@ def efficiency_summary(
         True labels; None leaves out the observed criteria and the coverage.
     classes : array of shape (l,), the label of each column, default 0, ..., l - 1
     confidence_level : float in (0, 1), default=0.95
-        The prediction sets are ``p > 1 - confidence_level``.
+        The prediction sets are ``p > epsilon``, epsilon the decimal complement of the level: 0.05.
 
     Returns
     -------
@@ -85,12 +86,9 @@ def efficiency_summary(
     >>> summary.set_size, summary.observed_excess, summary.coverage
     (1.5, 1.0, 0.5)
     """
-    if not 0 < confidence_level < 1:
-        raise ValueError(
-            f"confidence_level={confidence_level} is not strictly between 0 and 1: pass 0.95 for at most 5 % of errors"
-        )
+    epsilon = pvalues.significance(confidence_level)
     checked = check_p(p)
-    sets = checked > 1 - confidence_level
+    sets = pvalues.exceeds(checked, epsilon)
     summary = EfficiencySummary(
         confidence_level=float(confidence_level),
         sum_of_p=sum_of_p(checked),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exactcp import pvalues
 from exactcp.metrics._inputs import check_classes, check_sets, hits, is_true
 
 
@@ -75,3 +76,24 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
     errors, totals = (true & ~checked).sum(axis=0), true.sum(axis=0)
     rates = np.divide(errors, totals, out=np.full(len(totals), np.nan), where=totals > 0)
     return dict(zip(check_classes(classes, len(totals)), rates.tolist(), strict=True))
+
+
+def coverage_curve(p_true: np.ndarray, levels: ArrayLike) -> np.ndarray:
+    """Coverage at many confidence levels, from the p-values of the truth.
+
+    Parameters
+    ----------
+    p_true : array of shape (m,)
+    levels : array of shape (r,)
+
+    Returns
+    -------
+    ndarray of shape (r,)
+
+    Examples
+    --------
+    >>> coverage_curve(np.array([0.1, 0.2]), [0.8, 0.9])
+    array([0. , 0.5])
+    """
+    epsilons = [1 - pvalues.as_decimal(level) for level in np.asarray(levels, dtype=np.float64).tolist()]
+    return np.array([pvalues.exceeds(p_true, epsilon).mean() for epsilon in epsilons])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from exactcp import metrics, regions
-from exactcp.report.expectation import expected_coverage
+from exactcp import metrics, pvalues
+from exactcp.metrics.validity import coverage_curve
+from exactcp.report.expectation import expected_coverage, judge
 from exactcp.report.rows import SHOWN, TestRows
 
 
@@ -49,6 +51,8 @@ def classification_facts(
     confidence_level: float = 0.95,
     asked: Mapping[str, Any] | None = None,
     rows: TestRows | None = None,
+    n_calibration: int | None = None,
+    promised_level: float | None = None,
     title: str = "Conformal prediction sets",
 ) -> dict[str, Any]:
     """Return the facts of a page about prediction sets.
@@ -64,6 +68,10 @@ def classification_facts(
     asked : mapping, default=None
         Heading to text: what was asked.
     rows : TestRows, default=None
+    n_calibration : int, default=None
+        Examples with which the p-values were counted, for what coverage to expect.
+    promised_level : float, default=None
+        Coverage that is proven; None means the confidence level itself.
     title : str
 
     Returns
@@ -73,14 +81,18 @@ def classification_facts(
     names = [str(label) for label in classes]
     codes = _codes(truth, names, runs[0].p.shape[0])
     known = codes is not None and bool((codes != MISSING).any())
-    epsilon = regions.check_level(confidence_level)
+    epsilon = pvalues.significance(confidence_level)
     main = runs[0].p
-    sets = regions.label_sets(main, epsilon)
+    sets = pvalues.exceeds(main, epsilon)
     sizes = np.bincount(sets.sum(axis=1), minlength=len(names) + 1)
     comparison = [_compare(run, codes if known else None, confidence_level) for run in runs]
     n_known = int((codes != MISSING).sum()) if known and codes is not None else 0
     p_true = _p_true(main, codes) if known else None
-    describe = _describer(runs[0], sets, names, codes, rows or TestRows())
+    labels = None if truth is None else [None if label is None else str(label) for label in truth]
+    describe = _describer(runs[0], sets, names, labels, rows or TestRows())
+    promised = float(confidence_level if promised_level is None else promised_level)
+    expected = expected_coverage(promised, n_known, n_calibration)
+    new = [] if codes is None or labels is None else [labels[row] for row in np.flatnonzero(codes == UNKNOWN)]
     ordered = np.sort(main, axis=1)
     second = ordered[:, -2] if main.shape[1] > 1 else np.zeros(main.shape[0])
     return {
@@ -92,12 +104,17 @@ def classification_facts(
         "n_known": n_known,
         "classes": names,
         "coverage": comparison[0]["coverage"],
-        "expected_coverage": expected_coverage(confidence_level, n_known),
+        "promised_level": promised,
+        "expected_coverage": expected,
+        "verdict": judge(comparison[0]["coverage"], expected),
+        "new_labels": dict(Counter(new)),
+        "coverage_of_old_labels": _coverage_of_old(sets, codes),
         "accuracy": comparison[0]["accuracy"],
         "set_size": comparison[0]["set_size"],
         "set_sizes": {str(size): int(count) for size, count in enumerate(sizes.tolist())},
         "mean_fuzziness": comparison[0]["mean_fuzziness"],
         "by_label": _by_label(sets, codes, names) if known else [],
+        "by_new_label": _by_new_label(sets, codes, new) if new else [],
         "p_true": None if p_true is None else p_true.tolist(),
         "p_false": _p_false(main, codes).tolist() if known else None,
         "credibility": ordered[:, -1].tolist(),
@@ -141,7 +158,7 @@ def _compare(run: LabelRun, codes: np.ndarray | None, confidence_level: float) -
     coverage = accuracy = None
     if codes is not None:
         rows = np.flatnonzero(codes != MISSING)
-        coverage = float((_p_true(run.p, codes) > 1 - confidence_level).mean())
+        coverage = float(coverage_curve(_p_true(run.p, codes), [confidence_level])[0])
         accuracy = float((run.chosen[rows] == codes[rows]).mean())
     return {
         "predictor": run.predictor,
@@ -155,6 +172,14 @@ def _compare(run: LabelRun, codes: np.ndarray | None, confidence_level: float) -
     }
 
 
+def _coverage_of_old(sets: np.ndarray, codes: np.ndarray | None) -> float | None:
+    """Return the coverage of rows whose label is a class; None if there are none."""
+    if codes is None or not (codes >= 0).any():
+        return None
+    rows = np.flatnonzero(codes >= 0)
+    return float(sets[rows, codes[rows]].mean())
+
+
 def _by_label(sets: np.ndarray, codes: np.ndarray | None, names: list[str]) -> list[dict[str, Any]]:
     assert codes is not None
     found = []
@@ -166,6 +191,15 @@ def _by_label(sets: np.ndarray, codes: np.ndarray | None, names: list[str]) -> l
     return found
 
 
+def _by_new_label(sets: np.ndarray, codes: np.ndarray | None, new: list[Any]) -> list[dict[str, Any]]:
+    assert codes is not None
+    sizes, labels = sets[codes == UNKNOWN].sum(axis=1), np.array(new)
+    return [
+        {"label": label, "n": count, "coverage": 0.0, "set_size": float(sizes[labels == label].mean())}
+        for label, count in Counter(new).items()
+    ]
+
+
 def _calibration(runs: Sequence[LabelRun], codes: np.ndarray | None) -> list[dict[str, Any]]:
     levels = np.arange(1, 100) / 100
     first = runs[0].measure  # curves of other measures would hide the two that are compared
@@ -173,23 +207,23 @@ def _calibration(runs: Sequence[LabelRun], codes: np.ndarray | None) -> list[dic
         {
             "predictor": run.predictor,
             "levels": levels.tolist(),
-            "coverages": (_p_true(run.p, codes)[:, None] > 1 - levels).mean(axis=0).tolist(),
+            "coverages": coverage_curve(_p_true(run.p, codes), levels).tolist(),
         }
         for run in runs
         if run.measure == first
     ]
 
 
-def _describer(run: LabelRun, sets: np.ndarray, names: list[str], codes: np.ndarray | None, rows: TestRows) -> Any:
+def _describer(
+    run: LabelRun, sets: np.ndarray, names: list[str], labels: list[str | None] | None, rows: TestRows
+) -> Any:
     def describe(row: int) -> dict[str, Any]:
         ordered = np.sort(run.p[row])
         inside = [name for name, is_in in zip(names, sets[row], strict=True) if is_in]
-        truth = None
-        if codes is not None and codes[row] != MISSING:
-            truth = names[codes[row]] if codes[row] >= 0 else "a new label"
+        truth = None if labels is None else labels[row]
         return {
             **rows.describe(row),
-            "truth": truth,
+            "truth": truth if truth is None or truth in names else f"{truth}, a new label",
             "set": inside,
             "label": names[int(run.chosen[row])],
             "confidence": float(1 - ordered[-2]) if ordered.size > 1 else 1.0,

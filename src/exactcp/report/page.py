@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exactcp._optional import require
+from exactcp._replacing import replacing
 
 
 def check_can_render() -> None:
@@ -55,7 +56,7 @@ def render(facts: dict[str, Any]) -> str:
 
 
 def write_report(facts: dict[str, Any], path: str | Path) -> Path:
-    """Write the page to a file.
+    """Write the page to a file, which is the old one or the new one whatever happens.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def write_report(facts: dict[str, Any], path: str | Path) -> Path:
     Path
     """
     page = render(facts)
-    Path(path).write_text(page, encoding="utf-8")
+    with replacing(path) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
     return Path(path)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.report.expectation import expected_coverage
+from exactcp.metrics.validity import coverage_curve
+from exactcp.report.expectation import expected_coverage, judge
 from exactcp.report.rows import SHOWN, TestRows
 
 
@@ -52,6 +53,8 @@ def regression_facts(
     asked: Mapping[str, Any] | None = None,
     rows: TestRows | None = None,
     strangeness: Any = None,
+    n_calibration: int | None = None,
+    promised_level: float | None = None,
     title: str = "Conformal prediction intervals",
 ) -> dict[str, Any]:
     """Return the facts of a page about prediction intervals.
@@ -68,6 +71,10 @@ def regression_facts(
     rows : TestRows, default=None
     strangeness : array-like of shape (m,), default=None
         p-values of the test objects as anomalies: the strangest rows have the smallest ones.
+    n_calibration : int, default=None
+        Examples with which the targets' ranks were counted, for what coverage to expect.
+    promised_level : float, default=None
+        Coverage that is proven; None means the confidence level itself.
     title : str
 
     Returns
@@ -83,6 +90,8 @@ def regression_facts(
     hardest = np.argsort(-np.nan_to_num(runs[0].widths, nan=-1.0), kind="stable")[:SHOWN].tolist()
     strangest = [] if strangeness is None else np.argsort(np.asarray(strangeness), kind="stable")[:SHOWN].tolist()
     levels = np.arange(1, 100) / 100
+    promised = float(confidence_level if promised_level is None else promised_level)
+    expected = expected_coverage(promised, int(known.size), n_calibration)
     return {
         "title": title,
         "task": "regression",
@@ -91,7 +100,9 @@ def regression_facts(
         "n_test": m,
         "n_known": int(known.size),
         "coverage": comparison[0]["coverage"],
-        "expected_coverage": expected_coverage(confidence_level, int(known.size)),
+        "promised_level": promised,
+        "expected_coverage": expected,
+        "verdict": judge(comparison[0]["coverage"], expected),
         "mean_width": comparison[0]["mean_width"],
         "median_width": comparison[0]["median_width"],
         "infinite": comparison[0]["infinite"],
@@ -104,7 +115,7 @@ def regression_facts(
             {
                 "predictor": runs[0].predictor,
                 "levels": levels.tolist(),
-                "coverages": (p_true[:, None] > 1 - levels).mean(axis=0).tolist(),
+                "coverages": coverage_curve(p_true, levels).tolist(),
             }
         ],
         "hardest": [describe(row) for row in hardest],

@@ -20,6 +20,7 @@ from exactcp.textbook.regression import (
     ridge_residual,
     target_counts,
 )
+from exactcp.textbook.smoothing import tau_of_object, tau_of_step
 from exactcp.textbook.twins import refitted, residual_twin, target_twin, trainer, twin
 from exactcp.textbook.venn import category, isotonic_at, venn_abers, venn_table
 
@@ -51,6 +52,8 @@ __all__ = [
     "stream_p_values",
     "target_counts",
     "target_twin",
+    "tau_of_object",
+    "tau_of_step",
     "trainer",
     "tree_trainer",
     "twin",

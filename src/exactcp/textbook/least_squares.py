@@ -55,15 +55,21 @@ def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
         x = x + inverse @ residual.astype(np.float64)
 
 
-def _least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Minimise |A x - b| in long double by Householder reflections, the largest rows first."""
-    largest_first = np.argsort(-np.abs(A).max(axis=1), kind="stable")
-    R = np.column_stack([A, b])[largest_first]
-    q = A.shape[1]
-    for j in range(q):
+def triangle(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return R of (A, b) = QR in long double by Householder reflections, the largest rows of A first."""
+    largest_first = np.argsort(-np.abs(A).max(axis=1, initial=0), kind="stable")
+    R = np.column_stack([A, b])[largest_first].astype(np.longdouble)
+    for j in range(min(R.shape)):
         mirror = R[j:, j].copy()
         mirror[0] += np.copysign(np.sqrt((mirror**2).sum()), mirror[0])
-        R[j:] -= np.outer(mirror, 2 / (mirror**2).sum() * (mirror @ R[j:]))
+        if mirror.any():
+            R[j:] -= np.outer(mirror, 2 / (mirror**2).sum() * (mirror @ R[j:]))
+    return R
+
+
+def _least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Minimise |A x - b| in long double."""
+    R, q = triangle(A, b), A.shape[1]
     x = np.zeros(q, dtype=np.longdouble)
     for j in reversed(range(q)):
         x[j] = (R[j, q] - R[j, :q] @ x) / R[j, j]
@@ -118,12 +124,12 @@ def ridge(
     return value
 
 
-def lssvm(rho: float = 1.0, kernel: Any = "linear", **how: Any) -> ScoreFunction:
+def lssvm(rho: float = 1.0, kernel: Any = "linear", *, fit_intercept: bool = True, **how: Any) -> ScoreFunction:
     """Return the LS-SVM score: minus the value at x of the ridge regression of +1 for the label, -1 for all others.
 
     The other parameters are those of `ridge`.
     """
-    value = ridge(rho, kernel, **how)
+    value = ridge(rho, kernel, fit_intercept=fit_intercept, **how)
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         return -float(value(x, X, np.where(y == Y, 1, -1)))

@@ -18,6 +18,27 @@ def euclidean(a: np.ndarray, b: np.ndarray) -> float:
     return math.sqrt(float(((a - b) ** 2).sum()))
 
 
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    """Return 1 - ab / (|a| |b|), and 0 where that is less than the rounding error of parallel objects."""
+    a, b = (v / np.abs(v).max() for v in (a, b))
+    a, b = (v / math.sqrt(float((v * v).sum())) for v in (a, b))
+    d = 1.0 - float((a * b).sum())
+    return 0.0 if d < (2 * len(a) + 24) * 2.0**-53 else d
+
+
+def correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the cosine distance of the objects less their means."""
+    return cosine(*(v / np.abs(v).max() - (v / np.abs(v).max()).mean() for v in (a, b)))
+
+
+def between(metric: str | DistanceFunction) -> DistanceFunction | None:
+    """Return a metric of that name; of a function, the distance of a pair in the order that the objects' bytes have."""
+    if callable(metric):
+        return lambda a, b: metric(a, b) if a.tobytes() <= b.tobytes() else metric(b, a)
+    named = {"euclidean": euclidean, "l2": euclidean, "cosine": cosine, "correlation": correlation}
+    return named.get(metric)
+
+
 def _smallest_sum(x: np.ndarray, others: np.ndarray, k: int, distance: DistanceFunction) -> float:
     """Sum of the k smallest distances (of all, if fewer), infinite if there is no other."""
     if len(others) == 0:

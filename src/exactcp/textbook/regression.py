@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp.pvalues import Counts, compare, residual_floor
+from exactcp.pvalues import Counts, compare_residuals
 from exactcp.textbook.algorithm import ScoreFunction, algorithm_1
 from exactcp.textbook.least_squares import ridge
 from exactcp.textbook.neighbours import DistanceFunction, euclidean
@@ -38,14 +38,19 @@ def knn_residual(k: int = 15, distance: DistanceFunction = euclidean) -> Residua
 
 
 def ridge_residual(
-    rho: float = 1.0, kernel: Any = "linear", residual: str = "studentized", **how: Any
+    rho: float = 1.0,
+    kernel: Any = "linear",
+    residual: str = "studentized",
+    *,
+    fit_intercept: bool = True,
+    **how: Any,
 ) -> ResidualFunction:
     """Return the residual of ridge regression; `how` are the other parameters of `ridge`.
 
     "deleted": the regression is trained without the example. "ordinary": with it. "studentized": with it, and divided
     by sqrt(1 - h), where h is how much of the example's own target is in its prediction.
     """
-    value = ridge(rho, kernel, **how)
+    value = ridge(rho, kernel, fit_intercept=fit_intercept, **how)
 
     def deleted(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
         return float(y - value(x, X, Y))
@@ -73,6 +78,8 @@ def target_counts(
     X_test: np.ndarray,
     y_test: np.ndarray,
     member: np.ndarray | None = None,
+    *,
+    origin: float = 0.0,
 ) -> Counts:
     """Return the counts of Algorithm 1 for every pair of a test object and a target.
 
@@ -85,6 +92,9 @@ def target_counts(
     y_test : ndarray of shape (m,)
     member : ndarray of bool of shape (n,), default=None
         The training examples to compare with; None means all.
+    origin : float, default=0.0
+        What targets are counted from; `pvalues.origin_of` gives one. Only for scores that follow shifts of the targets:
+        of neighbours, and of regressions with an intercept.
 
     Returns
     -------
@@ -96,12 +106,11 @@ def target_counts(
     >>> target_counts(absolute(knn_residual(k=1)), X, y, np.array([[3.0]]), np.array([5.0])).greater
     array([0])
     """
-    rows = []
-    for x, target in zip(X_test, y_test, strict=True):
+    rows, y = [], y - origin
+    for x, target in zip(X_test, y_test - origin, strict=True):
         training, candidate = algorithm_1(score, X, y, x, target)
         training = training if member is None else np.where(member, training, np.nan)
-        floor = residual_floor(float(np.abs(y).max()), float(target))
-        rows.append(compare(training[None], np.array([candidate]), floor=floor, tolerance=1e-10))
+        rows.append(compare_residuals(training, y, float(candidate), float(target)))
     fields = (np.concatenate([getattr(row, name) for row in rows]) for name in ("greater", "equal", "total"))
     return Counts(*fields)
 

@@ -11,30 +11,31 @@ from exactcp.textbook.algorithm import ScoreFunction
 from exactcp.textbook.density import kde
 from exactcp.textbook.forest import Trainer, tree_trainer
 from exactcp.textbook.least_squares import lssvm
-from exactcp.textbook.neighbours import euclidean, knn, nn, simplified_knn
+from exactcp.textbook.neighbours import between, knn, nn, simplified_knn
 from exactcp.textbook.regression import ResidualFunction, absolute, knn_residual, ridge_residual
 
 
-def refitted(new_measure: Callable[[], Any]) -> ScoreFunction:
-    """Return the score of any measure: a new one, fitted on the bag, scores the example."""
+def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
+    """Return the score of any measure: a new one, fitted on the bag, and the example itself if so, scores it."""
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
+        if with_itself:
+            X, Y = np.concatenate([X, x[None]]), np.append(Y, y)
         return float(new_measure().fit(X, Y).score(x[None], np.asarray([y], dtype=Y.dtype))[0])
 
     return score
 
 
 def twin(measure: Any) -> ScoreFunction | None:
-    """Return the textbook's own score function for a measure of this package with a Euclidean or callable metric."""
+    """Return the textbook's own score function for a measure of this package, if it has the metric."""
     if not type(measure).__module__.startswith("exactcp."):
         return None
     params = measure.get_params(deep=False)
-    metric = params.pop("metric", "euclidean")
-    if params.pop("metric_params", None) or not (callable(metric) or metric in ("euclidean", "l2")):
+    distance = between(params.pop("metric", "euclidean"))
+    if params.pop("metric_params", None) or distance is None:
         return None
     if params.get("kernel") == "precomputed" or hasattr(params.get("feature_map"), "transform"):
         return None
-    distance = metric if callable(metric) else euclidean
     makers: dict[str, Callable[..., ScoreFunction]] = {
         "NN": nn,
         "KNN": knn,
@@ -47,14 +48,14 @@ def twin(measure: Any) -> ScoreFunction | None:
 
 
 def residual_twin(measure: Any) -> ResidualFunction | None:
-    """Return the textbook's own residual function for a measure of this package with a Euclidean or callable metric."""
+    """Return the textbook's own residual function for a measure of this package, if it has the metric."""
     params = measure.get_params(deep=False)
     name = type(measure).__name__ if type(measure).__module__.startswith("exactcp.") else ""
     if name == "KNNResidual":
-        metric = params["metric"]
-        if params["metric_params"] or not (callable(metric) or metric in ("euclidean", "l2")):
+        distance = between(params["metric"])
+        if params["metric_params"] or distance is None:
             return None
-        return knn_residual(params["k"], metric if callable(metric) else euclidean)
+        return knn_residual(params["k"], distance)
     if name == "RidgeResidual" and params["kernel"] != "precomputed":
         feature_map = params.pop("feature_map")
         for numerical in ("solver", "memory_limit"):
@@ -64,9 +65,16 @@ def residual_twin(measure: Any) -> ResidualFunction | None:
 
 
 def target_twin(measure: Any, new_measure: Callable[[], Any]) -> ScoreFunction:
-    """Return the score function of a measure of regression: the textbook's own, or a new measure fitted on the bag."""
+    """Return the score function of a measure of regression: the textbook's own, or a new measure fitted on the bag.
+
+    The lasso and models with ordinary residuals are fitted on the example that they judge, too.
+    """
     residual = residual_twin(measure)
-    return refitted(new_measure) if residual is None else absolute(residual)
+    if residual is not None:
+        return absolute(residual)
+    ours = type(measure).__module__.startswith("exactcp.")
+    ordinary = type(measure).__name__ == "LassoResidual" or getattr(measure, "residual", None) == "ordinary"
+    return refitted(new_measure, with_itself=ours and ordinary)
 
 
 def trainer(measure: Any, n_labels: int, n: int, p: int) -> Trainer | None:

@@ -1,0 +1,250 @@
+"""All or nothing: an estimator changes as a draft, which takes its place in one step that nothing can cut.
+
+Who calls whom:
+
+- A method that changes an estimator wears `changes`. It works on a *draft*, an object of the same class with the same
+  attributes, and may set what it likes there; values that the estimator holds, a bag for one, are never changed in
+  place but replaced (`bag.fork()` gives one that may be changed). When the method has returned, the draft's attributes
+  become the estimator's by one assignment. An error, an interruption or a lack of memory before that changes nothing.
+- Where a fork would cost more than the change itself, as for one example in the lists of n, the bag gives a
+  `Change` instead: everything that can fail is done, and what remains is one compiled call, which is made together
+  with the assignment. `learn` and `unlearn` choose between the two.
+- A method that answers questions wears `reads`. It works on a *view*, which keeps the attributes of the moment
+  together. While a view holds a bag, nothing changes that bag in place: a change then goes to a copy. So readers see
+  the old or the new, never wait for each other, and wait for a writer only while one compiled call lasts.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import signature
+from operator import call
+from typing import Any, NamedTuple, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from exactcp._blocks import obeying
+from exactcp._parameters import unknown_name
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_PENDING = "_pending_change"
+_gate = threading.RLock()  # held while a view is taken, and while a bag changes in place
+_writers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # a lock for each estimator that has been changed
+
+
+def _open_locks() -> None:
+    """Start with open locks, in a process that was forked while others held them."""
+    global _gate, _writers
+    _gate, _writers = threading.RLock(), WeakKeyDictionary()
+
+
+os.register_at_fork(after_in_child=_open_locks)
+
+
+class Change(NamedTuple):
+    """A change that is prepared: nothing is left that can fail."""
+
+    bag: Any  # as it will be, on the arrays of the bag as it is
+    commit: Callable[[], None]  # one compiled call, a `functools.partial`, that changes these arrays
+    apart: Callable[[], Any]  # returns the bag as it will be on arrays of its own; for when somebody reads the old one
+
+
+class Bag:
+    """What a bag can do beside its own: changes that nobody else notices."""
+
+    def fork(self) -> Self:
+        """Return a bag with the same examples that may be changed while others read this one.
+
+        Bags that can do it cheaper share what is never overwritten.
+        """
+        return copy.deepcopy(self)
+
+    def learning(self, X: Any, y: Any) -> Change | None:  # noqa: ARG002
+        """Prepare to learn these examples in place; None if a fork should learn them."""
+        return None
+
+    def unlearning(self, positions: Any) -> Change | None:  # noqa: ARG002
+        """Prepare to forget these examples in place; None if a fork should forget them."""
+        return None
+
+    def stream(self, X: Any, codes: Any) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        codes : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
+            label, and among the others.
+        """
+        out = np.empty((codes.size, 4), np.int64)
+        for i, code in enumerate(codes):
+            counts = self.label_counts(X[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
+            self.learn(X[i : i + 1], codes[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
+            out[i] = [field[0, code] for field in counts[:4]]
+        return out
+
+    def streaming(self, X: Any, y: Any) -> tuple[Any, Change] | None:  # noqa: ARG002
+        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
+        return None
+
+
+class ReplacingBag(Bag):
+    """A bag that never overwrites what it holds: its changes set new values, so a fork shares all that there is."""
+
+    def fork(self) -> Self:
+        """Return a bag with the same examples that may be changed while others read this one."""
+        return copy.copy(self)
+
+
+def changes(method: Method) -> Method:
+    """Make a method change its estimator wholly or not at all."""
+    known = signature(method).parameters
+
+    @wraps(method)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _check_names(self, method, known, kwargs)
+        with _writer_of(self):
+            draft = twin(self)
+            result = _call(method, draft, *args, **kwargs)
+            attributes = draft.__dict__
+            change = attributes.pop(_PENDING, None)
+            if change is None or not _commit(self, attributes, change):
+                if change is not None:
+                    attributes["_bag"] = change.apart()
+                self.__dict__ = attributes
+        return self if result is draft else result
+
+    return changed  # type: ignore[return-value]
+
+
+def reads(method: Method) -> Method:
+    """Make a method see one state of its estimator throughout, whatever others change meanwhile."""
+    known = signature(method).parameters
+
+    @wraps(method)
+    def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _check_names(self, method, known, kwargs)
+        with _gate:
+            view = twin(self)
+        return _call(method, view, *args, **kwargs)
+
+    return reading  # type: ignore[return-value]
+
+
+def twin(original: Any, **changed: Any) -> Any:
+    """Return an object of the same class with the same attributes, but for those that are given."""
+    copied = object.__new__(type(original))
+    copied.__dict__.update(original.__dict__, **changed)
+    return copied
+
+
+def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any]) -> None:
+    if not named.keys() <= known.keys():
+        name = next(name for name in named if name not in known)
+        raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
+
+
+def learn(draft: Any, X: Any, y: Any, *, n_jobs: int | None) -> None:
+    """Let a draft's bag learn examples: in place when the draft becomes the estimator, or in a fork now."""
+    bag = draft.__dict__["_bag"]
+    change = bag.learning(X, y) if isinstance(bag, Bag) else None
+    if change is None:
+        forked(draft).learn(X, y, n_jobs=n_jobs)
+    else:
+        draft.__dict__.update({"_bag": change.bag, _PENDING: change})
+
+
+def unlearn(draft: Any, positions: Any, *, n_jobs: int | None) -> None:
+    """Let a draft's bag forget the examples with these positions in the order of arrival, as `learn` does."""
+    bag = draft.__dict__["_bag"]
+    change = bag.unlearning(positions) if isinstance(bag, Bag) else None
+    if change is None:
+        forked(draft).unlearn(positions, n_jobs=n_jobs)
+    else:
+        draft.__dict__.update({"_bag": change.bag, _PENDING: change})
+
+
+def stream(draft: Any, X: Any, y: Any) -> Any:
+    """Let a draft's bag count one example against those before it and learn it, as `learn` does; return its counts."""
+    bag = draft.__dict__["_bag"]
+    prepared = bag.streaming(X, y) if isinstance(bag, Bag) else None
+    if prepared is None:
+        return streamed(forked(draft), X, y)
+    counts, change = prepared
+    draft.__dict__.update({"_bag": change.bag, _PENDING: change})
+    return counts
+
+
+def streamed(bag: Any, X: Any, y: Any) -> Any:
+    """Return the counts of examples that a bag, which may be changed, learns one after another."""
+    return bag.stream(X, y) if isinstance(bag, Bag) else Bag.stream(bag, X, y)
+
+
+def drop_bag(draft: Any) -> None:
+    """Take away a draft's bag, and what was to be changed in it."""
+    draft.__dict__["_bag"] = None
+    draft.__dict__.pop(_PENDING, None)
+
+
+def forked(draft: Any) -> Any:
+    """Give a draft a bag that may be changed, and return it; a user's own kind of bag is copied whole."""
+    held = draft.__dict__["_bag"]
+    bag = draft.__dict__["_bag"] = held.fork() if isinstance(held, Bag) else copy.deepcopy(held)
+    return bag
+
+
+def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a method; other people's models have the BLAS threads that the estimator allows.
+
+    Our own formulas have one, or the last bits of a factorisation would depend on `n_jobs`, and are spread in blocks.
+    A measure has those of the predictor that fits it.
+    """
+    n_jobs = estimator.__dict__.get("n_jobs", _call)
+    if n_jobs is _call:  # a measure, or a stream, whose products are small
+        return method(estimator, *args, **kwargs)
+    measure = estimator.__dict__.get("measure")
+    is_own = measure is None or (type(measure).__module__.startswith("exactcp.") and not hasattr(measure, "estimator"))
+    return obeying(1 if is_own else n_jobs, method, estimator, *args, **kwargs)
+
+
+def _writer_of(estimator: Any) -> Any:
+    with _gate:
+        lock = _writers.get(estimator)
+        if lock is None:
+            lock = _writers[estimator] = threading.RLock()
+        return lock
+
+
+def _commit(estimator: Any, attributes: dict[str, Any], change: Change) -> bool:
+    """Change the bag in place and take the draft's attributes, if nobody else holds the bag; tell whether."""
+    take = partial(object.__setattr__, estimator, "__dict__", attributes)
+    with _gate:
+        if sys.getrefcount(estimator.__dict__["_bag"]) > _ONE_OWNER:
+            return False
+        _at_once(change.commit, take)
+        return True
+
+
+def _at_once(*steps: Callable[[], Any]) -> None:
+    """Call functions that are not written in Python, one after another.
+
+    Python looks for signals, and lets other threads run, between instructions of its own: there are none here.
+    """
+    deque(map(call, steps), maxlen=0)
+
+
+_probe = {"_bag": object()}
+_ONE_OWNER = sys.getrefcount(_probe["_bag"])  # of an object that one dictionary holds, asked for as `_commit` asks

@@ -1,0 +1,47 @@
+"""A word, once, about levels that there are too few examples for."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from exactcp._warning import warn
+from exactcp.pvalues import as_decimal, fewest_examples
+
+CATEGORY = " (in the smallest category, if there are categories)"
+
+
+def warn_of_too_few(
+    estimator: Any,
+    level: str,
+    epsilon: Any,
+    n: int | Fraction,
+    *,
+    purpose: str,
+    result: str,
+    where: str = CATEGORY,
+) -> None:
+    """Say once, until the examples change, that no p-value of n examples is as small as epsilon.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It remembers what has been said in `_warned_levels`.
+    level : str
+        What was asked for, such as "epsilon=0.05".
+    epsilon : Fraction or float
+    n : int or Fraction
+        The smallest p-value is 1/(n + 1).
+    purpose, result : str
+        What examples are needed for, and what comes of too few.
+    where : str
+        Which examples count.
+    """
+    warned = estimator.__dict__.setdefault("_warned_levels", set())
+    if (n + 1) * as_decimal(epsilon) >= 1 or level in warned:
+        return
+    warned.add(level)
+    needed = fewest_examples(epsilon)
+    msg = f"{level} needs at least {needed} examples {purpose}, and there are {math.floor(n)}{where}: {result}."
+    warn(msg)

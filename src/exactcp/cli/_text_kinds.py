@@ -1,0 +1,99 @@
+"""What a column holds that is neither plain numbers nor names: dates, tables, numbers that are written otherwise."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from typing import Any
+
+import pandas as pd
+from pandas.api import types
+
+MOST = 0.5  # of the cells: above it, they are what a column is about, and the others are taken for errors
+NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+)(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+WRITTEN_NUMBER = rf"[$\u20ac\u00a3\u00a5]?\s?{NUMBER}\s?[%$\u20ac\u00a3\u00a5]?"
+DECIMAL_COMMA = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
+_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?"
+_ZONE = r"\s?(?:Z|UTC|[+-]\d{2}:?\d{2})?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DAY = (
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})"
+    rf"|\d{{1,2}}\.?[ -]{_MONTH}[ ,-]+\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
+)
+DATE = rf"(?:{_DAY}(?:[T ,]+{_TIME}{_ZONE})?|{_TIME})"
+
+
+def is_number(column: Any) -> bool:
+    """Return whether a column has numbers: of a numeric dtype, or whole ones that no dtype holds."""
+    if types.is_bool_dtype(column):
+        return False
+    return bool(types.is_numeric_dtype(column)) or types.infer_dtype(column, skipna=True) == "integer"
+
+
+def has_dates(column: Any) -> bool:
+    """Return whether a column holds dates or times, in a type of their own or mostly as text."""
+    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column) or is_number(column):
+        return bool(not is_number(column))
+    present = column.dropna()
+    if present.map(lambda cell: isinstance(cell, dt.date | dt.time | dt.timedelta)).any():
+        return True
+    return bool(present.size) and _share(present, DATE) > MOST
+
+
+def nested(column: Any) -> Any:
+    """Return the first cell that holds several values, such as a list; None if there is none."""
+    if is_number(column):
+        return None
+    several = column.map(lambda cell: not isinstance(cell, str) and types.is_list_like(cell))
+    return column[several].iloc[0] if several.any() else None
+
+
+def otherwise_written(column: Any, decimal: str) -> str | None:
+    """Return how to have a column of text that is mostly numbers read as numbers; None if it is not, or is plain.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> otherwise_written(pd.Series(["1,5", "2", "17,25"]), ".")
+    "numbers with decimal commas, such as '1,5': use --decimal ','"
+    """
+    present = column.dropna()
+    if is_number(column) or present.empty:
+        return None
+    is_plain = plain_numbers(present, decimal).notna()
+    odd = present[~is_plain].astype(str)
+    odd = odd[_matches(odd, WRITTEN_NUMBER)]
+    plain = int(is_plain.sum())
+    if odd.empty or (odd.size + plain) / present.size <= MOST:
+        return None
+    if decimal == "." and _share(odd, DECIMAL_COMMA) > MOST:
+        return f"numbers with decimal commas, such as {odd.iloc[0]!r}: use --decimal ','"
+    if decimal == "," and plain_numbers(odd).notna().all():
+        return f"numbers with decimal points, such as {odd.iloc[0]!r}: use --decimal '.', or one mark for all"
+    return f"numbers with other signs in them, such as {odd.iloc[0]!r}: write them without"
+
+
+def plain_numbers(column: Any, decimal: str = ".") -> Any:
+    """Return the cells as numbers, nan where they are none, infinity where float64 ends."""
+    if column.dtype == object and is_number(column):
+        return pd.Series([_float(cell) for cell in column], column.index, dtype=float)
+    if decimal != "." and not is_number(column):
+        column = column.astype(str).str.replace(".", "?").str.replace(decimal, ".")
+    return pd.to_numeric(column, errors="coerce")
+
+
+def _float(cell: Any) -> float:
+    try:
+        return math.nan if pd.isna(cell) else float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+def _share(column: Any, pattern: str) -> float:
+    return sum(_matches(column, pattern)) / len(column)
+
+
+def _matches(column: Any, pattern: str) -> list[bool]:
+    compiled = re.compile(pattern)
+    return [compiled.fullmatch(str(cell).strip()) is not None for cell in column]

@@ -1,0 +1,164 @@
+"""Mutants of what a user reads: label sets, regions, order statistics of intervals, warnings of levels, metrics."""
+
+from __future__ import annotations
+
+from mutants import Family, Mutant
+
+UNIONS = ("test_regression.py::TestRegion",)
+LABELS = (
+    "test_classification.py::TestPredictions::test_predict_breaks_ties_of_p_by_the_score",
+    "test_classification.py::TestPredictions::test_confidence_and_credibility",
+)
+WARNINGS = (
+    "test_levels.py::TestRegressors::test_too_few_by_one",
+    "test_levels.py::TestRegressors::test_split",
+    "test_classification.py::TestLevels::test_too_few_examples_for_a_level_warn_once",
+    "test_classification.py::TestLevels::test_enough_examples_do_not_warn",
+)
+INTERVALS = ("test_levels.py::TestRegressors::test_split", "test_levels.py::TestRegressors::test_left_out")
+CATEGORIES = ("test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
+NORMALISED = ("test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
+METRICS = (
+    "test_metrics.py::test_a_hand_computed_example",
+    "test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
+    "test_metrics.py::test_summary_holds_the_value_of_each_function",
+    "test_metrics.py::test_error_by_label",
+    "test_levels.py::test_calibration_curves",
+)
+DISTRIBUTIONS = ("test_levels.py::test_predictive_distributions",)
+
+FAMILY = Family(
+    tests=UNIONS,
+    compiled=False,
+    mutants={
+        "the upper end is outside": Mutant(
+            "regions.py", "(float(y) <= self.intervals[:, 1])).any()", "(float(y) < self.intervals[:, 1])).any()"
+        ),
+        "the lower end is outside": Mutant(
+            "regions.py", "((self.intervals[:, 0] <= targets)", "((self.intervals[:, 0] < targets)"
+        ),
+        "in all intervals": Mutant(
+            "regions.py",
+            "(targets <= self.intervals[:, 1])).any(axis=-1)",
+            "(targets <= self.intervals[:, 1])).all(axis=-1)",
+        ),
+        "a hull of the first interval": Mutant(
+            "regions.py", "float(self.intervals[-1, 1]))", "float(self.intervals[0, 1]))"
+        ),
+        "the length of the hull": Mutant(
+            "regions.py",
+            "(self.intervals[:, 1] - self.intervals[:, 0]).sum()",
+            "(self.intervals[-1, 1] - self.intervals[0, 0])",
+        ),
+        "the region's own array": Mutant("regions.py", "return self.intervals.copy()", "return self.intervals"),
+        "equal by length": Mutant(
+            "regions.py",
+            "np.array_equal(self.intervals, other.intervals)",
+            "self.intervals.shape == other.intervals.shape",
+        ),
+        "ties of p go to the stranger label": Mutant(
+            "regions.py", "np.lexsort((s, -row))[0]", "np.lexsort((-s, -row))[0]", LABELS
+        ),
+        "the label with the smallest p": Mutant(
+            "regions.py", "np.lexsort((s, -row))[0]", "np.lexsort((s, row))[0]", LABELS
+        ),
+        "confidence by the largest p": Mutant(
+            "regions.py", "second = ordered[:, -2]", "second = ordered[:, -1]", LABELS
+        ),
+        "credibility is the second p": Mutant(
+            "regions.py", "1 - second, ordered[:, -1])", "1 - second, second)", LABELS
+        ),
+        "sorted over the objects": Mutant("regions.py", "np.sort(p, axis=1)", "np.sort(p, axis=0)", LABELS),
+        "a warning one example too late": Mutant(
+            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 2) * as_decimal(epsilon) >= 1", WARNINGS
+        ),
+        "a warning at the edge": Mutant(
+            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 1) * as_decimal(epsilon) > 1", WARNINGS
+        ),
+        "a warning every time": Mutant("_too_few.py", "    warned.add(level)\n", "", WARNINGS),
+        "a warning about the binary level": Mutant(
+            "_too_few.py", "(n + 1) * as_decimal(epsilon) >= 1", "(n + 1) * float(epsilon) - 1e-12 >= 1", WARNINGS
+        ),
+        "the next residual": Mutant(
+            "split_regression.py",
+            "scores[m - 1] if m > 0 else np.inf",
+            "scores[min(m, scores.size - 1)] if m > 0 else np.inf",
+            INTERVALS,
+        ),
+        "m = 0 is the smallest residual": Mutant(
+            "split_regression.py",
+            "scores[m - 1] if m > 0 else np.inf",
+            "scores[m - 1] if scores.size else np.inf",
+            ("test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
+        ),
+        "ascending residuals": Mutant(
+            "split_regression.py",
+            "np.sort(self.calibration_scores_[categories == c])[::-1]",
+            "np.sort(self.calibration_scores_[categories == c])",
+            INTERVALS,
+        ),
+        "residuals of all categories": Mutant(
+            "split_regression.py",
+            "np.sort(self.calibration_scores_[categories == c])[::-1]",
+            "np.sort(self.calibration_scores_)[::-1]",
+            CATEGORIES,
+        ),
+        "widths that are not scaled": Mutant(
+            "split_regression.py", "width *= scale(self._seen(X))", "scale(self._seen(X))", NORMALISED
+        ),
+        "the lower end's rank": Mutant(
+            "measures/_left_out.py",
+            "np.partition(P - widths, count - 1, axis=1)[:, count - 1]",
+            "np.partition(P - widths, count, axis=1)[:, count]",
+            INTERVALS,
+        ),
+        "the upper end's rank": Mutant(
+            "measures/_left_out.py",
+            "np.partition(P, n - count, axis=1)[:, n - count]",
+            "np.partition(P, n - count - 1, axis=1)[:, n - count - 1]",
+            INTERVALS,
+        ),
+        "the upper end without residuals": Mutant("measures/_left_out.py", "            P += widths\n", "", INTERVALS),
+        "extremes over the objects": Mutant(
+            "measures/_left_out.py",
+            "np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])",
+            "np.column_stack([(P - widths).max(axis=1), (P + widths).max(axis=1)])",
+            INTERVALS,
+        ),
+        "the sign of an end": Mutant("jackknife_plus.py", "[-width, width]", "[width, width]", INTERVALS),
+        "jackknife's rank": Mutant("jackknife_plus.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS),
+        "predictions of another fold": Mutant(
+            "_left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
+        ),
+        "residuals with a sign": Mutant(
+            "_left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
+        ),
+        "half of an interval's level": Mutant(
+            "distributions.py",
+            "half = pvalues.significance(confidence_level) / 2",
+            "half = pvalues.significance(confidence_level)",
+            DISTRIBUTIONS,
+        ),
+        "metrics of a binary level": Mutant(
+            "metrics/validity.py", "1 - pvalues.as_decimal(level) for level", "1 - level for level", METRICS
+        ),
+        "the summary's own level": Mutant(
+            "metrics/summary.py",
+            "sets = pvalues.exceeds(checked, epsilon)",
+            "sets = checked >= float(epsilon)",
+            METRICS,
+        ),
+        "errors of all labels": Mutant(
+            "metrics/validity.py",
+            "errors, totals = (true & ~checked).sum(axis=0)",
+            "errors, totals = (~checked).sum(axis=0)",
+            METRICS,
+        ),
+        "the largest p is kept": Mutant(
+            "metrics/_inputs.py", "np.sort(p, axis=1)[:, :-1]", "np.sort(p, axis=1)[:, 1:]", METRICS
+        ),
+        "the true label is false": Mutant(
+            "metrics/_inputs.py", "return sizes(sets) - hits(sets, y, classes)", "return sizes(sets)", METRICS
+        ),
+    },
+)

@@ -1,0 +1,47 @@
+"""Every public estimator and measure, and data that each of them learns from."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+
+import exactcp
+from exactcp import measures
+from exactcp.measures import Measure, RegressionMeasure
+
+_RNG = np.random.default_rng(0)
+X = _RNG.normal(size=(12, 2))
+LABELS = np.arange(12) % 2
+TARGETS = _RNG.normal(size=12)
+_REQUIRED = {"Bootstrap": GaussianNB(), "ModelScore": GaussianNB(), "ModelResidual": Ridge()}
+
+
+def public_classes() -> list[type]:
+    """Return the classes that `exactcp` and `exactcp.measures` offer."""
+    named = [getattr(module, name) for module in (exactcp, measures) for name in module.__all__]
+    abstract = (Measure, RegressionMeasure)
+    return [one for one in named if inspect.isclass(one) and issubclass(one, BaseEstimator) and one not in abstract]
+
+
+def make(cls: type, **parameters: Any) -> Any:
+    """Return an instance with these parameters, and those that it needs."""
+    name = next((base.__name__ for base in cls.__mro__ if base.__name__ in _REQUIRED), None)
+    return cls(**({} if name is None else {"estimator": _REQUIRED[name]}) | parameters)
+
+
+def learns_targets(estimator: Any) -> bool:
+    """Tell whether an estimator is one of regression."""
+    return isinstance(estimator, RegressionMeasure) or is_regressor(estimator)
+
+
+def learn(estimator: Any, objects: Any = X, y: Any = None) -> Any:
+    """Fit an estimator, whatever it learns from."""
+    if hasattr(estimator, "update_many"):
+        estimator.update_many(objects, y)
+        return estimator
+    return estimator.fit(objects, (TARGETS if learns_targets(estimator) else LABELS) if y is None else y)

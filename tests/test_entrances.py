@@ -1,0 +1,178 @@
+"""What Python calls of the compiled code returns None, a number or one new array: all else dies of Ctrl-C in numba."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
+
+import pytest
+from numba import types
+from numba.core.dispatcher import Dispatcher
+
+import exactcp
+from families import CHANGES, FAMILIES, QUESTIONS, calls_of
+
+
+def _modules() -> list[ModuleType]:
+    found = walk_packages(exactcp.__path__, "exactcp.")
+    return [import_module(module.name) for module in found if module.name != "exactcp.__main__"]
+
+
+def _is_compiled(node: ast.AST, module: ModuleType) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    value = vars(module).get(node.name)
+    return isinstance(value, Dispatcher) and value.py_func.__code__.co_firstlineno <= node.lineno
+
+
+def _python_parts(node: ast.AST, module: ModuleType):
+    """Yield the nodes of a module that Python runs."""
+    for child in ast.iter_child_nodes(node):
+        if not _is_compiled(child, module):
+            yield child
+            yield from _python_parts(child, module)
+
+
+def _entrances() -> dict[str, Dispatcher]:
+    """Return all dispatchers that code of Python names."""
+    found = {}
+    for module in _modules():
+        for node in _python_parts(ast.parse(inspect.getsource(module)), module):
+            value = None
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                value = vars(module).get(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                value = getattr(vars(module).get(node.value.id), node.attr, None)
+            if isinstance(value, Dispatcher):
+                found[f"{value.py_func.__module__}.{value.py_func.__name__}"] = value
+    return found
+
+
+ENTRANCES = _entrances()
+
+
+def _fault(kernel: Dispatcher) -> str | None:
+    """Tell what is wrong with what a kernel returns, by its source; None if nothing is seen."""
+    function = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
+    names = kernel.py_func.__globals__
+    parameters = {argument.arg for argument in function.args.args}
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(node.value)
+
+    def fault_of(value: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
+        if isinstance(value, ast.Tuple):
+            return "a tuple"
+        if isinstance(value, ast.IfExp):
+            return fault_of(value.body, seen) or fault_of(value.orelse, seen)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            called = names.get(value.func.id)
+            if isinstance(called, type) and issubclass(called, tuple):
+                return "a named tuple"
+            return _fault(called) if isinstance(called, Dispatcher) and called is not kernel else None
+        if isinstance(value, ast.Name) and value.id not in seen:
+            # a number that is an argument is no fault, but a source does not tell numbers from arrays
+            written = any(
+                isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == value.id
+                for node in ast.walk(function)
+            )
+            if value.id in parameters and value.id not in values and written:
+                return "an argument"
+            return next(filter(None, (fault_of(v, seen | {value.id}) for v in values.get(value.id, []))), None)
+        return None
+
+    returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return next(filter(None, map(fault_of, returns)), None)
+
+
+def test_the_fault_finder_finds_faults():
+    from exactcp._jit import compiled, inner
+
+    found = {
+        kernel.py_func.__name__: _fault(kernel) for kernel in map(compiled, (_pair, _named, _passed, _filled, _one))
+    }
+    assert found == {
+        "_pair": "a tuple",
+        "_named": "a named tuple",
+        "_passed": "a tuple",
+        "_filled": "an argument",
+        "_one": None,
+    }
+    assert len(ENTRANCES) > 40
+    assert inner(_one).targetoptions["no_cpython_wrapper"]
+
+
+class _Pair(tuple):
+    __slots__ = ()
+
+
+def _pair(a):
+    return a, a
+
+
+def _named(a):
+    out = _Pair(a)
+    return out  # noqa: RET504
+
+
+_pair_kernel = exactcp._jit.compiled(_pair)
+
+
+def _passed(a):
+    return _pair_kernel(a)
+
+
+def _filled(a):
+    a[0] = 1.0
+    return a
+
+
+def _one(a):
+    return a + 1.0
+
+
+@pytest.mark.parametrize("name", ENTRANCES)
+def test_what_python_calls_has_an_entrance(name):
+    assert not ENTRANCES[name].targetoptions.get("no_cpython_wrapper"), "Python must not call it: the process dies"
+
+
+@pytest.mark.parametrize("name", ENTRANCES)
+def test_by_its_source_an_entrance_returns_one_thing(name):
+    assert _fault(ENTRANCES[name]) is None
+
+
+def _check_compiled_entrances(families):
+    for family_name in families:
+        family = FAMILIES[family_name]
+        fitted, data = family.fitted(), family.data()
+        calls = {**CHANGES, **QUESTIONS}
+        for call in [*calls_of(family, CHANGES), *calls_of(family, QUESTIONS)]:
+            calls[call][1](fitted, data)
+    compiled = {name: kernel for name, kernel in ENTRANCES.items() if kernel.signatures}
+    assert compiled
+    several = (types.BaseTuple, types.BaseNamedTuple)
+    wrong = {
+        name
+        for name, kernel in compiled.items()
+        for overload in kernel.overloads.values()
+        if isinstance(overload.signature.return_type, several)
+    }
+    assert wrong == set()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_as_compiled_an_entrance_returns_one_thing():
+    _check_compiled_entrances(["KNN", "LSSVM"])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_as_compiled_all_entrances_return_one_thing():
+    _check_compiled_entrances(FAMILIES)

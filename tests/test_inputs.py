@@ -1,0 +1,289 @@
+"""Data that no estimator can use is refused in a sentence; data that looks odd but is fine is taken."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from exactcp import (
+    AggregatedConformalClassifier,
+    ConformalAnomalyDetector,
+    CrossConformalClassifier,
+    ExchangeabilityTest,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    JackknifePlusRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+    VennAbersPredictor,
+    VennPredictor,
+)
+from exactcp.measures import (
+    KDE,
+    KNN,
+    LSSVM,
+    NN,
+    KNNResidual,
+    LassoResidual,
+    Measure,
+    RandomForest,
+    RidgeResidual,
+    SimplifiedKNN,
+)
+from public_estimators import LABELS, TARGETS, X, learn, learns_targets, make, public_classes
+
+CLASSIFIERS = [
+    FullConformalClassifier(KNN(2)),
+    SplitConformalClassifier(KNN(2)),
+    VennPredictor(2),
+    KNN(2),
+    KDE(),
+    LSSVM(),
+]
+REGRESSORS = [
+    FullConformalRegressor(KNNResidual(2)),
+    SplitConformalRegressor(random_state=0),
+    JackknifePlusRegressor(),
+    RidgeResidual(),
+]
+WITH_SCALE = [
+    FullConformalClassifier(NN()),
+    FullConformalClassifier(KNN(2)),
+    FullConformalClassifier(KDE()),
+    FullConformalClassifier(LSSVM()),
+    FullConformalClassifier(LSSVM(kernel="rbf")),
+    FullConformalRegressor(KNNResidual(2)),
+    FullConformalRegressor(RidgeResidual()),
+    FullConformalRegressor(RidgeResidual(kernel="rbf")),
+    FullConformalRegressor(LassoResidual()),
+    SplitConformalRegressor(LassoResidual()),
+    VennPredictor(2),
+    ConformalAnomalyDetector(epsilon=0.1),
+]
+
+
+def with_value(value: object, dtype: type = float) -> np.ndarray:
+    """Return the objects with one value that is another."""
+    changed = X.astype(dtype)
+    changed[3, 1] = value
+    return changed
+
+
+@pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+class TestEveryClass:
+    def test_refuses_masked_objects(self, cls):
+        masked = np.ma.masked_array(X, mask=np.zeros(X.shape, bool) | (X > 1))
+        with pytest.raises(
+            ValueError, match=r"X is a masked array with [1-9]\d* masked value\(s\), which would be used"
+        ):
+            learn(make(cls), masked)
+
+    def test_refuses_masked_labels_and_targets(self, cls):
+        estimator = make(cls)
+        if cls.__name__ in ("ConformalAnomalyDetector", "ConformalClusterer", "ExchangeabilitySelector"):
+            return  # these take no y
+        y = TARGETS if learns_targets(estimator) else LABELS
+        with pytest.raises(ValueError, match=r"y is a masked array with 1 masked value\(s\)"):
+            learn(estimator, X, np.ma.masked_array(y, mask=np.arange(12) == 5))
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda one: type(one).__name__)
+class TestLabels:
+    @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+    def test_missing(self, estimator, missing):
+        for y in (["a", "b", missing] + ["a"] * 9, pd.Series(["a", "b", missing] + ["a"] * 9, dtype=object)):
+            with pytest.raises(ValueError, match=r"y has a missing value, y\[2\]=.*: expected a label for each object"):
+                estimator.fit(X, y)
+
+    def test_mixed(self, estimator):
+        for y in ([0, 1, "1"] + [0] * 9, np.array([0, 1, "1"] + [0] * 9, dtype=object)):
+            with pytest.raises(
+                ValueError, match=r"y mixes numbers and others: y\[0\]=0 and y\[2\]='1'. Expected labels of"
+            ):
+                estimator.fit(X, y)
+
+    def test_integers_of_dtype_object_are_integers(self, estimator):
+        for y in (LABELS.astype(object), pd.array(LABELS, dtype="Int64"), LABELS.tolist()):
+            np.testing.assert_array_equal(estimator.fit(X, y).classes_, [0, 1])
+        assert estimator.classes_.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda one: type(one).__name__)
+class TestTargets:
+    @pytest.mark.parametrize("as_type", [list, np.array, pd.Series])
+    def test_text(self, estimator, as_type):
+        with pytest.raises(
+            ValueError, match=r"y has the value 'low': expected numbers, .* For labels use a classifier"
+        ):
+            estimator.fit(X, as_type(["1.5", "low", "high"] * 4))
+
+    def test_dates(self, estimator):
+        for y in (np.array(["2026-01-01"] * 12, dtype="M8[D]"), [dt.date(2026, 1, 1)] * 12):
+            with pytest.raises(ValueError, match=r"y has the value datetime.date\(2026, 1, 1\): expected numbers"):
+                estimator.fit(X, y)
+
+    def test_missing(self, estimator):
+        with pytest.raises(ValueError, match=r"y has a missing value, y\[1\]=None: expected a number for each object"):
+            estimator.fit(X, [1.0, None] * 6)
+
+    def test_whose_squares_overflow(self, estimator):
+        with pytest.raises(ValueError, match=r"y has values up to 1e\+200, whose squares overflow: scale y"):
+            estimator.fit(X, np.append(TARGETS[1:], 1e200))
+
+    def test_numbers_of_dtype_object(self, estimator):
+        estimator.fit(X, TARGETS)
+        expected = estimator.predict(X)
+        np.testing.assert_array_equal(estimator.fit(X, TARGETS.astype(object)).predict(X), expected)
+
+
+class TestObjects:
+    @pytest.mark.parametrize(
+        "estimator", [*CLASSIFIERS, *REGRESSORS, ConformalAnomalyDetector()], ids=lambda e: str(e)[:30]
+    )
+    def test_that_are_no_rows_of_numbers(self, estimator):
+        y = TARGETS if learns_targets(estimator) else LABELS
+        days = pd.date_range("2026-01-01", periods=12)
+        for dates in (
+            pd.DataFrame({"size": X[:, 0], "when": days}),
+            pl.DataFrame({"size": X[:, 0], "when": days.to_list()}),
+            np.array(days)[:, None],
+        ):
+            with pytest.raises(
+                ValueError, match=r"X has dates (in the column.s. when|of dtype datetime64).*: expected num"
+            ):
+                estimator.fit(dates, y)
+        with pytest.raises((ValueError, TypeError), match=r"X has rows of different lengths .1, 2.: expected as many"):
+            estimator.fit([[1.0], [1.0, 2.0]] * 6, y)
+        with pytest.raises(TypeError, match=r"X has dicts .*: expected rows of numbers. Use .*DictVectorizer"):
+            estimator.fit([{"a": 1.0, "b": 2.0}] * 12, y)
+        with pytest.raises(ValueError, match=r"X has values that are not numbers .*OneHotEncoder"):
+            estimator.fit([["red"], ["blue"]] * 6, y)
+        with pytest.raises(TypeError, match=r"X has dates .*datetime.date.*: expected numbers. Give what matters"):
+            estimator.fit([[dt.date(2026, 1, 1)]] * 12, y)
+
+    def test_of_a_function_of_two_strings(self):
+        def differing(a: str, b: str) -> float:
+            return float(a != b)
+
+        for clf in (
+            FullConformalClassifier(KNN(metric=differing)),
+            VennPredictor(metric=differing),
+            KNN(metric=differing),
+        ):
+            with pytest.raises(
+                ValueError, match=r"A function of two objects gets rows of numbers: .* use 'precomputed'"
+            ):
+                clf.fit([["abc"], ["abd"]] * 6, LABELS)
+
+    @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
+    def test_integers_that_are_no_floats(self, dtype):
+        table = np.arange(24).reshape(12, 2).astype(dtype)
+        table[3, 1] = 2**53 + 1
+        for objects in (table, table.tolist(), pd.DataFrame(table), pd.DataFrame(table).assign(more=0.5)):
+            with pytest.raises(ValueError, match=r"X has the integer 9007199254740993: beyond 2..53 not every integer"):
+                FullConformalClassifier(KNN(2)).fit(objects, LABELS)
+        table[3, 1] = 2**60  # a power of two is a float
+        FullConformalClassifier(KNN(2)).fit(table, LABELS)
+
+    @pytest.mark.parametrize("estimator", WITH_SCALE, ids=lambda one: str(one)[:40])
+    def test_whose_squares_overflow_or_vanish(self, estimator):
+        y = TARGETS if learns_targets(estimator) else LABELS
+        with pytest.raises(ValueError, match=r"X has values up to .*e\+160, whose squares overflow"):
+            estimator.fit(1e160 * X, y)
+        with pytest.raises(ValueError, match=r"X has no value beyond .*e-200, and the squares of all vanish: scale X"):
+            estimator.fit(1e-200 * X, y)
+        estimator.fit(np.zeros_like(X), y)
+        estimator.fit(X, y)
+        if "KDE" not in str(estimator):  # there a density is 0, however far away
+            with pytest.raises(ValueError, match="whose squares overflow"):
+                estimator.predict(1e160 * X)
+        estimator.predict(1e-200 * X)
+
+    def test_of_any_scale_for_trees(self):
+        expected = FullConformalClassifier(RandomForest(3, random_state=0)).fit(X, LABELS).predict_p(X)
+        for factor in (2.0**600, 2.0**-600):
+            clf = FullConformalClassifier(RandomForest(3, random_state=0)).fit(factor * X, LABELS)
+            np.testing.assert_array_equal(clf.predict_p(factor * X), expected)
+
+
+@pytest.mark.parametrize("measure", [NN(), KNN(2), SimplifiedKNN(2), KDE(), LSSVM(), RandomForest(3), KNNResidual(2)])
+def test_measures_know_how_many_features_they_have(measure) -> None:
+    learn(measure)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 2"):
+        measure.score(np.ones((2, 3)), np.array([0, 1]))
+
+
+class TestPositions:
+    def test_a_mask_is_no_list_of_positions(self):
+        mask = np.arange(12) == 3
+        clf = FullConformalClassifier(KNN(2)).fit(X, LABELS)
+        reg = FullConformalRegressor(KNNResidual(2)).fit(X, TARGETS)
+        for estimator in (clf, reg, ConformalAnomalyDetector().fit(X)):
+            for indices in (mask, mask.tolist(), pd.Series(mask)):
+                with pytest.raises(
+                    TypeError, match=r"indices are a mask of 12 booleans: .* Use np.flatnonzero\(mask\)"
+                ):
+                    estimator.unlearn(indices)
+
+
+class TestAdvice:
+    @pytest.mark.parametrize(
+        "clf",
+        [
+            SplitConformalClassifier(),
+            CrossConformalClassifier(),
+            AggregatedConformalClassifier(),
+            VennAbersPredictor(),
+        ],
+        ids=lambda one: type(one).__name__,
+    )
+    def test_one_label(self, clf):
+        with pytest.raises(ValueError, match=r"got examples of one class only .*ConformalAnomalyDetector") as raised:
+            clf.fit(X, np.zeros(12))
+        assert "partial_fit" not in str(raised.value)
+
+    def test_one_label_where_others_can_come(self):
+        for clf in (FullConformalClassifier(), VennPredictor()):
+            with pytest.raises(ValueError, match=r"Declare the others with partial_fit\(X, y, classes=...\)"):
+                clf.fit(X, np.zeros(12))
+
+    def test_refits_without_labels(self):
+        class Distance(Measure):
+            def fit(self, X, y):
+                self.center_ = X.mean(axis=0)
+                return self
+
+            def score(self, X, y):
+                return np.abs(X - self.center_).sum(axis=1)
+
+        with pytest.warns(UserWarning, match=r"13 refits for 1 test object\(s\). SimplifiedKNN\(\) and KDE\(\) can"):
+            ConformalAnomalyDetector(Distance()).fit(X).predict_p(X[:1])
+
+    @pytest.mark.parametrize("level", [0.05, 0.1])
+    def test_a_level_that_looks_like_an_error_rate(self, level):
+        clf = FullConformalClassifier(KNN(2)).fit(X, LABELS)
+        reg = FullConformalRegressor(KNNResidual(2)).fit(X, TARGETS)
+        for method in (clf.predict_set, reg.predict_interval, reg.predict_region):
+            with pytest.warns(UserWarning, match=f"confidence_level={level} .* Did you mean {1 - level:g}"):
+                method(X, confidence_level=level)
+        clf.predict_set(X, confidence_level=0.5)
+
+
+class TestStream:
+    def test_targets_are_no_labels(self):
+        test = ExchangeabilityTest(random_state=0)
+        with pytest.raises(ValueError, match=f"y has the value {TARGETS[0]}: expected labels"):
+            test.update_many(X, TARGETS)
+        with pytest.raises(ValueError, match=r"y has the value 0.25: expected labels"):
+            test.update(X[0], 0.25)
+        assert test.p_values_.size == 0
+        with pytest.raises(TypeError, match=r"X has dicts .*DictVectorizer"):
+            test.update({"a": 1.0, "b": 2.0}, "label")
+        with pytest.raises(ValueError, match="X has values that are not numbers"):
+            test.update_many([["red", "blue"]])
+        test.update_many(X, LABELS.astype(float))
+        test.update_many(X, LABELS.astype(bool))

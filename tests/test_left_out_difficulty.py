@@ -1,0 +1,71 @@
+"""CV+ and jackknife+ with a measure that estimates how difficult objects are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+
+from exactcp import CVPlusRegressor, JackknifePlusRegressor
+from exactcp.measures import ModelResidual
+from exactcp.pvalues import threshold
+from exactcp.textbook.left_out import Model, left_out_interval
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(60, 2))
+Y = X[:, 0] + RNG.normal(size=60) * np.where(X[:, 1] > 0, 2.0, 0.1)  # noise in one half
+X_TEST = np.array([[0.0, 1.5], [0.0, -1.5], [1.0, 0.2]])
+MEASURES = [ModelResidual(Ridge()), ModelResidual(Ridge(), difficulty=KNeighborsRegressor(8))]
+
+
+def training(measure: ModelResidual) -> Any:
+    """Return the measure as the textbook takes it."""
+
+    def train(objects: np.ndarray, targets: np.ndarray) -> Model:
+        fitted = clone(measure).fit(objects, targets)
+        return lambda x: (float(fitted.predict(x[None])[0]), float(fitted.scale(x[None])[0]))
+
+    return train
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("measure", MEASURES, ids=["plain", "difficulty"])
+class TestEqualsTheTextbook:
+    @pytest.mark.parametrize("method", ["plus", "minmax"])
+    def test_cv_plus(self, measure, level, method):
+        cv = KFold(5)
+        fold = np.concatenate([np.full(len(out), number) for number, (_, out) in enumerate(cv.split(X))])
+        found = CVPlusRegressor(measure, cv=cv, method=method).fit(X, Y).predict_interval(X_TEST, level)
+        self._check(measure, level, method, fold, found)
+
+    @pytest.mark.parametrize("method", ["plus", "jackknife", "minmax"])
+    def test_jackknife_plus(self, measure, level, method):
+        found = JackknifePlusRegressor(measure, method=method).fit(X, Y).predict_interval(X_TEST, level)
+        self._check(measure, level, method, np.arange(60), found)
+
+    def _check(self, measure, level, method, fold, found):
+        m = threshold(1 - level, 60)
+        expected = [left_out_interval(training(measure), X, Y, fold, x, m, method) for x in X_TEST]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)  # a model's batch may round differently
+
+
+def test_intervals_are_wide_where_it_is_difficult() -> None:
+    for predictor in (CVPlusRegressor(MEASURES[1], cv=5), JackknifePlusRegressor(MEASURES[1])):
+        widths = np.diff(predictor.fit(X, Y).predict_interval(X_TEST, 0.9), axis=1)[:, 0]
+        assert widths[0] > 4 * widths[1]
+
+
+def test_coverage_with_a_difficulty() -> None:
+    """At least 1 - 2 epsilon by theory, near 1 - epsilon in practice, in both halves."""
+    rng = np.random.default_rng(1)
+    X_new = rng.uniform(-2, 2, size=(2000, 2))
+    y_new = X_new[:, 0] + rng.normal(size=2000) * np.where(X_new[:, 1] > 0, 2.0, 0.1)
+    low, high = CVPlusRegressor(MEASURES[1], cv=10).fit(X, Y).predict_interval(X_new, 0.8).T
+    inside = (low <= y_new) & (y_new <= high)
+    assert inside[X_new[:, 1] > 0.2].mean() > 0.6
+    assert inside[X_new[:, 1] < -0.2].mean() > 0.6

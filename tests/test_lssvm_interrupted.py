@@ -1,0 +1,39 @@
+"""A change of a LS-SVM bag that is cut short at any call leaves the state of before."""
+
+from __future__ import annotations
+
+import pytest
+
+from exactcp.measures import LSSVM
+from interruptions import LINE
+from label_changes import CHANGES, assert_survives
+
+MEASURES = {
+    "primal": LSSVM(rho=0.5, solver="primal"),
+    "chosen": LSSVM(fit_intercept=False),
+    "dual": LSSVM(kernel="rbf", gamma=0.5, solver="dual"),
+    "svd of rows": LSSVM(rho=1e-6, solver="svd"),
+    "svd of a kernel": LSSVM(kernel="rbf", rho=1e-3, solver="svd"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_at_some_calls(measure, change):
+    assert_survives(MEASURES[measure], change, KeyboardInterrupt, most=12)
+    assert_survives(MEASURES[measure], change, MemoryError, most=7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_at_every_call(measure, change, error):
+    assert_survives(MEASURES[measure], change, error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_at_every_line(measure, change):
+    assert_survives(MEASURES[measure], change, event=LINE)
