@@ -108,6 +108,16 @@ def test_one_interruption_waits_for_what_runs_and_another_does_not(interruptions
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_lock_that_an_interruption_left_behind_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(_blocks, "PATIENCE", 0.01)
+    assert _blocks._blas._lock.acquire(timeout=0.01)  # by this thread, which never gives it back
+    answers = []
+    asking = threading.Thread(target=lambda: answers.append(_blocks.obeying(1, _square, 3)), daemon=True)
+    asking.start()
+    asking.join(timeout=60)
+    assert answers == [9]
+
+
 def test_threads_are_those_asked_for():
     here = threading.get_ident()
     assert set(_blocks.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=1)) == {here}

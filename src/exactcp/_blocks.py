@@ -27,6 +27,7 @@ from threadpoolctl import ThreadpoolController
 
 LOG_EVERY = 10.0  # seconds between two lines where a progress bar cannot be shown
 WORTH_PROCESSES = 5.0  # seconds of work left, from which starting processes pays
+PATIENCE = 1.0  # seconds to wait for what takes others microseconds: after them it was left behind
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -80,22 +81,30 @@ class _BlasThreads:
         self.allowed: dict[object, int] = {}  # by each running call
         self._usual: list[int] | None = None  # threads of each library when no call runs; None if that is so now
         self._limit: int | None = 0  # that is set; 0 if there is none, None if an interruption left it half set
-        self._lock = RLock()  # which a thread that was cut short at the end of its use may take again
+        self._lock = RLock()
 
     def settle(self) -> None:
         """Set what the running calls allow."""
-        with self._lock:
-            limit = min(self.allowed.values(), default=0)
-            if limit == self._limit:
-                return
-            if self._usual is None:
-                self._usual = [library.get() for library in _libraries(shared=True)]
-            self._limit = None
-            for library, usual in zip(_libraries(shared=True), self._usual, strict=True):
-                library.set(min(limit, usual) if limit else usual)
-            self._limit = limit
-            if not limit:
-                self._usual = None
+        lock = self._lock
+        if not lock.acquire(timeout=PATIENCE):
+            lock = self._lock = RLock()
+            lock.acquire()
+        try:
+            self._set(min(self.allowed.values(), default=0))
+        finally:
+            lock.release()
+
+    def _set(self, limit: int) -> None:
+        if limit == self._limit:
+            return
+        if self._usual is None:
+            self._usual = [library.get() for library in _libraries(shared=True)]
+        self._limit = None
+        for library, usual in zip(_libraries(shared=True), self._usual, strict=True):
+            library.set(min(limit, usual) if limit else usual)
+        self._limit = limit
+        if not limit:
+            self._usual = None
 
     def forget_calls(self) -> None:
         """Start anew in a forked process: the calls of other threads are not there."""

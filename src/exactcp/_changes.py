@@ -11,7 +11,10 @@ Who calls whom:
   with the assignment. `learn` and `unlearn` choose between the two.
 - A method that answers questions wears `reads`. It works on a *view*, which keeps the attributes of the moment
   together. While a view holds a bag, nothing changes that bag in place: a change then goes to a copy. So readers see
-  the old or the new, never wait for each other, and wait for a writer only while one compiled call lasts.
+  the old or the new, and wait for nobody.
+
+What must happen at once (taking a view; looking whether a bag has other owners, changing it and taking the draft's
+attributes) is one call of functions that are not written in Python. No lock is needed for it, so none can be left behind.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import signature
-from operator import call
+from itertools import compress
+from operator import attrgetter, call, getitem
 from typing import Any, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -36,17 +40,18 @@ from exactcp._parameters import unknown_name
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 _PENDING = "_pending_change"
-_gate = threading.RLock()  # held while a view is taken, and while a bag changes in place
 _writers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # a lock for each estimator that has been changed
+_state_of = attrgetter("__dict__")
 
 
 def _open_locks() -> None:
     """Start with open locks, in a process that was forked while others held them."""
-    global _gate, _writers
-    _gate, _writers = threading.RLock(), WeakKeyDictionary()
+    global _writers
+    _writers = WeakKeyDictionary()
 
 
-os.register_at_fork(after_in_child=_open_locks)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_locks)
 
 
 class Change(NamedTuple):
@@ -137,9 +142,7 @@ def reads(method: Method) -> Method:
     @wraps(method)
     def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
         _check_names(self, method, known, kwargs)
-        with _gate:
-            view = twin(self)
-        return _call(method, view, *args, **kwargs)
+        return _call(method, twin(self), *args, **kwargs)
 
     return reading  # type: ignore[return-value]
 
@@ -147,7 +150,9 @@ def reads(method: Method) -> Method:
 def twin(original: Any, **changed: Any) -> Any:
     """Return an object of the same class with the same attributes, but for those that are given."""
     copied = object.__new__(type(original))
-    copied.__dict__.update(original.__dict__, **changed)
+    attributes = copied.__dict__
+    _at_once(map(attributes.update, map(_state_of, (original,))))
+    attributes.update(changed)
     return copied
 
 
@@ -221,30 +226,24 @@ def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: A
 
 
 def _writer_of(estimator: Any) -> Any:
-    with _gate:
-        lock = _writers.get(estimator)
-        if lock is None:
-            lock = _writers[estimator] = threading.RLock()
-        return lock
+    lock = _writers.get(estimator)
+    return _writers.setdefault(estimator, threading.RLock()) if lock is None else lock
 
 
 def _commit(estimator: Any, attributes: dict[str, Any], change: Change) -> bool:
     """Change the bag in place and take the draft's attributes, if nobody else holds the bag; tell whether."""
     take = partial(object.__setattr__, estimator, "__dict__", attributes)
-    with _gate:
-        if sys.getrefcount(estimator.__dict__["_bag"]) > _ONE_OWNER:
-            return False
-        _at_once(change.commit, take)
-        return True
+    both = partial(_at_once, map(call, (change.commit, take)))
+    is_alone = map(_ONE_OWNER.__ge__, _count_owners(estimator.__dict__))
+    return bool(_at_once(map(call, compress((both,), is_alone)), maxlen=1))
 
 
-def _at_once(*steps: Callable[[], Any]) -> None:
-    """Call functions that are not written in Python, one after another.
-
-    Python looks for signals, and lets other threads run, between instructions of its own: there are none here.
-    """
-    deque(map(call, steps), maxlen=0)
+def _count_owners(state: dict[str, Any]) -> map[int]:
+    """Count the references to a bag, when this is asked for its next value."""
+    return map(sys.getrefcount, map(getitem, (state,), ("_bag",)))
 
 
-_probe = {"_bag": object()}
-_ONE_OWNER = sys.getrefcount(_probe["_bag"])  # of an object that one dictionary holds, asked for as `_commit` asks
+# Exhausts an iterator. Python looks for signals, and lets other threads run, between instructions of its own: there are
+# none here if the iterator calls only functions that are not written in Python.
+_at_once = partial(deque, maxlen=0)
+_ONE_OWNER = next(_count_owners({"_bag": object()}))
