@@ -14,7 +14,7 @@ Who calls whom:
   the old or the new, and wait for nobody.
 
 What must happen at once (taking a view; looking whether a bag has other owners, changing it and taking the draft's
-attributes) is one call of functions that are not written in Python. No lock is needed for it, so none can be left behind.
+attributes) is one call of functions that are not written in Python. It needs no lock, so none can be left behind.
 """
 
 from __future__ import annotations
@@ -43,15 +43,8 @@ _PENDING = "_pending_change"
 _writers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # a lock for each estimator that has been changed
 _state_of = attrgetter("__dict__")
 
-
-def _open_locks() -> None:
-    """Start with open locks, in a process that was forked while others held them."""
-    global _writers
-    _writers = WeakKeyDictionary()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_open_locks)
+    os.register_at_fork(after_in_child=_writers.clear)  # which others may have held when the process was forked
 
 
 class Change(NamedTuple):

@@ -5,20 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._jit import compiled, inner
-
-STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
-
-
-def mix(x):
-    """splitmix64 of an unsigned 64-bit integer, or of an array of them."""
-    x = x + STEP
-    x = (x ^ (x >> _30)) * FIRST
-    x = (x ^ (x >> _27)) * SECOND
-    return x ^ (x >> _31)
-
-
-mix_one = compiled(nogil=False, inline="always")(mix)
+from exactcp.kernels.row_hash import mix_one
 
 
 @compiled

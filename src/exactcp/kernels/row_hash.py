@@ -1,14 +1,26 @@
-"""Randomness that depends on an object alone: splitmix64 over the 8-byte words of its row, from a seed."""
+"""Randomness that depends on what is drawn for alone, an object or a step, never on a sequence of draws: splitmix64."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.forest_hash import mix_one
 
+STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _MINUS_ZERO, _32, _11 = np.uint64(1 << 63), np.uint64(32), np.uint64(11)
 TEST_COLUMN, TAU_OF_OBJECT, TAU_OF_STEP = 2, 3, 4  # what is drawn: numbers for different purposes are independent
+
+
+def mix(x):
+    """splitmix64 of an unsigned 64-bit integer, or of an array of them."""
+    x = x + STEP
+    x = (x ^ (x >> _30)) * FIRST
+    x = (x ^ (x >> _27)) * SECOND
+    return x ^ (x >> _31)
+
+
+mix_one = compiled(nogil=False, inline="always")(mix)
 
 
 @inner
