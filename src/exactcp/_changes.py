@@ -226,7 +226,8 @@ def _writer_of(estimator: Any) -> Any:
 def _commit(estimator: Any, attributes: dict[str, Any], change: Change) -> bool:
     """Change the bag in place and take the draft's attributes, if nobody else holds the bag; tell whether."""
     take = partial(object.__setattr__, estimator, "__dict__", attributes)
-    both = partial(_at_once, map(call, (change.commit, take)))
+    steps: tuple[Callable[[], Any], ...] = (change.commit, take)
+    both = partial(_at_once, map(call, steps))
     is_alone = map(_ONE_OWNER.__ge__, _count_owners(estimator.__dict__))
     return bool(_at_once(map(call, compress((both,), is_alone)), maxlen=1))
 
@@ -238,5 +239,5 @@ def _count_owners(state: dict[str, Any]) -> map[int]:
 
 # Exhausts an iterator. Python looks for signals, and lets other threads run, between instructions of its own: there are
 # none here if the iterator calls only functions that are not written in Python.
-_at_once = partial(deque, maxlen=0)
+_at_once: Callable[..., deque[Any]] = partial(deque, maxlen=0)
 _ONE_OWNER = next(_count_owners({"_bag": object()}))
