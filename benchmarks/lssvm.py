@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.stopwatch import best_seconds
 from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp._blocks import map_blocks
+from exactcp._parallel import map_blocks
 from exactcp.measures import LSSVM
 
 LINEAR = {"linear": LSSVM(fit_intercept=False), "linear, bias": LSSVM()}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, settings
 
 import written_order
-from exactcp.kernels import distances
+from exactcp.geometry import distances
 from exactcp.measures import _neighbour_bag, _neighbour_search
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exactcp.kernels.affine_sets import count_affine, covered, origin_of
+from exactcp.counting.targets import count_affine, covered, origin_of
 from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
 from exactcp.pvalues import threshold
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from exactcp import FullConformalClassifier, SplitConformalClassifier, _blocks
+from exactcp import FullConformalClassifier, SplitConformalClassifier, _parallel
 from exactcp.measures import Bootstrap, expected_samples
 from exactcp.measures._resampling import bernoulli_samples, multinomial_samples, object_keys, voters
 
@@ -50,7 +50,7 @@ def test_processes_do_not_change_the_result(monkeypatch):
     X, y = _examples(1)
     clf = FullConformalClassifier(Bootstrap(GaussianNB(), n_estimators=2), n_jobs=1).fit(X, y)
     p = clf.predict_p(X_NEW)
-    monkeypatch.setattr(_blocks, "WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr(_parallel, "WORTH_PROCESSES", 0.0)
     np.testing.assert_array_equal(clf.set_params(n_jobs=2).predict_p(X_NEW), p)
 
 

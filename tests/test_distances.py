@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from exactcp.kernels.distances import euclidean, euclidean_block
+from exactcp.geometry.distances import euclidean, euclidean_block
 from written_order import squared_distance
 
 

@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
 from exactcp.checks import check_measure
-from exactcp.kernels import label_ranks, loo_count
+from exactcp.counting import labels as label_ranks
+from exactcp.kernels import loo_count
 from exactcp.measures import LSSVM, RidgeResidual, _lssvm_bag
 from exactcp.measures._polynomial_map import PolynomialMap
 from exactcp.pvalues import compare

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactcp.counting.labels import make_bands
 from exactcp.kernels import loo_count, loo_order, loo_window
-from exactcp.kernels.label_ranks import make_bands
 from exactcp.measures import LSSVM, _lssvm_bag
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import some_basis
-from exactcp.kernels import screen as screens
-from exactcp.kernels import sketch as sketches
-from exactcp.kernels.distances import euclidean_block
+from exactcp.geometry import screen as screens
+from exactcp.geometry import sketch as sketches
+from exactcp.geometry.distances import euclidean_block
 from exactcp.measures import NN, _neighbour_search
 
 

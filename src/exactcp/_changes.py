@@ -34,7 +34,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from exactcp._blocks import obeying
+from exactcp._parallel import obeying
 from exactcp._parameters import unknown_name
 
 Method = TypeVar("Method", bound=Callable[..., Any])

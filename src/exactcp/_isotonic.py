@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from exactcp.kernels.ties import TOLERANCE, tie_bands
+from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.pvalues import tie_groups
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp import textbook
-from exactcp._blocks import map_blocks
 from exactcp._changes import ReplacingBag
+from exactcp._parallel import map_blocks
 from exactcp._warning import warn
-from exactcp.kernels.label_counts import LabelCounts
+from exactcp.counting.label_counts import LabelCounts
 from exactcp.measures import Measure
 from exactcp.pvalues import compare
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp import textbook
-from exactcp._blocks import map_blocks
 from exactcp._changes import ReplacingBag
+from exactcp._parallel import map_blocks
 from exactcp._warning import warn
-from exactcp.kernels.affine_sets import origin_of, slack_of
+from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures import RegressionMeasure
 from exactcp.measures._affine_bag import AffineBag, Piece, Within
 

@@ -11,10 +11,10 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._blocks import progress
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
 from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp._parallel import progress
 from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
 from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
 from exactcp._validation import check_objects, check_training_objects

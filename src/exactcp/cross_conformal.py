@@ -11,13 +11,13 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._blocks import progress
 from exactcp._calibration import Calibration, fit_part
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
 from exactcp._folds import CV, Fold, make_folds
 from exactcp._label_prediction import Evaluation, LabelPrediction, Size
 from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp._parallel import progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._seeds import draw_seed
 from exactcp._taxonomy import TAXONOMY, Taxonomy

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.kernels.affine_sets import origin_of, own_slack, slack_of, typical_size
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.row_hash import row_taus, step_taus
-from exactcp.kernels.ties import tie_bands
+from exactcp._draws import row_taus, step_taus
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
+from exactcp.counting.ties import tie_bands
 
 __all__ = [
     "Counts",

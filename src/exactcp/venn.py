@@ -20,8 +20,8 @@ from exactcp._validation import (
     check_two_classes,
     encode,
 )
-from exactcp.measures._distance import NEIGHBOURS, Distance
-from exactcp.measures._store import MatrixStore, Store, VectorStore
+from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.measures._venn_bag import VennBag
 
 

@@ -170,7 +170,7 @@ FAMILY = Family(
         ),
         "a fork shares the list of codes": Mutant("measures/_kde_bag.py", "_codes=self._codes.fork(), ", "", FORKS),
         "room that is taken": Mutant(
-            "measures/_growing.py",
+            "_growing.py",
             "        return mark == first\n",
             "        return True\n",
             ("test_stream.py::TestBags::test_a_fork_streams_by_itself[KDE]",),

@@ -93,32 +93,32 @@ FAMILY = Family(
             KEPT,
         ),
         "bounds without the rounding of the product": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "low = squared - (units.growth + 2 * units.slack) * test_norm - units.slack * norm - 2 * ETA",
             "low = squared",
             SCREEN,
         ),
         "the upper bound is the product": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "squared + (units.growth + 2 * units.slack) * test_norm + (4 * units.growth + 2 * units.slack) * norm + 2 "
             "* ETA",
             "squared",
             SCREEN,
         ),
         "a row's threshold without its slack": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "((1 - units.growth) * norm - squared) / 2 - units.slack * (norm + squared) - ETA",
             "(norm - squared) / 2",
             SCREEN,
         ),
         "half without the rounding": Mutant(
-            "kernels/screen.py", "(1 - units.growth) * norm / 2 - units.slack * norm - ETA", "norm / 2", SCREEN
+            "geometry/screen.py", "(1 - units.growth) * norm / 2 - units.slack * norm - ETA", "norm / 2", SCREEN
         ),
         "a column's norm without its rounding": Mutant(
-            "kernels/screen.py", "folded = (growth - 0.5) * norms", "folded = -0.5 * norms", SCREEN
+            "geometry/screen.py", "folded = (growth - 0.5) * norms", "folded = -0.5 * norms", SCREEN
         ),
         "a certain product that is not": Mutant(
-            "kernels/screen.py", "return s - (2 * units.growth + units.slack) * norm", "return s", SCREEN
+            "geometry/screen.py", "return s - (2 * units.growth + units.slack) * norm", "return s", SCREEN
         ),
         "others of the own label": Mutant(
             "kernels/neighbour_count.py", "if summed < k and closest_label[j] != label:", "if summed < k:"

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
+from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN
 from exactcp.kernels.kde_sums import FLOOR, Met
-from exactcp.kernels.ties import TOLERANCE, tie_bands
 
 TRUST = 3e-11
 SMALLEST = 1e-280

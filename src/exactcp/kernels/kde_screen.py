@@ -1,7 +1,7 @@
 """Sums of kernels where few pairs matter: a screen finds them, direct differences measure them (SPEC B, C).
 
 A pair matters to the candidate's sum if its log kernel k is within WINDOW of the largest, m: a distance for the screen
-of `exactcp.kernels.screen` to compare with, on its side of caution. The nearest object by the screen, measured, bounds
+of `exactcp.geometry.screen` to compare with, on its side of caution. The nearest object by the screen, measured, bounds
 m from below. So the sum is that of `meet_all`: what is left out is below its last place.
 
 A pair that does not matter to the candidate's sum does not matter to the counts either. Where the training example's
@@ -15,9 +15,9 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
+from exactcp.geometry.screen import WORD, row_threshold
 from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN, log_kernel, squared_distance
 from exactcp.kernels.kde_sums import WINDOW, meet_logs
-from exactcp.kernels.screen import WORD, row_threshold
 
 WIDER = 2.0**-30  # more than the tie rule's relative tolerance
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.label_ranks import add_suffix_sums, count_below
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import add_suffix_sums, count_below
 
 FLOOR = 1.0  # signed scores
 CHUNK = 512  # training examples screened together: their work space stays in the first-level cache

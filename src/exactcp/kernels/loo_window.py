@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.label_ranks import count_below
+from exactcp.counting.labels import count_below
 from exactcp.kernels.loo_count import divided_score
 
 ROUNDING = 2.0**-46  # 128 unit roundoffs: more than a score, its ratio and its threshold lose together

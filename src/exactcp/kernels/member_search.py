@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.kernels.distances import euclidean
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import distance_bounds
 from exactcp.kernels.neighbour_search import Kept, room_for, screen_pairs
-from exactcp.kernels.screen import distance_bounds
 from exactcp.kernels.sorted_lists import insert, kth
 
 

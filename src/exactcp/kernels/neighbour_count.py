@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.distances import euclidean
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.label_ranks import add_suffix_sums, bands_of, count_below
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
+from exactcp.geometry.distances import euclidean
 from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
 
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.distances import euclidean
-from exactcp.kernels.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
-from exactcp.kernels.sketch import whole_product
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
+from exactcp.geometry.sketch import whole_product
 from exactcp.kernels.sorted_lists import insert, insert_with
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.distances import euclidean
+from exactcp.geometry.distances import euclidean
 from exactcp.kernels.member_search import group_pairs
 from exactcp.kernels.sorted_lists import insert_with, kth, sort_in_place
 

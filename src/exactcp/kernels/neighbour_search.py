@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.distances import euclidean
-from exactcp.kernels.screen import (
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import (
     COLUMNS,
     WORD,
     certain_product,
@@ -15,7 +15,7 @@ from exactcp.kernels.screen import (
     product_threshold,
     row_half,
 )
-from exactcp.kernels.sketch import whole_product
+from exactcp.geometry.sketch import whole_product
 from exactcp.kernels.sorted_lists import insert, insert_large, insert_with
 
 

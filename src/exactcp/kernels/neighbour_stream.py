@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.distances import euclidean
+from exactcp.counting.ties import TOLERANCE, tie_band
+from exactcp.geometry.distances import euclidean
 from exactcp.kernels.neighbour_count import score_of, score_with
 from exactcp.kernels.neighbour_update import available, refresh, store_object
 from exactcp.kernels.sorted_lists import insert, kth, sum_first
-from exactcp.kernels.ties import TOLERANCE, tie_band
 
 
 class Own(NamedTuple):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.kernels.affine_sets import own_slack, set_of, widened
-from exactcp.kernels.label_ranks import count_below
+from exactcp.counting.labels import count_below
+from exactcp.counting.targets import own_slack, set_of, widened
 from exactcp.kernels.neighbour_mean import affine_with
 from exactcp.kernels.sorted_lists import sort_in_place
 

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.affine_sets import own_slack
+from exactcp.counting.targets import own_slack
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
 WORD = 8  # flags looked at together

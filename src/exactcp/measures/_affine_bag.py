@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._changes import Bag
-from exactcp.kernels.affine_sets import count_affine, covered, typical_size
+from exactcp.counting.targets import count_affine, covered, typical_size
 
 Within = Callable[[int], np.ndarray] | None
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from exactcp._blocks import map_tasks
 from exactcp._changes import ReplacingBag
+from exactcp._parallel import map_tasks
 from exactcp._warning import warn
-from exactcp.kernels.label_counts import LabelCounts
+from exactcp.counting.label_counts import LabelCounts
 from exactcp.measures._resampling import voters
 
 Predictor = Callable[[np.ndarray], np.ndarray]

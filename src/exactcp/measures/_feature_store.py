@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import twin
+from exactcp._growing import Rows
 from exactcp._parameters import NONE, Allowed
 from exactcp._validation import check_scale, check_size
-from exactcp.measures._growing import Rows
 
 FEATURE_MAP = (
     Allowed(

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._blocks import map_blocks, thread_count
 from exactcp._changes import ReplacingBag
+from exactcp._parallel import map_blocks, thread_count
+from exactcp.counting.label_counts import LabelCounts
 from exactcp.kernels.forest_count import ALL_COUNTS, AT_LEAST, SETS, VOTES, Forest, Stage, count_objects, make_stage
 from exactcp.kernels.forest_hash import tree_key
 from exactcp.kernels.forest_items import make_desk
 from exactcp.kernels.forest_layout import VOTED, WHO, Examples, Trees
-from exactcp.kernels.label_counts import LabelCounts
 from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree, recode
 from exactcp.measures._rank_codes import RankCodes
 from exactcp.measures._resampling import (

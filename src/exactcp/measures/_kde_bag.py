@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from exactcp._changes import Bag, twin
+from exactcp._growing import Rows
 from exactcp._validation import check_size
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_sum
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.ties import TOLERANCE, tie_bands
-from exactcp.measures._growing import Rows
 from exactcp.measures._kde_label import LabelExamples, check_bandwidth
 from exactcp.measures._kde_meeting import Meeting, hold
 

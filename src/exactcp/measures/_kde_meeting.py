@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
+from exactcp._parallel import map_blocks
+from exactcp.geometry.screen import prepare_tests
 from exactcp.kernels.kde_dense import (
     SMALLEST,
     is_dense,
@@ -33,7 +34,6 @@ from exactcp.kernels.kde_dense import (
 from exactcp.kernels.kde_kernels import kernel_block
 from exactcp.kernels.kde_screen import meet_screened
 from exactcp.kernels.kde_sums import Examples, Met, empty_met, meet_all
-from exactcp.kernels.screen import prepare_tests
 from exactcp.measures._kde_label import LabelExamples
 
 FEW = 8  # fewer objects than this meet all examples

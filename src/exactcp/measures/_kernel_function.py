@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from exactcp._parameters import NONE, Allowed, integer, number
-from exactcp.kernels.distances import euclidean_block
+from exactcp.geometry.distances import euclidean_block
 from exactcp.kernels.matrix_update import rows_times
 from exactcp.measures._polynomial_map import PolynomialMap
 

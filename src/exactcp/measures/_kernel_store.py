@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._changes import twin
+from exactcp._growing import Rows, Square
 from exactcp._validation import check_scale
 from exactcp.measures._feature_store import FeatureMap
-from exactcp.measures._growing import Rows, Square
 from exactcp.measures._kernel_function import KernelFunction
 
 

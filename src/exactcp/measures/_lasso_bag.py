@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 from scipy import linalg
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import twin
+from exactcp._parallel import map_blocks
 from exactcp._validation import check_scale, check_size
-from exactcp.kernels.affine_sets import origin_of, own_slack, slack_of
+from exactcp.counting.targets import origin_of, own_slack, slack_of
 from exactcp.kernels.lasso_path import Path, Problem, walk
 from exactcp.kernels.lasso_start import solve_lasso
 from exactcp.measures._affine_bag import AffineBag, Piece, Within

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
+from exactcp._parallel import map_blocks
 
 BLOCK_BYTES = 2**24  # of left-out predictions at a time
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from exactcp._blocks import map_blocks, thread_count
 from exactcp._changes import Bag, twin
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.label_ranks import Bands, make_bands
+from exactcp._growing import Rows
+from exactcp._parallel import map_blocks, thread_count
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import Bands, make_bands
 from exactcp.kernels.loo_count import (
     CHUNK,
     FLOOR,
@@ -26,7 +27,6 @@ from exactcp.kernels.loo_order import by_label, by_ratio, cost_of_all
 from exactcp.kernels.loo_window import Windowed, count_windows
 from exactcp.measures._factorisation import factorise
 from exactcp.measures._feature_store import FeatureStore
-from exactcp.measures._growing import Rows
 from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._ridge import Across, Factorisation, RowProduct, Solution
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import ReplacingBag
+from exactcp._parallel import map_blocks
 from exactcp._warning import warn
-from exactcp.kernels.affine_sets import own_slack, slack_of, typical_size
+from exactcp.counting.targets import own_slack, slack_of, typical_size
 from exactcp.measures._affine_bag import Within, hulls
 
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._blocks import map_blocks, obeying, progress, thread_count
 from exactcp._changes import Bag, Change
-from exactcp.kernels.label_counts import LabelCounts
+from exactcp._parallel import map_blocks, obeying, progress, thread_count
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.geometry.objects import Store, VectorStore, copied_with_room
 from exactcp.kernels.neighbour_blocks import count_plain, count_screened
 from exactcp.kernels.neighbour_count import Provisional, alternative_scores, cards_of, scores_of, sum_lists
 from exactcp.kernels.neighbour_fit import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
@@ -30,7 +31,6 @@ from exactcp.kernels.neighbour_update import (
     lists_that_run_short,
 )
 from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
-from exactcp.measures._store import Store, VectorStore, copied_with_room
 
 SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew

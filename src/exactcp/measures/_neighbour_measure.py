@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects, check_square
-from exactcp.kernels.screen import good_order
+from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.geometry.objects import MatrixStore, Store, VectorStore
+from exactcp.geometry.screen import good_order
 from exactcp.measures._base import Measure
-from exactcp.measures._distance import NEIGHBOURS, Distance
 from exactcp.measures._neighbour_bag import NeighbourBag
 from exactcp.measures._neighbour_search import NeighbourSearch
-from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 
 class NeighbourMeasure(Measure):

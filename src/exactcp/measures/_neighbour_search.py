@@ -7,12 +7,12 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from exactcp._blocks import map_blocks, obeying
+from exactcp._parallel import map_blocks, obeying
+from exactcp.geometry.objects import MatrixStore, Store, VectorStore
+from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
+from exactcp.geometry.sketch import find_basis
 from exactcp.kernels.neighbour_blocks import score_plain, score_screened
 from exactcp.kernels.neighbour_search import Training
-from exactcp.kernels.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
-from exactcp.kernels.sketch import find_basis
-from exactcp.measures._store import MatrixStore, Store, VectorStore
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
 SMALL = 10**7  # nor are fewer multiplications than this, when the screen is not there yet

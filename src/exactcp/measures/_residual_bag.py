@@ -8,9 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import Change, twin
-from exactcp.kernels.affine_sets import SAMPLE, origin_of, slack_of, typical_size
+from exactcp._parallel import map_blocks
+from exactcp.counting.targets import SAMPLE, origin_of, slack_of, typical_size
+from exactcp.geometry.objects import Store, copied_with_room
 from exactcp.kernels.member_blocks import (
     bound_plain,
     bound_screened,
@@ -35,7 +36,6 @@ from exactcp.kernels.residual_update import (
 from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
 from exactcp.measures._neighbour_bag import MANY, fill_all
 from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
-from exactcp.measures._store import Store, copied_with_room
 
 RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from exactcp._blocks import obeying
+from exactcp._parallel import obeying
 
 DRIFT = 1e-12  # error of the probe that is always tolerated; above 30 times the first one an inverse is made anew
 REFRESH = 1000  # updates after which it is made anew in any case

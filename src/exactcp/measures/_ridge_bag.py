@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import twin
-from exactcp.kernels.affine_sets import origin_of, slack_of, typical_size, widened
+from exactcp._parallel import map_blocks
+from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
 from exactcp.kernels.ridge_sets import (
     DELETED,
     ORDINARY,

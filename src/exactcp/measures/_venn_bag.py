@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.geometry.objects import Store
 from exactcp.kernels.member_blocks import tables_plain, tables_screened
 from exactcp.kernels.neighbour_mean import Neighbourhoods
 from exactcp.kernels.residual_update import Revised
 from exactcp.kernels.venn_votes import Balls, categorise, count_crowds, crowded
 from exactcp.measures._residual_bag import ResidualBag
-from exactcp.measures._store import Store
 
 
 class VennBag(ResidualBag):

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples, check_square
-from exactcp.kernels.screen import good_order
-from exactcp.measures._distance import NEIGHBOURS, Distance
+from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.geometry.objects import MatrixStore, VectorStore
+from exactcp.geometry.screen import good_order
 from exactcp.measures._knn_jackknife import NeighbourLeftOut
 from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._residual_bag import ResidualBag
-from exactcp.measures._store import MatrixStore, VectorStore
 
 
 class KNNResidual(RegressionMeasure):

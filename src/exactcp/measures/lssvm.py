@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import changes
+from exactcp._parallel import map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._base import Measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from exactcp.measures._distance import METRIC, METRIC_PARAMS
+from exactcp.geometry.metric import METRIC, METRIC_PARAMS
 from exactcp.measures._neighbour_measure import NeighbourMeasure
 
 

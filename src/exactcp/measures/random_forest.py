@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._blocks import map_blocks
 from exactcp._changes import changes
+from exactcp._parallel import map_blocks
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._validation import check_examples, check_objects
 from exactcp.kernels.forest_grow import count_votes

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.ties import TOLERANCE, tie_band
+from exactcp.counting.ties import TOLERANCE, tie_band
 
 
 class Bands(NamedTuple):

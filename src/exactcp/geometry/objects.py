@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._validation import check_scale, check_size
-from exactcp.measures._distance import Distance
+from exactcp.geometry.metric import Distance
 
 
 def with_room(array: np.ndarray, needed: int, axis: int = 0) -> np.ndarray:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.distances import euclidean_block
-from exactcp.kernels.sketch import project
+from exactcp.geometry.distances import euclidean_block
+from exactcp.geometry.sketch import project
 
 ROWS = 256  # rows of one product
 COLUMNS = 768  # columns of one product

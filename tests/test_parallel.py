@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, _blocks
+from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, _parallel
 from exactcp.measures import KDE, KNN, LSSVM, ModelScore, RidgeResidual, _neighbour_bag, _neighbour_search
 
 USUAL = 3  # BLAS threads in these tests, so that one and two can be told from it
@@ -40,8 +40,8 @@ def problem(rng):
 
 def test_results_come_in_the_order_of_the_blocks():
     slow_first = lambda i: time.sleep(0.002 * (8 - i)) or i  # noqa: E731
-    assert _blocks.map_blocks(slow_first, range(8), n_jobs=2) == list(range(8))
-    assert _blocks.map_blocks(slow_first, [], n_jobs=2) == []
+    assert _parallel.map_blocks(slow_first, range(8), n_jobs=2) == list(range(8))
+    assert _parallel.map_blocks(slow_first, [], n_jobs=2) == []
 
 
 def test_an_error_stops_what_has_not_begun():
@@ -55,7 +55,7 @@ def test_an_error_stops_what_has_not_begun():
         return i
 
     with pytest.raises(KeyboardInterrupt):
-        _blocks.map_blocks(work, range(200), n_jobs=2)
+        _parallel.map_blocks(work, range(200), n_jobs=2)
     assert len(begun) < 200
 
 
@@ -75,7 +75,7 @@ def test_the_first_of_several_errors_is_raised_when_nothing_runs_any_more():
 
     for _ in range(20):
         with pytest.raises(ValueError, match="block 0"):
-            _blocks.map_blocks(work, range(2), n_jobs=2)
+            _parallel.map_blocks(work, range(2), n_jobs=2)
         assert running == set()
 
 
@@ -99,7 +99,7 @@ def test_one_interruption_waits_for_what_runs_and_another_does_not(interruptions
     before = signal.signal(signal.SIGINT, handle)
     try:
         with pytest.raises(KeyboardInterrupt):
-            _blocks.map_blocks(work, range(9), n_jobs=2)
+            _parallel.map_blocks(work, range(9), n_jobs=2)
         assert len(ended) == (2 if interruptions == 1 else 0)
     finally:
         release.set()
@@ -109,10 +109,10 @@ def test_one_interruption_waits_for_what_runs_and_another_does_not(interruptions
 
 
 def test_a_lock_that_an_interruption_left_behind_keeps_nobody_waiting(monkeypatch):
-    monkeypatch.setattr(_blocks, "PATIENCE", 0.01)
-    assert _blocks._blas._lock.acquire(timeout=0.01)  # by this thread, which never gives it back
+    monkeypatch.setattr(_parallel, "PATIENCE", 0.01)
+    assert _parallel._blas._lock.acquire(timeout=0.01)  # by this thread, which never gives it back
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(_blocks.obeying(1, _square, 3)), daemon=True)
+    asking = threading.Thread(target=lambda: answers.append(_parallel.obeying(1, _square, 3)), daemon=True)
     asking.start()
     asking.join(timeout=60)
     assert answers == [9]
@@ -120,8 +120,8 @@ def test_a_lock_that_an_interruption_left_behind_keeps_nobody_waiting(monkeypatc
 
 def test_threads_are_those_asked_for():
     here = threading.get_ident()
-    assert set(_blocks.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=1)) == {here}
-    assert here not in set(_blocks.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=2))
+    assert set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=1)) == {here}
+    assert here not in set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=2))
 
 
 def _square(i):
@@ -129,24 +129,24 @@ def _square(i):
 
 
 def test_tasks_in_processes_come_in_order(monkeypatch):
-    monkeypatch.setattr(_blocks, "WORTH_PROCESSES", 0.0)
-    assert _blocks.map_tasks(_square, list(range(6)), n_jobs=2) == [0, 1, 4, 9, 16, 25]
+    monkeypatch.setattr(_parallel, "WORTH_PROCESSES", 0.0)
+    assert _parallel.map_tasks(_square, list(range(6)), n_jobs=2) == [0, 1, 4, 9, 16, 25]
 
 
 class TestNoNumberOfJobs:
     def test_all_cores(self):
-        assert _blocks.thread_count(None) == cpu_count()
+        assert _parallel.thread_count(None) == cpu_count()
 
     def test_what_joblib_was_told(self):
         with parallel_config(n_jobs=3):
-            assert _blocks.thread_count(None) == 3
-            assert _blocks.thread_count(2) == 2
+            assert _parallel.thread_count(None) == 3
+            assert _parallel.thread_count(2) == 2
         with parallel_config(backend="threading"):
-            assert _blocks.thread_count(None) == cpu_count()
+            assert _parallel.thread_count(None) == cpu_count()
 
     @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
     def test_one_thread_in_a_worker(self, backend):
-        found = Parallel(n_jobs=2, backend=backend)(delayed(_blocks.thread_count)(None) for _ in range(4))
+        found = Parallel(n_jobs=2, backend=backend)(delayed(_parallel.thread_count)(None) for _ in range(4))
         assert found == [1] * 4
 
 
@@ -155,14 +155,14 @@ class TestBlasThreads:
     @pytest.mark.parametrize("n_jobs", [1, 2, None])
     @pytest.mark.parametrize("n_blocks", [1, 5])
     def test_a_block_has_one(self, n_jobs, n_blocks):
-        assert _blocks.map_blocks(lambda _: blas_threads(), range(n_blocks), n_jobs=n_jobs) == [{1}] * n_blocks
+        assert _parallel.map_blocks(lambda _: blas_threads(), range(n_blocks), n_jobs=n_jobs) == [{1}] * n_blocks
 
     def test_calls_that_overlap_leave_what_was(self):
         allowed = [1, 2, 4]
         entered, leave = ([threading.Event() for _ in allowed] for _ in range(2))
 
         def call(i):
-            _blocks.obeying(allowed[i], lambda: (entered[i].set(), leave[i].wait()))
+            _parallel.obeying(allowed[i], lambda: (entered[i].set(), leave[i].wait()))
 
         threads = [threading.Thread(target=call, args=(i,)) for i in range(3)]
         seen = []
@@ -178,7 +178,7 @@ class TestBlasThreads:
 
     def test_a_number_that_means_nothing_is_left_to_others(self):
         for n_jobs in (0, "two", 1.5):
-            assert _blocks.obeying(n_jobs, blas_threads) == {USUAL}
+            assert _parallel.obeying(n_jobs, blas_threads) == {USUAL}
 
     def test_four_threads_predict_and_leave_what_was(self, problem):
         X, y = problem
@@ -222,7 +222,7 @@ class TestBlasThreads:
                 return super().fit(X, y)
 
         SplitConformalClassifier(wrap(Model()), n_jobs=n_jobs).fit(*problem)
-        assert set(seen) == {min(USUAL, _blocks.thread_count(n_jobs))}
+        assert set(seen) == {min(USUAL, _parallel.thread_count(n_jobs))}
 
     @pytest.mark.parametrize("n_jobs", [1, 2, None])
     def test_the_search_for_a_sketch_obeys(self, n_jobs, problem, monkeypatch):
@@ -238,7 +238,7 @@ class TestBlasThreads:
         bag.label_counts(problem[0], n_jobs=n_jobs)
         monkeypatch.setattr(_neighbour_bag, "SCREEN_FROM", 0)
         KNN(3).bag(*problem, 2, n_jobs=n_jobs)
-        assert seen == [min(USUAL, _blocks.thread_count(n_jobs))] * 2
+        assert seen == [min(USUAL, _parallel.thread_count(n_jobs))] * 2
 
 
 class Interruption:
@@ -267,10 +267,10 @@ class Interruption:
 @pytest.mark.parametrize(
     "work",
     [
-        lambda: _blocks.obeying(1, len, ()),
-        lambda: _blocks.obeying(2, _blocks.obeying, 1, len, ()),
-        lambda: _blocks.map_blocks(_square, range(3), n_jobs=1),
-        lambda: _blocks.map_blocks(_square, range(3), n_jobs=2),
+        lambda: _parallel.obeying(1, len, ()),
+        lambda: _parallel.obeying(2, _parallel.obeying, 1, len, ()),
+        lambda: _parallel.map_blocks(_square, range(3), n_jobs=1),
+        lambda: _parallel.map_blocks(_square, range(3), n_jobs=2),
     ],
 )
 def test_an_interruption_anywhere_leaves_what_was(work):
@@ -281,8 +281,8 @@ def test_an_interruption_anywhere_leaves_what_was(work):
         interruption.during(work)
         if interruption.left > 0:
             break
-        assert _blocks._blas.allowed == {}
-        assert {library.get() for library in _blocks._libraries(shared=True)} == {USUAL}, k
+        assert _parallel._blas.allowed == {}
+        assert {library.get() for library in _parallel._libraries(shared=True)} == {USUAL}, k
     assert 20 < k < 999
     while _thread._count() > threads:
         time.sleep(0.01)
@@ -311,25 +311,26 @@ class FakeLibrary:
 @pytest.mark.parametrize("second", range(2, 12))
 def test_a_limit_that_interruptions_left_heals_at_the_next_use(first, second, kinds, monkeypatch):
     libraries = [FakeLibrary({first, second}, is_shared=kinds[0]), FakeLibrary({first + 1}, is_shared=kinds[1])]
-    monkeypatch.setattr(_blocks, "_blas", _blocks._BlasThreads())
-    monkeypatch.setattr(_blocks, "_libraries", lambda *, shared: [one for one in libraries if one.is_shared == shared])
+    monkeypatch.setattr(_parallel, "_blas", _parallel._BlasThreads())
+    chosen = lambda *, shared: [one for one in libraries if one.is_shared == shared]  # noqa: E731
+    monkeypatch.setattr(_parallel, "_libraries", chosen)
     threads = lambda: [library.threads for library in libraries if library.is_shared]  # noqa: E731
     while min(library.calls for library in libraries) < 7:
         try:
-            _blocks.obeying(1, int)
+            _parallel.obeying(1, int)
         except KeyboardInterrupt:
             continue
         assert threads() == [USUAL] * sum(kinds)
-    assert _blocks.obeying(2, threads) == [2] * sum(kinds)
+    assert _parallel.obeying(2, threads) == [2] * sum(kinds)
     assert threads() == [USUAL] * sum(kinds)
 
 
 def test_a_library_whose_threads_each_have_their_own_number(monkeypatch):
     local = threading.local()
-    library = _blocks._Library(
+    library = _parallel._Library(
         lambda: getattr(local, "threads", USUAL), lambda number: setattr(local, "threads", number), is_shared=False
     )
-    monkeypatch.setattr(_blocks, "_libraries", lambda *, shared: [] if shared else [library])
-    assert _blocks.map_blocks(lambda _: library.get(), range(4), n_jobs=2) == [1] * 4
-    assert _blocks.obeying(2, lambda: (library.get(), _blocks.obeying(1, library.get), library.get())) == (2, 1, 2)
+    monkeypatch.setattr(_parallel, "_libraries", lambda *, shared: [] if shared else [library])
+    assert _parallel.map_blocks(lambda _: library.get(), range(4), n_jobs=2) == [1] * 4
+    assert _parallel.obeying(2, lambda: (library.get(), _parallel.obeying(1, library.get), library.get())) == (2, 1, 2)
     assert library.get() == USUAL

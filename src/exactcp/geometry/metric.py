@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS
 
 from exactcp._parameters import NONE, Allowed, integer
-from exactcp.kernels.distances import cosine_block, euclidean_block, unit_rows
+from exactcp.geometry.distances import cosine_block, euclidean_block, unit_rows
 
 Metric = str | Callable[..., float]
 METRICS = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.ties import TOLERANCE
+from exactcp.counting.ties import TOLERANCE
 
 ROUNDING = 1e-13  # |g| and kappa are equal if they differ by less: the root that division would give is rounding
 FLOOR = 0.01  # TOLERANCE * FLOOR of a target is well above the rounding of a mean or a ridge fit
