@@ -145,7 +145,7 @@ class TestPredictions:
 
     @pytest.mark.parametrize("measure", [KNN(k=4), SimplifiedKNN(k=4), NN()])
     def test_the_same_for_every_number_of_jobs_block_and_order(self, measure, path, rng, monkeypatch):
-        from exactcp.measures import _neighbour_search
+        from exactcp.measures.neighbours import _search as _neighbour_search
 
         X, y = rng.integers(0, 5, (300, 3)).astype(float), rng.integers(0, 3, 300)
         X_test = rng.integers(0, 5, (70, 3)).astype(float)

@@ -7,8 +7,9 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from exactcp import textbook
-from exactcp.kernels.sorted_lists import sort_in_place
-from exactcp.measures import KNNResidual, _residual_bag
+from exactcp.measures import KNNResidual
+from exactcp.measures.neighbours import _target_bag as _residual_bag
+from exactcp.measures.neighbours.kernels.lists import sort_in_place
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, candidates, same_p_everywhere
 

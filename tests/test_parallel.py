@@ -17,7 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, _parallel
-from exactcp.measures import KDE, KNN, LSSVM, ModelScore, RidgeResidual, _neighbour_bag, _neighbour_search
+from exactcp.measures import KDE, KNN, LSSVM, ModelScore, RidgeResidual
+from exactcp.measures.neighbours import _label_bag as _neighbour_bag
+from exactcp.measures.neighbours import _search as _neighbour_search
 
 USUAL = 3  # BLAS threads in these tests, so that one and two can be told from it
 

@@ -11,7 +11,8 @@ from conftest import some_basis
 from exactcp.geometry import screen as screens
 from exactcp.geometry import sketch as sketches
 from exactcp.geometry.distances import euclidean_block
-from exactcp.measures import NN, _neighbour_search
+from exactcp.measures import NN
+from exactcp.measures.neighbours import _search as _neighbour_search
 
 
 def _data(seed, n, p, scale, shift, spread):

@@ -6,7 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactcp.kernels.sorted_lists import insert, insert_large, kth, ratio, remove, sum_first, sum_first_with
+from exactcp.measures.neighbours.kernels.lists import (
+    insert,
+    insert_large,
+    kth,
+    ratio,
+    remove,
+    sum_first,
+    sum_first_with,
+)
 
 distances = st.lists(st.integers(0, 6).map(float), max_size=12)
 

@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from exactcp import ExchangeabilityTest, textbook
 from exactcp.exchangeability import CompositeJumper
-from exactcp.kernels.neighbour_count import Provisional, _count_provisional
 from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
+from exactcp.measures.neighbours.kernels.scores import Provisional, _count_provisional
 from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS

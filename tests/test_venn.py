@@ -179,7 +179,7 @@ class TestPredictions:
         np.testing.assert_array_equal(clf.predict(X_IRIS), NAMES[point.argmax(axis=1)])
 
     def test_the_same_for_every_number_of_jobs_block_and_order(self, path, rng, monkeypatch):
-        from exactcp.measures import _neighbour_search
+        from exactcp.measures.neighbours import _search as _neighbour_search
 
         X, y = rng.integers(0, 5, (300, 3)).astype(float), rng.integers(0, 3, 300)
         X_test = rng.integers(0, 5, (50, 3)).astype(float)

@@ -22,7 +22,7 @@ from exactcp._validation import (
 )
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
-from exactcp.measures._venn_bag import VennBag
+from exactcp.measures.neighbours._category_bag import VennBag
 
 
 class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):

@@ -33,16 +33,16 @@ from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._resampling import expected_samples
 from exactcp.measures.bootstrap import Bootstrap
 from exactcp.measures.kde import KDE
-from exactcp.measures.knn import KNN
-from exactcp.measures.knn_residual import KNNResidual
 from exactcp.measures.lasso_residual import LassoResidual
 from exactcp.measures.lssvm import LSSVM
 from exactcp.measures.model_residual import ModelResidual
 from exactcp.measures.model_score import ModelScore
-from exactcp.measures.nn import NN
+from exactcp.measures.neighbours._knn import KNN
+from exactcp.measures.neighbours._nn import NN
+from exactcp.measures.neighbours._regression import KNNResidual
+from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
 from exactcp.measures.random_forest import RandomForest
 from exactcp.measures.ridge_residual import RidgeResidual
-from exactcp.measures.simplified_knn import SimplifiedKNN
 
 __all__ = [
     "KDE",

@@ -11,8 +11,8 @@ from exactcp._parallel import map_blocks, obeying
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
-from exactcp.kernels.neighbour_blocks import score_plain, score_screened
-from exactcp.kernels.neighbour_search import Training
+from exactcp.measures.neighbours.kernels.label_blocks import score_plain, score_screened
+from exactcp.measures.neighbours.kernels.search import Training
 
 FEW = 8  # fewer test objects than this are not worth the preparation of a screen
 SMALL = 10**7  # nor are fewer multiplications than this, when the screen is not there yet

@@ -4,8 +4,8 @@ What a search finds has no size that is known beforehand, so it does not cross t
 """
 
 from exactcp._jit import compiled
-from exactcp.kernels.neighbour_count import candidate_scores, count_labels
-from exactcp.kernels.neighbour_search import search_distances, search_screened
+from exactcp.measures.neighbours.kernels.scores import candidate_scores, count_labels
+from exactcp.measures.neighbours.kernels.search import search_distances, search_screened
 
 
 @compiled

@@ -16,7 +16,7 @@ from exactcp.geometry.screen import (
     row_half,
 )
 from exactcp.geometry.sketch import whole_product
-from exactcp.kernels.sorted_lists import insert, insert_large, insert_with
+from exactcp.measures.neighbours.kernels.lists import insert, insert_large, insert_with
 
 
 class Found(NamedTuple):

@@ -12,7 +12,12 @@ from exactcp._changes import Change, twin
 from exactcp._parallel import map_blocks
 from exactcp.counting.targets import SAMPLE, origin_of, slack_of, typical_size
 from exactcp.geometry.objects import Store, copied_with_room
-from exactcp.kernels.member_blocks import (
+from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
+from exactcp.measures.neighbours._label_bag import MANY, fill_all
+from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
+from exactcp.measures.neighbours.kernels.fill import new_lists
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, put_rows, scan, summarise_all
+from exactcp.measures.neighbours.kernels.member_blocks import (
     bound_plain,
     bound_screened,
     count_plain,
@@ -20,10 +25,7 @@ from exactcp.kernels.member_blocks import (
     predict_plain,
     predict_screened,
 )
-from exactcp.kernels.neighbour_fit import new_lists
-from exactcp.kernels.neighbour_mean import Neighbourhoods, affine_of, put_rows, scan, summarise_all
-from exactcp.kernels.residual_count import Untouched
-from exactcp.kernels.residual_update import (
+from exactcp.measures.neighbours.kernels.neighbourhoods import (
     Examples,
     Revised,
     commit_learning,
@@ -33,9 +35,7 @@ from exactcp.kernels.residual_update import (
     revise_with,
     revise_without,
 )
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
-from exactcp.measures._neighbour_bag import MANY, fill_all
-from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
+from exactcp.measures.neighbours.kernels.residuals import Untouched
 
 RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.neighbour_count import score_of
-from exactcp.kernels.sorted_lists import insert, place_of, remove, sum_first
+from exactcp.measures.neighbours.kernels.lists import insert, place_of, remove, sum_first
+from exactcp.measures.neighbours.kernels.scores import score_of
 
 
 class Examples(NamedTuple):

@@ -8,8 +8,8 @@ import numpy as np
 from exactcp._jit import inner
 from exactcp.counting.labels import count_below
 from exactcp.counting.targets import own_slack, set_of, widened
-from exactcp.kernels.neighbour_mean import affine_with
-from exactcp.kernels.sorted_lists import sort_in_place
+from exactcp.measures.neighbours.kernels.lists import sort_in_place
+from exactcp.measures.neighbours.kernels.means import affine_with
 
 
 class Untouched(NamedTuple):

@@ -14,8 +14,8 @@ from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import good_order
 from exactcp.measures._base import Measure
-from exactcp.measures._neighbour_bag import NeighbourBag
-from exactcp.measures._neighbour_search import NeighbourSearch
+from exactcp.measures.neighbours._label_bag import NeighbourBag
+from exactcp.measures.neighbours._search import NeighbourSearch
 
 
 class NeighbourMeasure(Measure):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.neighbour_mean import mean
+from exactcp.measures.neighbours.kernels.means import mean
 
 
 @inner

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from exactcp.geometry.objects import Store
-from exactcp.kernels.member_blocks import tables_plain, tables_screened
-from exactcp.kernels.neighbour_mean import Neighbourhoods
-from exactcp.kernels.residual_update import Revised
-from exactcp.kernels.venn_votes import Balls, categorise, count_crowds, crowded
-from exactcp.measures._residual_bag import ResidualBag
+from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods
+from exactcp.measures.neighbours.kernels.member_blocks import tables_plain, tables_screened
+from exactcp.measures.neighbours.kernels.neighbourhoods import Revised
+from exactcp.measures.neighbours.kernels.votes import Balls, categorise, count_crowds, crowded
 
 
 class VennBag(ResidualBag):

@@ -9,7 +9,7 @@ from exactcp._jit import compiled
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean
-from exactcp.kernels.sorted_lists import kth, ratio, sum_first, sum_first_with
+from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
 
 
 class Provisional(NamedTuple):

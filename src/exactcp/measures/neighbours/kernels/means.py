@@ -11,8 +11,8 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean
-from exactcp.kernels.member_search import group_pairs
-from exactcp.kernels.sorted_lists import insert_with, kth, sort_in_place
+from exactcp.measures.neighbours.kernels.lists import insert_with, kth, sort_in_place
+from exactcp.measures.neighbours.kernels.members import group_pairs
 
 
 class Neighbourhoods(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 from exactcp._jit import inner
 from exactcp.geometry.distances import euclidean
 from exactcp.geometry.screen import distance_bounds
-from exactcp.kernels.neighbour_search import Kept, room_for, screen_pairs
-from exactcp.kernels.sorted_lists import insert, kth
+from exactcp.measures.neighbours.kernels.lists import insert, kth
+from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
 
 
 class Met(NamedTuple):

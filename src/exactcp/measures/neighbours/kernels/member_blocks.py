@@ -4,11 +4,11 @@ The first function of each pair takes what the screen wants, the second takes kn
 """
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.left_out_neighbours import left_out_ends
-from exactcp.kernels.member_search import members_plain, members_screened
-from exactcp.kernels.neighbour_mean import predictions, resolve
-from exactcp.kernels.residual_count import bound_residuals, count_residuals
-from exactcp.kernels.venn_votes import venn_tables
+from exactcp.measures.neighbours.kernels.left_out import left_out_ends
+from exactcp.measures.neighbours.kernels.means import predictions, resolve
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened
+from exactcp.measures.neighbours.kernels.residuals import bound_residuals, count_residuals
+from exactcp.measures.neighbours.kernels.votes import venn_tables
 
 
 @inner

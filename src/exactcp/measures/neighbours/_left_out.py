@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.kernels.member_blocks import ends_plain, ends_screened
 from exactcp.measures._left_out import LeftOut
-from exactcp.measures._residual_bag import ResidualBag
+from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.measures.neighbours.kernels.member_blocks import ends_plain, ends_screened
 
 
 class NeighbourLeftOut(LeftOut):

@@ -12,10 +12,18 @@ from exactcp._changes import Bag, Change
 from exactcp._parallel import map_blocks, obeying, progress, thread_count
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room
-from exactcp.kernels.neighbour_blocks import count_plain, count_screened
-from exactcp.kernels.neighbour_count import Provisional, alternative_scores, cards_of, scores_of, sum_lists
-from exactcp.kernels.neighbour_fit import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
-from exactcp.kernels.neighbour_stream import (
+from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
+from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
+from exactcp.measures.neighbours.kernels.label_blocks import count_plain, count_screened
+from exactcp.measures.neighbours.kernels.learning import (
+    Examples,
+    commit_learning,
+    commit_unlearning,
+    list_without,
+    lists_that_run_short,
+)
+from exactcp.measures.neighbours.kernels.scores import Provisional, alternative_scores, cards_of, scores_of, sum_lists
+from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
@@ -23,14 +31,6 @@ from exactcp.kernels.neighbour_stream import (
     new_own,
     stream_euclidean,
 )
-from exactcp.kernels.neighbour_update import (
-    Examples,
-    commit_learning,
-    commit_unlearning,
-    list_without,
-    lists_that_run_short,
-)
-from exactcp.measures._neighbour_search import BLOCK_BYTES, FEW, NeighbourSearch
 
 SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew

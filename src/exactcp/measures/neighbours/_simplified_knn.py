@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from exactcp.measures._neighbour_measure import NeighbourMeasure
+from exactcp.measures.neighbours._classification import NeighbourMeasure
 
 
 class SimplifiedKNN(NeighbourMeasure):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS
-from exactcp.measures._neighbour_measure import NeighbourMeasure
+from exactcp.measures.neighbours._classification import NeighbourMeasure
 
 
 class NN(NeighbourMeasure):

@@ -12,9 +12,9 @@ import numpy as np
 from exactcp._jit import compiled
 from exactcp.counting.ties import TOLERANCE, tie_band
 from exactcp.geometry.distances import euclidean
-from exactcp.kernels.neighbour_count import score_of, score_with
-from exactcp.kernels.neighbour_update import available, refresh, store_object
-from exactcp.kernels.sorted_lists import insert, kth, sum_first
+from exactcp.measures.neighbours.kernels.learning import available, refresh, store_object
+from exactcp.measures.neighbours.kernels.lists import insert, kth, sum_first
+from exactcp.measures.neighbours.kernels.scores import score_of, score_with
 
 
 class Own(NamedTuple):

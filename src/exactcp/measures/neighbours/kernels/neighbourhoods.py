@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.neighbour_mean import Neighbourhoods, put_row, summarise
-from exactcp.kernels.neighbour_update import store_object
-from exactcp.kernels.sorted_lists import insert_with
+from exactcp.measures.neighbours.kernels.learning import store_object
+from exactcp.measures.neighbours.kernels.lists import insert_with
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, summarise
 
 
 class Examples(NamedTuple):

@@ -8,7 +8,7 @@ from exactcp._jit import compiled
 from exactcp.geometry.distances import euclidean
 from exactcp.geometry.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
 from exactcp.geometry.sketch import whole_product
-from exactcp.kernels.sorted_lists import insert, insert_with
+from exactcp.measures.neighbours.kernels.lists import insert, insert_with
 
 
 class Lists(NamedTuple):
