@@ -12,9 +12,18 @@ from sklearn.neighbors import KernelDensity
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
 from exactcp.checks import check_measure
-from exactcp.kernels import kde_dense
-from exactcp.kernels.kde_kernels import KERNELS, kernel_block, log_kernels, squared_block, squared_distance
-from exactcp.measures import KDE, _kde_bag, _kde_label, _kde_meeting
+from exactcp.measures import KDE
+from exactcp.measures.density import _bag as _kde_bag
+from exactcp.measures.density import _label_sums as _kde_label
+from exactcp.measures.density import _routes as _kde_meeting
+from exactcp.measures.density.kernels import dense as kde_dense
+from exactcp.measures.density.kernels.kernel_functions import (
+    KERNELS,
+    kernel_block,
+    log_kernels,
+    squared_block,
+    squared_distance,
+)
 from exactcp.pvalues import compare
 from problems import PROBLEMS
 

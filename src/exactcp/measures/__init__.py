@@ -32,7 +32,7 @@ from exactcp.measures._base import Measure
 from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._resampling import expected_samples
 from exactcp.measures.bootstrap import Bootstrap
-from exactcp.measures.kde import KDE
+from exactcp.measures.density._kde import KDE
 from exactcp.measures.lasso_residual import LassoResidual
 from exactcp.measures.lssvm import LSSVM
 from exactcp.measures.model_residual import ModelResidual

@@ -16,8 +16,8 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.geometry.screen import WORD, row_threshold
-from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN, log_kernel, squared_distance
-from exactcp.kernels.kde_sums import WINDOW, meet_logs
+from exactcp.measures.density.kernels.kernel_functions import EXPONENTIAL, GAUSSIAN, log_kernel, squared_distance
+from exactcp.measures.density.kernels.log_sums import WINDOW, meet_logs
 
 WIDER = 2.0**-30  # more than the tie rule's relative tolerance
 

@@ -12,9 +12,9 @@ from exactcp._growing import Rows
 from exactcp._validation import check_size
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
-from exactcp.kernels.kde_sums import FLOOR, alternative_sums, log_sum
-from exactcp.measures._kde_label import LabelExamples, check_bandwidth
-from exactcp.measures._kde_meeting import Meeting, hold
+from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
+from exactcp.measures.density._routes import Meeting, hold
+from exactcp.measures.density.kernels.log_sums import FLOOR, alternative_sums, log_sum
 
 MANY = 8  # changing more than one example in this many of a label makes its sums anew
 SORT_FROM = 64  # candidates from which sorting the training scores pays
@@ -50,7 +50,7 @@ class KDEBag(Bag):
     n_labels : int
     bandwidth : float or {"scott", "silverman"}
     kernel : int
-        A code of `exactcp.kernels.kde_kernels`.
+        A code of `exactcp.measures.density.kernels.kernel_functions`.
 
     Notes
     -----

@@ -10,10 +10,10 @@ from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.geometry.screen import Screen, prepare_training
-from exactcp.kernels.kde_dense import Dense, prepare_dense, product_error
-from exactcp.kernels.kde_kernels import log_kernels
-from exactcp.kernels.kde_sums import FLOOR, Examples, empty_met, meet_all, meet_one
-from exactcp.kernels.kde_update import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
+from exactcp.measures.density.kernels.dense import Dense, prepare_dense, product_error
+from exactcp.measures.density.kernels.kernel_functions import log_kernels
+from exactcp.measures.density.kernels.learning import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
+from exactcp.measures.density.kernels.log_sums import FLOOR, Examples, empty_met, meet_all, meet_one
 
 NOTHING = np.empty(0)
 MOST, NARROWEST = 1e150, 1e-150  # bandwidths, and a bandwidth, whose squares still neither overflow nor vanish
@@ -43,7 +43,7 @@ class LabelExamples:
     objects : ndarray of shape (n, p)
     bandwidth : float
     kernel : int
-        A code of `exactcp.kernels.kde_kernels`.
+        A code of `exactcp.measures.density.kernels.kernel_functions`.
 
     Notes
     -----

@@ -21,7 +21,8 @@ import numpy as np
 
 from exactcp._parallel import map_blocks
 from exactcp.geometry.screen import prepare_tests
-from exactcp.kernels.kde_dense import (
+from exactcp.measures.density._label_sums import LabelExamples
+from exactcp.measures.density.kernels.dense import (
     SMALLEST,
     is_dense,
     is_symmetric,
@@ -31,10 +32,9 @@ from exactcp.kernels.kde_dense import (
     product_block,
     symmetric_sums,
 )
-from exactcp.kernels.kde_kernels import kernel_block
-from exactcp.kernels.kde_screen import meet_screened
-from exactcp.kernels.kde_sums import Examples, Met, empty_met, meet_all
-from exactcp.measures._kde_label import LabelExamples
+from exactcp.measures.density.kernels.kernel_functions import kernel_block
+from exactcp.measures.density.kernels.log_sums import Examples, Met, empty_met, meet_all
+from exactcp.measures.density.kernels.screened import meet_screened
 
 FEW = 8  # fewer objects than this meet all examples
 SMALL = 10**6  # so do objects of fewer multiplications than this

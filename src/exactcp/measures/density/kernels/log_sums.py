@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
-from exactcp.kernels.kde_kernels import log_kernels
+from exactcp.measures.density.kernels.kernel_functions import log_kernels
 
 FLOOR = 1.0  # s0 of the tie rule for log scores
 WINDOW = 60.0  # terms below exp(-60) of the largest add less than 1e-17 even if there are 1e9 of them

@@ -18,8 +18,8 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_bands
-from exactcp.kernels.kde_kernels import EXPONENTIAL, GAUSSIAN
-from exactcp.kernels.kde_sums import FLOOR, Met
+from exactcp.measures.density.kernels.kernel_functions import EXPONENTIAL, GAUSSIAN
+from exactcp.measures.density.kernels.log_sums import FLOOR, Met
 
 TRUST = 3e-11
 SMALLEST = 1e-280

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters, one_of, positive
 from exactcp._validation import check_examples, check_objects, check_scale
-from exactcp.kernels.kde_kernels import KERNELS
-from exactcp.kernels.kde_sums import FLOOR
 from exactcp.measures._base import Measure
-from exactcp.measures._kde_bag import KDEBag, bandwidth_of, candidate_scores
-from exactcp.measures._kde_label import LabelExamples
-from exactcp.measures._kde_meeting import Meeting, hold
+from exactcp.measures.density._bag import KDEBag, bandwidth_of, candidate_scores
+from exactcp.measures.density._label_sums import LabelExamples
+from exactcp.measures.density._routes import Meeting, hold
+from exactcp.measures.density.kernels.kernel_functions import KERNELS
+from exactcp.measures.density.kernels.log_sums import FLOOR
 
 
 class KDE(Measure):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.kernels.kde_sums import add_term, sum_logs
+from exactcp.measures.density.kernels.log_sums import add_term, sum_logs
 
 DIRECT = 1e-13  # relative error of a kernel, or a sum of kernels, by direct differences
 DRIFT = 4e-11  # largest relative error of a sum; two of them are within the tie rule's 1e-10
