@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactcp.counting.labels import make_bands
-from exactcp.kernels import loo_count, loo_order, loo_window
-from exactcp.measures import LSSVM, _lssvm_bag
+from exactcp.measures import LSSVM
+from exactcp.measures.least_squares import _lssvm_bag
+from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
+from exactcp.measures.least_squares.kernels import order as loo_order
+from exactcp.measures.least_squares.kernels import windows as loo_window
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
 KINDS = ("random", "grid", "duplicates", "outliers 1e3", "outliers 1e9", "heavy tails", "rank one", "scales")

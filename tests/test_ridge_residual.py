@@ -10,8 +10,9 @@ from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from exactcp import textbook
-from exactcp.kernels.ridge_sets import ORDINARY, count_ridge
-from exactcp.measures import LassoResidual, RidgeResidual, _ridge_bag
+from exactcp.measures import LassoResidual, RidgeResidual
+from exactcp.measures.least_squares import _ridge_bag
+from exactcp.measures.least_squares.kernels.extents import ORDINARY, count_ridge
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 

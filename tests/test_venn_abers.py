@@ -134,7 +134,7 @@ class TestFullEqualsRefitting:
         assert crossed > 0
 
     def test_the_same_for_every_number_of_jobs_and_block(self, monkeypatch):
-        from exactcp.measures import _lssvm_bag
+        from exactcp.measures.least_squares import _lssvm_bag
 
         clf = VennAbersPredictor(LSSVM(kernel="rbf"), n_jobs=1).fit(X_IRIS[::2], Y_IRIS[::2])
         expected = clf.predict_proba_interval(X_IRIS)

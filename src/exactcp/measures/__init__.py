@@ -34,7 +34,8 @@ from exactcp.measures._resampling import expected_samples
 from exactcp.measures.bootstrap import Bootstrap
 from exactcp.measures.density._kde import KDE
 from exactcp.measures.lasso_residual import LassoResidual
-from exactcp.measures.lssvm import LSSVM
+from exactcp.measures.least_squares._lssvm import LSSVM
+from exactcp.measures.least_squares._ridge import RidgeResidual
 from exactcp.measures.model_residual import ModelResidual
 from exactcp.measures.model_score import ModelScore
 from exactcp.measures.neighbours._knn import KNN
@@ -42,7 +43,6 @@ from exactcp.measures.neighbours._nn import NN
 from exactcp.measures.neighbours._regression import KNNResidual
 from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
 from exactcp.measures.random_forest import RandomForest
-from exactcp.measures.ridge_residual import RidgeResidual
 
 __all__ = [
     "KDE",

@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from exactcp._parameters import NONE, Allowed, integer, number
 from exactcp.geometry.distances import euclidean_block
-from exactcp.kernels.matrix_update import rows_times
-from exactcp.measures._polynomial_map import PolynomialMap
+from exactcp.measures.least_squares._polynomial_map import PolynomialMap
+from exactcp.measures.least_squares.kernels.updates import rows_times
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
 FEW_MONOMIALS = 200

@@ -13,10 +13,10 @@ from exactcp._parallel import map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._base import Measure
-from exactcp.measures._factorisation import factorise
-from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._lssvm_bag import ROWS, LSSVMBag, targets
-from exactcp.measures._ridge_parameters import RidgeParameters
+from exactcp.measures.least_squares._kernel_matrix import KernelStore
+from exactcp.measures.least_squares._lssvm_bag import ROWS, LSSVMBag, targets
+from exactcp.measures.least_squares._parameters import RidgeParameters
+from exactcp.measures.least_squares.factorisations.primal import factorise
 
 
 class LSSVM(RidgeParameters, Measure):

@@ -13,8 +13,8 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import Rows, Square
 from exactcp._validation import check_scale
-from exactcp.measures._feature_store import FeatureMap
-from exactcp.measures._kernel_function import KernelFunction
+from exactcp.measures.least_squares._features import FeatureMap
+from exactcp.measures.least_squares._kernel_function import KernelFunction
 
 
 class Distinct(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.labels import count_below
-from exactcp.kernels.loo_count import divided_score
+from exactcp.measures.least_squares.kernels.leave_one_out import divided_score
 
 ROUNDING = 2.0**-46  # 128 unit roundoffs: more than a score, its ratio and its threshold lose together
 WORTH_BLAS = 512  # numbers in a window's rows from which calling BLAS pays

@@ -9,9 +9,9 @@ from scipy import linalg
 
 from exactcp._changes import twin
 from exactcp._growing import SPARE, take_alone
-from exactcp.kernels.matrix_update import add_outer, rows_times
-from exactcp.measures._kernel_store import Columns, KernelStore, group_sums
-from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Solution, on_one_thread
+from exactcp.measures.least_squares._kernel_matrix import Columns, KernelStore, group_sums
+from exactcp.measures.least_squares.factorisations.form import DRIFT, REFRESH, SMALLEST, Across, Solution, on_one_thread
+from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
 
 class Dual:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import linalg
 
-from exactcp.kernels.matrix_update import rows_times
-from exactcp.measures._feature_store import FeatureStore
-from exactcp.measures._kernel_store import Columns, KernelStore, distinct_rows, group_sums
-from exactcp.measures._ridge import Across, RowProduct, Solution, on_one_thread
+from exactcp.measures.least_squares._features import FeatureStore
+from exactcp.measures.least_squares._kernel_matrix import Columns, KernelStore, distinct_rows, group_sums
+from exactcp.measures.least_squares.factorisations.form import Across, RowProduct, Solution, on_one_thread
+from exactcp.measures.least_squares.kernels.updates import rows_times
 
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
 GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank

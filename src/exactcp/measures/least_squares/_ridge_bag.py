@@ -10,7 +10,12 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._parallel import map_blocks
 from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
-from exactcp.kernels.ridge_sets import (
+from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
+from exactcp.measures.least_squares._features import FeatureStore
+from exactcp.measures.least_squares._kernel_matrix import KernelStore
+from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
+from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
     STUDENTIZED,
@@ -19,11 +24,6 @@ from exactcp.kernels.ridge_sets import (
     extents,
     kappas,
 )
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
-from exactcp.measures._factorisation import factorise
-from exactcp.measures._feature_store import FeatureStore
-from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import Across, Factorisation, Solution
 
 KINDS = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
 ROWS = 64  # test objects of one product

@@ -9,12 +9,21 @@ import numpy as np
 from scipy import linalg
 
 from exactcp._changes import twin
-from exactcp.kernels.matrix_update import add_outer, rows_times
-from exactcp.measures._dual import Dual
-from exactcp.measures._feature_store import FeatureStore
-from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, RowProduct, Solution, on_one_thread
-from exactcp.measures._spectral import KernelSpectral, RowSpectral
+from exactcp.measures.least_squares._features import FeatureStore
+from exactcp.measures.least_squares._kernel_matrix import KernelStore
+from exactcp.measures.least_squares.factorisations.dual import Dual
+from exactcp.measures.least_squares.factorisations.form import (
+    DRIFT,
+    REFRESH,
+    SMALLEST,
+    Across,
+    Factorisation,
+    RowProduct,
+    Solution,
+    on_one_thread,
+)
+from exactcp.measures.least_squares.factorisations.singular_values import KernelSpectral, RowSpectral
+from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
 SOLVERS = ("auto", "primal", "dual", "svd")
 WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits

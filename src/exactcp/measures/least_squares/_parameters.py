@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp._parameters import BOOLEAN, Allowed, check_parameters, number, one_of, positive
-from exactcp.measures._factorisation import SOLVERS
-from exactcp.measures._feature_store import FEATURE_MAP, FeatureMap, FeatureStore
-from exactcp.measures._kernel_function import KERNEL_PARAMETERS, KernelFunction
-from exactcp.measures._kernel_store import KernelStore, Memory
+from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
+from exactcp.measures.least_squares._kernel_function import KERNEL_PARAMETERS, KernelFunction
+from exactcp.measures.least_squares._kernel_matrix import KernelStore, Memory
+from exactcp.measures.least_squares.factorisations.primal import SOLVERS
 
 MATRICES = {"dual": 3, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
 

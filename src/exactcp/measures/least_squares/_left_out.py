@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp.measures._left_out import LeftOut
-from exactcp.measures._ridge_bag import RidgeBag
+from exactcp.measures.least_squares._ridge_bag import RidgeBag
 
 
 class RidgeLeftOut(LeftOut):

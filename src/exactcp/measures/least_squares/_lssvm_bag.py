@@ -12,7 +12,12 @@ from exactcp._growing import Rows
 from exactcp._parallel import map_blocks, thread_count
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import Bands, make_bands
-from exactcp.kernels.loo_count import (
+from exactcp.measures.least_squares._features import FeatureStore
+from exactcp.measures.least_squares._kernel_matrix import KernelStore
+from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, RowProduct, Solution
+from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.kernels.fits import loo_values
+from exactcp.measures.least_squares.kernels.leave_one_out import (
     CHUNK,
     FLOOR,
     Tally,
@@ -22,13 +27,8 @@ from exactcp.kernels.loo_count import (
     finish,
     new_tally,
 )
-from exactcp.kernels.loo_fits import loo_values
-from exactcp.kernels.loo_order import by_label, by_ratio, cost_of_all
-from exactcp.kernels.loo_window import Windowed, count_windows
-from exactcp.measures._factorisation import factorise
-from exactcp.measures._feature_store import FeatureStore
-from exactcp.measures._kernel_store import KernelStore
-from exactcp.measures._ridge import Across, Factorisation, RowProduct, Solution
+from exactcp.measures.least_squares.kernels.order import by_label, by_ratio, cost_of_all
+from exactcp.measures.least_squares.kernels.windows import Windowed, count_windows
 
 ROWS = 128  # test objects of one product
 COLUMNS = 2 * CHUNK  # training examples of one product
