@@ -13,8 +13,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso
 
 from exactcp import SplitConformalRegressor
-from exactcp.kernels import orthogonal_columns
 from exactcp.measures import LassoResidual
+from exactcp.measures.lasso.kernels import qr as orthogonal_columns
 from exactcp.pvalues import threshold
 from exactcp.textbook import lasso, lasso_counts
 
@@ -242,7 +242,7 @@ class TestRegions:
         assert total.tolist() == [mask.sum(), (~mask).sum()]
 
     def test_the_same_for_every_number_of_jobs_and_room(self, monkeypatch):
-        from exactcp.measures import _lasso_bag
+        from exactcp.measures.lasso import _bag as _lasso_bag
 
         X, y, _ = _normal(20, 30, 12)
         X_test = np.random.default_rng(1).normal(size=(20, 12))

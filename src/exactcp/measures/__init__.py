@@ -33,7 +33,7 @@ from exactcp.measures._regression_base import RegressionMeasure
 from exactcp.measures._resampling import expected_samples
 from exactcp.measures.bootstrap import Bootstrap
 from exactcp.measures.density._kde import KDE
-from exactcp.measures.lasso_residual import LassoResidual
+from exactcp.measures.lasso._lasso import LassoResidual
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
 from exactcp.measures.model_residual import ModelResidual

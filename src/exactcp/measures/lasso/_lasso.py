@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import BOOLEAN, check_parameters, positive
 from exactcp._validation import check_objects, check_regression_examples, check_size
-from exactcp.measures._lasso_bag import LassoBag
 from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures.lasso._bag import LassoBag
 
 
 class LassoResidual(RegressionMeasure):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.orthogonal_columns import delete_column, insert_column, solve_lower, solve_upper
+from exactcp.measures.lasso.kernels.qr import delete_column, insert_column, solve_lower, solve_upper
 
 ENOUGH = 1e-12  # of a penalty: how far correlations may be beyond it
 ROUNDING = 1e-14  # of |R_j| |t|: what correlations are not known to

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.lasso_start import leave
-from exactcp.kernels.orthogonal_columns import insert_column, solve_lower, solve_upper
+from exactcp.measures.lasso.kernels.qr import insert_column, solve_lower, solve_upper
+from exactcp.measures.lasso.kernels.start import leave
 
 STILL = 1e-12  # what changes by less than this, relatively to its terms, does not change
 FRESH = 100  # events after which the factorisation is made anew

@@ -12,9 +12,9 @@ from exactcp._changes import twin
 from exactcp._parallel import map_blocks
 from exactcp._validation import check_scale, check_size
 from exactcp.counting.targets import origin_of, own_slack, slack_of
-from exactcp.kernels.lasso_path import Path, Problem, walk
-from exactcp.kernels.lasso_start import solve_lasso
 from exactcp.measures._affine_bag import AffineBag, Piece, Within
+from exactcp.measures.lasso.kernels.path import Path, Problem, walk
+from exactcp.measures.lasso.kernels.start import solve_lasso
 
 PIECES = 1000  # the room for a path at first; it doubles as needed
 
