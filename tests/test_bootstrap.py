@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier, _parallel
 from exactcp.measures import Bootstrap, expected_samples
-from exactcp.measures._resampling import bernoulli_samples, multinomial_samples, object_keys, voters
+from exactcp.measures.forest._resampling import bernoulli_samples, multinomial_samples, object_keys, voters
 
 X_NEW = np.array([[0.0, 0.5], [1.5, -1.0]])
 pytestmark = pytest.mark.filterwarnings("ignore:Bootstrap trains on")

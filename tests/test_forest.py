@@ -11,11 +11,12 @@ from sklearn.model_selection import train_test_split
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
 from exactcp.checks import check_measure
-from exactcp.kernels.forest_grow import predict
-from exactcp.kernels.forest_layout import Examples
-from exactcp.measures import RandomForest, _forest_bag
-from exactcp.measures._forest_trees import Sample, gather, grow_tree
-from exactcp.measures._rank_codes import RankCodes
+from exactcp.measures import RandomForest
+from exactcp.measures.forest import _forest_bag
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._trees import Sample, gather, grow_tree
+from exactcp.measures.forest.kernels.grow import predict
+from exactcp.measures.forest.kernels.layout import Examples
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
 CHUNKS = 25

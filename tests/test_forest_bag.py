@@ -10,7 +10,8 @@ from sklearn.linear_model import LinearRegression
 
 from exactcp._standard_bag import StandardBag
 from exactcp._standard_target_bag import StandardTargetBag
-from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelResidual, RandomForest, _forest_bag
+from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelResidual, RandomForest
+from exactcp.measures.forest import _forest_bag
 from nearest_mean import NearestMean
 
 pytestmark = pytest.mark.filterwarnings("ignore:Bootstrap trains on", "ignore:ModelResidual fits")

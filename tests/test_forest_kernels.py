@@ -11,14 +11,27 @@ from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
 from exactcp import FullConformalClassifier, kernels, textbook
-from exactcp.kernels.forest_count import encode
-from exactcp.kernels.forest_grow import predict
-from exactcp.kernels.forest_items import fill_items, make_desk
-from exactcp.kernels.forest_layout import BEST, CUT, FEATURE, HI, KEPT, KEPT_END, KIND, LO, SPLIT, VOTED, WHO, Examples
-from exactcp.kernels.forest_walk import EVENT_COLUMNS, FOR, IN_FOREST, walk
 from exactcp.measures import RandomForest
-from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree
-from exactcp.measures._rank_codes import RankCodes
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
+from exactcp.measures.forest.kernels.grow import predict
+from exactcp.measures.forest.kernels.items import fill_items, make_desk
+from exactcp.measures.forest.kernels.layout import (
+    BEST,
+    CUT,
+    FEATURE,
+    HI,
+    KEPT,
+    KEPT_END,
+    KIND,
+    LO,
+    SPLIT,
+    VOTED,
+    WHO,
+    Examples,
+)
+from exactcp.measures.forest.kernels.votes import encode
+from exactcp.measures.forest.kernels.walk import EVENT_COLUMNS, FOR, IN_FOREST, walk
 
 SEED, TREE = 5, 3
 

@@ -30,9 +30,10 @@ A bag whose residuals are affine in the target defines `affine(X)` and inherits 
 
 from exactcp.measures._base import Measure
 from exactcp.measures._regression_base import RegressionMeasure
-from exactcp.measures._resampling import expected_samples
-from exactcp.measures.bootstrap import Bootstrap
 from exactcp.measures.density._kde import KDE
+from exactcp.measures.forest._bootstrap import Bootstrap
+from exactcp.measures.forest._random_forest import RandomForest
+from exactcp.measures.forest._resampling import expected_samples
 from exactcp.measures.lasso._lasso import LassoResidual
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
@@ -42,7 +43,6 @@ from exactcp.measures.neighbours._knn import KNN
 from exactcp.measures.neighbours._nn import NN
 from exactcp.measures.neighbours._regression import KNNResidual
 from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
-from exactcp.measures.random_forest import RandomForest
 
 __all__ = [
     "KDE",

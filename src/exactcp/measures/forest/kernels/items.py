@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.kernels.forest_layout import ABOVE_ALL, TIMES, WHO
+from exactcp.measures.forest.kernels.layout import ABOVE_ALL, TIMES, WHO
 
 FEW = 24  # examples up to which they are sorted by insertion
 MANY_CODES, MANY_CELLS = 2**16, 2**21  # at most in the table of (code, label)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.kernels.forest_cuts import find_cut
-from exactcp.kernels.forest_grow import is_pure, majority, midpoint, part, value_of
-from exactcp.kernels.forest_layout import TIMES, VOTED, WHO
+from exactcp.measures.forest.kernels.cuts import find_cut
+from exactcp.measures.forest.kernels.grow import is_pure, majority, midpoint, part, value_of
+from exactcp.measures.forest.kernels.layout import TIMES, VOTED, WHO
 
 
 @inner

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.forest_cuts import find_cut, keep_cuts
-from exactcp.kernels.forest_layout import (
+from exactcp.measures.forest.kernels.cuts import find_cut, keep_cuts
+from exactcp.measures.forest.kernels.layout import (
     BEST,
     COUNTS,
     DEPTH,

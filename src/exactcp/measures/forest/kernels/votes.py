@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.forest_grow import grow, predict
-from exactcp.kernels.forest_items import Desk
-from exactcp.kernels.forest_layout import (
+from exactcp.measures.forest.kernels.grow import grow, predict
+from exactcp.measures.forest.kernels.items import Desk
+from exactcp.measures.forest.kernels.layout import (
     CUT,
     DEPTH,
     HEAP,
@@ -36,8 +36,8 @@ from exactcp.kernels.forest_layout import (
     place,
     with_room,
 )
-from exactcp.kernels.forest_regrow import regrow
-from exactcp.kernels.forest_walk import (
+from exactcp.measures.forest.kernels.regrow import regrow
+from exactcp.measures.forest.kernels.walk import (
     AT,
     EVENT_COLUMNS,
     FOR,

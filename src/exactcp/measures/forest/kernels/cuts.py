@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.kernels.forest_hash import draw_feature, undo_draws
-from exactcp.kernels.forest_items import CODE, OF_LABEL, OF_WEIGHT, fill_items, varies
-from exactcp.kernels.forest_layout import (
+from exactcp.measures.forest.kernels.draws import draw_feature, undo_draws
+from exactcp.measures.forest.kernels.items import CODE, OF_LABEL, OF_WEIGHT, fill_items, varies
+from exactcp.measures.forest.kernels.layout import (
     ABOVE_ALL,
     BELOW_ALL,
     CUT,

@@ -11,18 +11,27 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import map_blocks, thread_count
 from exactcp.counting.label_counts import LabelCounts
-from exactcp.kernels.forest_count import ALL_COUNTS, AT_LEAST, SETS, VOTES, Forest, Stage, count_objects, make_stage
-from exactcp.kernels.forest_hash import tree_key
-from exactcp.kernels.forest_items import make_desk
-from exactcp.kernels.forest_layout import VOTED, WHO, Examples, Trees
-from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree, recode
-from exactcp.measures._rank_codes import RankCodes
-from exactcp.measures._resampling import (
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._resampling import (
     arrival_keys,
     bernoulli_samples,
     multinomial_samples,
     object_keys,
     voters,
+)
+from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree, recode
+from exactcp.measures.forest.kernels.draws import tree_key
+from exactcp.measures.forest.kernels.items import make_desk
+from exactcp.measures.forest.kernels.layout import VOTED, WHO, Examples, Trees
+from exactcp.measures.forest.kernels.votes import (
+    ALL_COUNTS,
+    AT_LEAST,
+    SETS,
+    VOTES,
+    Forest,
+    Stage,
+    count_objects,
+    make_stage,
 )
 
 BLOCK = 64  # test objects at a time

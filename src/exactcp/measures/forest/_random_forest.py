@@ -12,13 +12,13 @@ from exactcp._changes import changes
 from exactcp._parallel import map_blocks
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._validation import check_examples, check_objects
-from exactcp.kernels.forest_grow import count_votes
-from exactcp.kernels.forest_layout import Examples
 from exactcp.measures._base import Measure
-from exactcp.measures._forest_bag import ForestBag
-from exactcp.measures._forest_trees import ForestPlan, Sample, gather, grow_tree
-from exactcp.measures._rank_codes import RankCodes
-from exactcp.measures._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
+from exactcp.measures.forest._forest_bag import ForestBag
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
+from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
+from exactcp.measures.forest.kernels.grow import count_votes
+from exactcp.measures.forest.kernels.layout import Examples
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
 LARGEST = 2**26  # examples whose squared number float64 holds exactly

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.kernels.forest_cuts import with_left, with_right
-from exactcp.kernels.forest_grow import majority
-from exactcp.kernels.forest_layout import (
+from exactcp.measures.forest.kernels.cuts import with_left, with_right
+from exactcp.measures.forest.kernels.grow import majority
+from exactcp.measures.forest.kernels.layout import (
     BEST,
     COUNTS,
     CUT,

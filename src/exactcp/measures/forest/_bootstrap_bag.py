@@ -12,7 +12,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._parallel import map_tasks
 from exactcp._warning import warn
 from exactcp.counting.label_counts import LabelCounts
-from exactcp.measures._resampling import voters
+from exactcp.measures.forest._resampling import voters
 
 Predictor = Callable[[np.ndarray], np.ndarray]
 

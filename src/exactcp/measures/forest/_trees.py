@@ -6,10 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp.kernels.forest_grow import grow_flat, unfolded
-from exactcp.kernels.forest_hash import tree_key
-from exactcp.kernels.forest_items import make_desk
-from exactcp.kernels.forest_layout import ABOVE_ALL, BELOW_ALL, CUT, HI, LO, Examples, Trees, empty_trees, place
+from exactcp.measures.forest.kernels.draws import tree_key
+from exactcp.measures.forest.kernels.grow import grow_flat, unfolded
+from exactcp.measures.forest.kernels.items import make_desk
+from exactcp.measures.forest.kernels.layout import (
+    ABOVE_ALL,
+    BELOW_ALL,
+    CUT,
+    HI,
+    LO,
+    Examples,
+    Trees,
+    empty_trees,
+    place,
+)
 
 
 class ForestPlan(NamedTuple):
