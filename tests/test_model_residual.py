@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from exactcp import FullConformalRegressor
 from exactcp.measures import ModelResidual, RidgeResidual
-from exactcp.measures._model_bag import DOUBLINGS
+from exactcp.measures.models._refit_bag import DOUBLINGS
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 X, Y, X_TEST = X_ALL[:30], Y_ALL[:30], X_ALL[30:33]

@@ -37,8 +37,8 @@ from exactcp.measures.forest._resampling import expected_samples
 from exactcp.measures.lasso._lasso import LassoResidual
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
-from exactcp.measures.model_residual import ModelResidual
-from exactcp.measures.model_score import ModelScore
+from exactcp.measures.models._residual import ModelResidual
+from exactcp.measures.models._score import ModelScore
 from exactcp.measures.neighbours._knn import KNN
 from exactcp.measures.neighbours._nn import NN
 from exactcp.measures.neighbours._regression import KNNResidual

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import NONE, check_parameters, having, integer, one_of
 from exactcp._validation import check_unmasked
-from exactcp.measures._model_bag import ModelBag
 from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures.models._refit_bag import ModelBag
 
 _REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
 SHARE = 0.1  # of the mean residual, added to every estimated difficulty so that none is zero
