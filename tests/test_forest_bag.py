@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from exactcp._standard_bag import StandardBag
-from exactcp._standard_target_bag import StandardTargetBag
 from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelResidual, RandomForest
+from exactcp.measures._algorithm_1 import StandardBag
+from exactcp.measures._algorithm_1_targets import StandardTargetBag
 from exactcp.measures.forest import _forest_bag
 from nearest_mean import NearestMean
 

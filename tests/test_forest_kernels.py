@@ -10,8 +10,9 @@ import pytest
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
-from exactcp import FullConformalClassifier, kernels, textbook
+from exactcp import FullConformalClassifier, textbook
 from exactcp.measures import RandomForest
+from exactcp.measures.forest import kernels
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import predict
@@ -152,7 +153,7 @@ def test_what_python_calls_returns_none_or_a_number_or_one_array():
     returned = {}
     for _, name, _ in pkgutil.iter_modules(kernels.__path__):
         if name.startswith("forest_"):
-            for function in vars(import_module(f"exactcp.kernels.{name}")).values():
+            for function in vars(import_module(f"{kernels.__name__}.{name}")).values():
                 if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
                     for signature in function.nopython_signatures:
                         returned.setdefault(function.__name__, set()).add(signature.return_type)

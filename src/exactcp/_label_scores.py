@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from exactcp._calibration import fit_part
-from exactcp._measure_choice import LABEL_MEASURE
 from exactcp._parameters import NONE, Allowed
 from exactcp.measures import LSSVM, Measure
+from exactcp.measures._choice import LABEL_MEASURE
 
 
 def _scores_labels(value: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from exactcp._standard_bag import StandardBag
-from exactcp._standard_target_bag import StandardTargetBag
 from exactcp.measures import Measure, RegressionMeasure
+from exactcp.measures._algorithm_1 import StandardBag
+from exactcp.measures._algorithm_1_targets import StandardTargetBag
 
 Examples = tuple[np.ndarray, np.ndarray, np.ndarray]
 TargetExamples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -17,10 +17,8 @@ from exactcp._changes import changes
 from exactcp._estimator import Estimator
 from exactcp._label_prediction import Evaluation, LabelPrediction, Size
 from exactcp._labelled_learning import LabelledLearning
-from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
-from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._taxonomy import TAXONOMY, Taxonomy, categories_of
 from exactcp._validation import (
     check_calibration_size,
@@ -29,6 +27,8 @@ from exactcp._validation import (
     check_two_classes,
     encode,
 )
+from exactcp.measures._algorithm_1 import StandardBag, make_bag
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
 
 
 class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, Estimator):

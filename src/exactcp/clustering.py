@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
-from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
 from exactcp._parallel import progress
 from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
-from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
 from exactcp._validation import check_objects, check_training_objects
+from exactcp.measures._algorithm_1 import ONE_CLASS, StandardBag, make_bag
+from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, one_class_measure
 
 BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8

@@ -16,12 +16,12 @@ from exactcp._changes import changes
 from exactcp._estimator import Estimator
 from exactcp._folds import CV, Fold, make_folds
 from exactcp._label_prediction import Evaluation, LabelPrediction, Size
-from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise
 from exactcp._parallel import progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._seeds import draw_seed
 from exactcp._taxonomy import TAXONOMY, Taxonomy
 from exactcp._validation import check_calibration_size, check_examples, check_objects, check_two_classes
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
 
 
 class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):

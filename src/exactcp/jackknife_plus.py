@@ -13,10 +13,10 @@ from exactcp._changes import changes
 from exactcp._folds import CV, make_folds
 from exactcp._interval_prediction import IntervalPrediction
 from exactcp._left_out_models import RefittedModels, scale_of
-from exactcp._measure_choice import TARGET_MEASURE, regression_measure
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_regression_examples
+from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._left_out import LeftOut
 from exactcp.pvalues import threshold
 

@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._interval_prediction import IntervalPrediction
-from exactcp._measure_choice import TARGET_MEASURE, is_pairwise, regression_measure
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
-from exactcp._standard_target_bag import StandardTargetBag
 from exactcp._taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp._validation import (
     check_indices,
@@ -27,6 +25,8 @@ from exactcp._validation import (
     check_targets,
 )
 from exactcp.distributions import PredictiveDistribution
+from exactcp.measures._algorithm_1_targets import StandardTargetBag
+from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure
 from exactcp.regions import Region
 
 

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._measure_choice import LABEL_MEASURE
 from exactcp._parallel import map_blocks
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._validation import check_training_objects
 from exactcp.exchangeability import ExchangeabilityTest
 from exactcp.exchangeability.betting import BETTING
+from exactcp.measures._choice import LABEL_MEASURE
 
 
 class ExchangeabilitySelector(SelectorMixin, Estimator):

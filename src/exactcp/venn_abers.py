@@ -14,7 +14,6 @@ from exactcp._estimator import Estimator
 from exactcp._folds import CV, make_folds
 from exactcp._isotonic import IsotonicCalibration, fit_at_last
 from exactcp._label_scores import SCORER, LabelScores, scoring_model
-from exactcp._measure_choice import is_pairwise
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed, lend_seed
 from exactcp._validation import (
@@ -26,6 +25,7 @@ from exactcp._validation import (
     encode,
 )
 from exactcp.measures import LSSVM
+from exactcp.measures._choice import is_pairwise
 
 
 class VennAbersPredictor(ClassifierMixin, Estimator):

@@ -9,15 +9,15 @@ import numpy as np
 from exactcp import pvalues
 from exactcp._changes import changes, drop_bag, forked, stream, streamed
 from exactcp._estimator import Estimator
-from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise, one_class_measure
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, one_of
 from exactcp._seeds import draw_seed
-from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._validation import check_stream_labels, check_stream_objects
 from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
+from exactcp.measures._algorithm_1 import StandardBag, make_bag
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, one_class_measure
 
 CHUNK = 1024  # examples that a bag counts and learns together
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters, one_of, positive
 from exactcp._validation import check_examples, check_objects, check_scale
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, candidate_scores
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density._routes import Meeting, hold

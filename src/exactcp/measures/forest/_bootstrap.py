@@ -14,7 +14,7 @@ from exactcp._changes import changes
 from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
 from exactcp._seeds import lend_seed
 from exactcp._validation import check_unmasked
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
 

@@ -12,7 +12,7 @@ from exactcp._changes import changes
 from exactcp._parallel import map_blocks
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._validation import check_examples, check_objects
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 from exactcp.measures.forest._forest_bag import ForestBag
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import BOOLEAN, check_parameters, positive
 from exactcp._validation import check_objects, check_regression_examples, check_size
-from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._regression_contract import RegressionMeasure
 from exactcp.measures.lasso._bag import LassoBag
 
 

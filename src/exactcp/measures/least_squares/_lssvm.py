@@ -12,7 +12,7 @@ from exactcp._changes import changes
 from exactcp._parallel import map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._lssvm_bag import ROWS, LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters

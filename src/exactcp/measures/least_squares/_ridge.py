@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters, one_of
 from exactcp._validation import check_objects, check_regression_examples
-from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._regression_contract import RegressionMeasure
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._left_out import RidgeLeftOut
 from exactcp.measures.least_squares._parameters import RidgeParameters

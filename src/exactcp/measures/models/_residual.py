@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import NONE, check_parameters, having, integer, one_of
 from exactcp._validation import check_unmasked
-from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._regression_contract import RegressionMeasure
 from exactcp.measures.models._refit_bag import ModelBag
 
 _REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import check_parameters, having
 from exactcp._validation import check_unmasked
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 
 
 class ModelScore(Measure):

@@ -1,4 +1,4 @@
-"""Nearest neighbours: the measures NN, KNN and SimplifiedKNN, k-NN regression, and the k-NN taxonomy of Venn prediction.
+"""Nearest neighbours: NN, KNN and SimplifiedKNN, k-NN regression, and the k-NN taxonomy of Venn prediction.
 
 - `_nn`, `_knn`, `_simplified_knn` are the measures of classification, `_classification` what they share; `_regression`
   is the measure of regression.

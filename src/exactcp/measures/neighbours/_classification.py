@@ -13,7 +13,7 @@ from exactcp._validation import check_examples, check_objects, check_square
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import good_order
-from exactcp.measures._base import Measure
+from exactcp.measures._contract import Measure
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._search import NeighbourSearch
 

@@ -15,7 +15,7 @@ from exactcp._validation import check_objects, check_regression_examples, check_
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.geometry.screen import good_order
-from exactcp.measures._regression_base import RegressionMeasure
+from exactcp.measures._regression_contract import RegressionMeasure
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
 from exactcp.measures.neighbours._target_bag import ResidualBag
 
