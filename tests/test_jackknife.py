@@ -14,9 +14,9 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
-from exactcp._folds import make_folds
-from exactcp._left_out_models import RefittedModels
 from exactcp.measures import KNNResidual, LassoResidual, RidgeResidual
+from exactcp.predicting.folds import make_folds
+from exactcp.predicting.left_out_models import RefittedModels
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 MEASURES = {

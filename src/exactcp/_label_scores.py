@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
-from exactcp._calibration import fit_part
 from exactcp._parameters import NONE, Allowed
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
+from exactcp.predicting.calibration import fit_part
 
 
 def _scores_labels(value: Any) -> bool:

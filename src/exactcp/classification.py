@@ -12,14 +12,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._calibration import Calibration, fit_part
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._label_prediction import Evaluation, LabelPrediction, Size
-from exactcp._labelled_learning import LabelledLearning
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
-from exactcp._taxonomy import TAXONOMY, Taxonomy, categories_of
 from exactcp._validation import (
     check_calibration_size,
     check_examples,
@@ -29,6 +25,10 @@ from exactcp._validation import (
 )
 from exactcp.measures._algorithm_1 import StandardBag, make_bag
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp.predicting.calibration import Calibration, fit_part
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
+from exactcp.predicting.learning import LabelledLearning
+from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy, categories_of
 
 
 class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, Estimator):

@@ -11,17 +11,17 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._calibration import Calibration, fit_part
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._folds import CV, Fold, make_folds
-from exactcp._label_prediction import Evaluation, LabelPrediction, Size
 from exactcp._parallel import progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._seeds import draw_seed
-from exactcp._taxonomy import TAXONOMY, Taxonomy
 from exactcp._validation import check_calibration_size, check_examples, check_objects, check_two_classes
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp.predicting.calibration import Calibration, fit_part
+from exactcp.predicting.folds import CV, Fold, make_folds
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
+from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy
 
 
 class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.model_selection import LeaveOneOut
 
-from exactcp._calibration import known_options
 from exactcp._changes import changes
-from exactcp._folds import CV, make_folds
-from exactcp._interval_prediction import IntervalPrediction
-from exactcp._left_out_models import RefittedModels, scale_of
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_regression_examples
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._left_out import LeftOut
+from exactcp.predicting.calibration import known_options
+from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.left_out_models import RefittedModels, scale_of
 from exactcp.pvalues import threshold
 
 

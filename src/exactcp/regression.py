@@ -13,10 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
-from exactcp._interval_prediction import IntervalPrediction
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
-from exactcp._taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp._validation import (
     check_indices,
     check_new_pairs,
@@ -27,6 +25,8 @@ from exactcp._validation import (
 from exactcp.distributions import PredictiveDistribution
 from exactcp.measures._algorithm_1_targets import StandardTargetBag
 from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure
+from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.regions import Region
 
 

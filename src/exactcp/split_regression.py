@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from exactcp._calibration import fit_part, known_options
 from exactcp._changes import changes
-from exactcp._interval_prediction import IntervalPrediction
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._seeds import draw_seed
-from exactcp._taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp._validation import check_calibration_size, check_regression_examples
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
+from exactcp.predicting.calibration import fit_part, known_options
+from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.pvalues import threshold
 
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
 from exactcp._estimator import Estimator
-from exactcp._labelled_learning import LabelledLearning
 from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
 from exactcp._validation import (
     check_examples,
@@ -23,6 +22,7 @@ from exactcp._validation import (
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.measures.neighbours._category_bag import VennBag
+from exactcp.predicting.learning import LabelledLearning
 
 
 class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):

@@ -70,14 +70,23 @@ FAMILY = Family(
         ),
         "sorted over the objects": Mutant("regions.py", "np.sort(p, axis=1)", "np.sort(p, axis=0)", LABELS),
         "a warning one example too late": Mutant(
-            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 2) * as_decimal(epsilon) >= 1", WARNINGS
+            "predicting/levels.py",
+            "if (n + 1) * as_decimal(epsilon) >= 1",
+            "if (n + 2) * as_decimal(epsilon) >= 1",
+            WARNINGS,
         ),
         "a warning at the edge": Mutant(
-            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 1) * as_decimal(epsilon) > 1", WARNINGS
+            "predicting/levels.py",
+            "if (n + 1) * as_decimal(epsilon) >= 1",
+            "if (n + 1) * as_decimal(epsilon) > 1",
+            WARNINGS,
         ),
-        "a warning every time": Mutant("_too_few.py", "    warned.add(level)\n", "", WARNINGS),
+        "a warning every time": Mutant("predicting/levels.py", "    warned.add(level)\n", "", WARNINGS),
         "a warning about the binary level": Mutant(
-            "_too_few.py", "(n + 1) * as_decimal(epsilon) >= 1", "(n + 1) * float(epsilon) - 1e-12 >= 1", WARNINGS
+            "predicting/levels.py",
+            "(n + 1) * as_decimal(epsilon) >= 1",
+            "(n + 1) * float(epsilon) - 1e-12 >= 1",
+            WARNINGS,
         ),
         "the next residual": Mutant(
             "split_regression.py",
@@ -128,10 +137,10 @@ FAMILY = Family(
         "the sign of an end": Mutant("jackknife_plus.py", "[-width, width]", "[width, width]", INTERVALS),
         "jackknife's rank": Mutant("jackknife_plus.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS),
         "predictions of another fold": Mutant(
-            "_left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
+            "predicting/left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
         ),
         "residuals with a sign": Mutant(
-            "_left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
+            "predicting/left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
         ),
         "half of an interval's level": Mutant(
             "distributions.py",

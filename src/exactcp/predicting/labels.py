@@ -9,8 +9,8 @@ import numpy as np
 
 from exactcp import pvalues, regions
 from exactcp._changes import reads
-from exactcp._too_few import warn_of_too_few
 from exactcp._validation import warn_of_low_level
+from exactcp.predicting.levels import warn_of_too_few
 
 Size = int | Fraction | None  # of the smallest category, whose p-values are 1/(size + 1) at least; None: any p-value
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
 from exactcp._estimator import Estimator
-from exactcp._too_few import warn_of_too_few
 from exactcp._validation import check_objects, warn_of_low_level
 from exactcp.measures._choice import is_pairwise
+from exactcp.predicting.levels import warn_of_too_few
 from exactcp.pvalues import significance
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from exactcp._calibration import fit_part
-from exactcp._folds import Fold, left_out_in
 from exactcp._parallel import progress
 from exactcp.measures._left_out import LeftOut
+from exactcp.predicting.calibration import fit_part
+from exactcp.predicting.folds import Fold, left_out_in
 
 
 class RefittedModels(LeftOut):

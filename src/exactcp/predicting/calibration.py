@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from exactcp import pvalues
-from exactcp._taxonomy import Taxonomy, categories_of
 from exactcp._validation import check_square, encode
 from exactcp.measures._choice import is_pairwise
+from exactcp.predicting.taxonomy import Taxonomy, categories_of
 
 
 def fit_part(measure: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) -> np.ndarray | None:
