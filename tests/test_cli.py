@@ -95,7 +95,7 @@ def test_whatever_goes_wrong_there_is_no_traceback(error, code, sentence, monkey
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("exactcp.demo.run_demo", fail)
+    monkeypatch.setattr("exactcp.experiments.demo.run_demo", fail)
     result = CliRunner().invoke(app, ["demo"])
     assert (result.exit_code, result.stderr) == (code, sentence)
 
@@ -120,7 +120,7 @@ def test_measures_complete():
 
 
 def test_full_cp_is_more_efficient_than_split_cp_in_the_demo():
-    from exactcp.demo import run_demo
+    from exactcp.experiments.demo import run_demo
 
     facts = run_demo()
     rows = {(row["predictor"], row["measure"]): row for row in facts["rows"]}

@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LinearRegression
 
 from exactcp import FullConformalRegressor, metrics, textbook
-from exactcp.distributions import PredictiveDistribution
 from exactcp.measures import KNNResidual, RidgeResidual
+from exactcp.regression import PredictiveDistribution
 from exactcp.textbook.algorithm import algorithm_1
 from target_problems import TARGET_PROBLEMS
 

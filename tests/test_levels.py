@@ -30,10 +30,10 @@ from exactcp import (
 )
 from exactcp._fdr import select_discoveries
 from exactcp.cli import app
-from exactcp.distributions import PredictiveDistribution
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
 from exactcp.online import ProgressiveResult, progressive
+from exactcp.regression import PredictiveDistribution
 from exactcp.report import LabelRun, classification_facts
 
 EDGES = [(9, 0.9), (19, 0.9), (9, 0.8), (19, 0.8), (9, 0.7), (19, 0.95)]  # (n + 1) (1 - level) is whole

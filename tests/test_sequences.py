@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from exactcp import ConformalSequencePredictor, FullConformalClassifier
-from exactcp._sequence_ranking import MarkovChain, estimate_chain, ranked_sequences
 from exactcp.measures import KNN, LSSVM, NN, SimplifiedKNN
+from exactcp.sequences._ranking import MarkovChain, estimate_chain, ranked_sequences
 
 TRANSITION = np.array([[0.9, 0.1], [0.2, 0.8]])
 

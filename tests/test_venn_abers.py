@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import VennAbersPredictor, textbook
-from exactcp._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.measures import KNN, LSSVM
+from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from problems import PROBLEMS
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)

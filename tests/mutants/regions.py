@@ -89,31 +89,31 @@ FAMILY = Family(
             WARNINGS,
         ),
         "the next residual": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "scores[m - 1] if m > 0 else np.inf",
             "scores[min(m, scores.size - 1)] if m > 0 else np.inf",
             INTERVALS,
         ),
         "m = 0 is the smallest residual": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "scores[m - 1] if m > 0 else np.inf",
             "scores[m - 1] if scores.size else np.inf",
             ("test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
         ),
         "ascending residuals": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "np.sort(self.calibration_scores_[categories == c])[::-1]",
             "np.sort(self.calibration_scores_[categories == c])",
             INTERVALS,
         ),
         "residuals of all categories": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "np.sort(self.calibration_scores_[categories == c])[::-1]",
             "np.sort(self.calibration_scores_)[::-1]",
             CATEGORIES,
         ),
         "widths that are not scaled": Mutant(
-            "split_regression.py", "width *= scale(self._seen(X))", "scale(self._seen(X))", NORMALISED
+            "regression/_split.py", "width *= scale(self._seen(X))", "scale(self._seen(X))", NORMALISED
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",
@@ -134,8 +134,10 @@ FAMILY = Family(
             "np.column_stack([(P - widths).max(axis=1), (P + widths).max(axis=1)])",
             INTERVALS,
         ),
-        "the sign of an end": Mutant("jackknife_plus.py", "[-width, width]", "[width, width]", INTERVALS),
-        "jackknife's rank": Mutant("jackknife_plus.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS),
+        "the sign of an end": Mutant("regression/_left_out.py", "[-width, width]", "[width, width]", INTERVALS),
+        "jackknife's rank": Mutant(
+            "regression/_left_out.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS
+        ),
         "predictions of another fold": Mutant(
             "predicting/left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
         ),
@@ -143,7 +145,7 @@ FAMILY = Family(
             "predicting/left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
         ),
         "half of an interval's level": Mutant(
-            "distributions.py",
+            "regression/_distributions.py",
             "half = pvalues.significance(confidence_level) / 2",
             "half = pvalues.significance(confidence_level)",
             DISTRIBUTIONS,

@@ -22,12 +22,12 @@ from exactcp._validation import (
     check_regression_examples,
     check_targets,
 )
-from exactcp.distributions import PredictiveDistribution
 from exactcp.measures._algorithm_1_targets import StandardTargetBag
 from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.regions import Region
+from exactcp.regression._distributions import PredictiveDistribution
 
 
 class FullConformalRegressor(IntervalPrediction):

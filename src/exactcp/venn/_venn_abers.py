@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
-from exactcp._isotonic import IsotonicCalibration, fit_at_last
-from exactcp._label_scores import SCORER, LabelScores, scoring_model
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed, lend_seed
 from exactcp._validation import (
@@ -26,6 +24,8 @@ from exactcp._validation import (
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import is_pairwise
 from exactcp.predicting.folds import CV, make_folds
+from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
+from exactcp.venn._label_scores import SCORER, LabelScores, scoring_model
 
 
 class VennAbersPredictor(ClassifierMixin, Estimator):

@@ -15,11 +15,11 @@ from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
-from exactcp._sequence_input import join_labels, join_objects, split_rows
-from exactcp._sequence_ranking import MarkovChain, estimate_chain, ranked_sequences
 from exactcp._validation import check_examples, check_objects, check_two_classes, encode
 from exactcp.measures._algorithm_1 import make_bag
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp.sequences._input import join_labels, join_objects, split_rows
+from exactcp.sequences._ranking import MarkovChain, estimate_chain, ranked_sequences
 
 
 @dataclass(frozen=True)
