@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, textbook
-from exactcp._fdr import select_discoveries
 from exactcp.measures import KDE, KNN, LSSVM, Measure, SimplifiedKNN
+from exactcp.metrics.discoveries import select_discoveries
 from measure_table import MEASURES
 from problems import PROBLEMS
 

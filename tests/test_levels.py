@@ -28,10 +28,10 @@ from exactcp import (
     metrics,
     pvalues,
 )
-from exactcp._fdr import select_discoveries
 from exactcp.cli import app
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
+from exactcp.metrics.discoveries import select_discoveries
 from exactcp.online import ProgressiveResult, progressive
 from exactcp.regression import PredictiveDistribution
 from exactcp.report import LabelRun, classification_facts

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._estimator import Estimator
-from exactcp._fdr import largest_discovery, select_discoveries
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_indices, check_new_pairs, check_objects, check_training_objects
 from exactcp.measures._algorithm_1 import ONE_CLASS, StandardBag, make_bag
 from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp.metrics.discoveries import largest_discovery, select_discoveries
 from exactcp.predicting.levels import warn_of_too_few
 
 
