@@ -1,4 +1,4 @@
-"""The founding paper's MNIST figures, to every printed digit (SPEC K)."""
+"""The founding paper's MNIST figures, to every printed digit (theory EF.1)."""
 
 from __future__ import annotations
 

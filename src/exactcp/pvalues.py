@@ -1,4 +1,4 @@
-"""From scores to counts to p-values, and from levels to counts: the only formulas for either (SPEC 0).
+"""From scores to counts to p-values, and from levels to counts: the only formulas for either (theory PV).
 
 A level, of confidence or of significance, is the decimal number that it prints as: 1 - 0.9 is 1/10, which a p-value of
 2/20 does not exceed. Sets compare counts with `threshold`, in rational arithmetic; where only p-values are known,

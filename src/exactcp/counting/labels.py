@@ -1,4 +1,4 @@
-"""Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (SPEC A3)."""
+"""Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (theory EX.2)."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Where training examples are at least as strange as a candidate whose target varies (SPEC, canonical affine form).
+"""Where training examples are at least as strange as a candidate whose target varies (theory RE.1 to RE.6).
 
 With z = y - center, example i is at least as strange on S_i = {z : |A_i - g_i z| >= kappa_i |z|}, kappa_i > 0. Sets are
 closed and include part of the tie band: a target that ties but for rounding is inside, and the ends themselves tie.

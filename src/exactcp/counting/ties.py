@@ -1,4 +1,4 @@
-"""The tie rule: when two scores count as equal (SPEC 0)."""
+"""The tie rule: when two scores count as equal (theory PV.3)."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Betting against the uniformity of p-values: each bet returns the logarithm of what it multiplies the capital by.
 
 A p-value's bet is a function that integrates to 1 over [0, 1] and depends on the p-values before it only. So, if
-p-values are independent and uniform, the capital is a martingale (SPEC H), whatever the strategy.
+p-values are independent and uniform, the capital is a martingale (theory ST.2), whatever the strategy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From p-values to wealth to alarms, all in the log domain (SPEC H)."""
+"""From p-values to wealth to alarms, all in the log domain (theory ST)."""
 
 from __future__ import annotations
 

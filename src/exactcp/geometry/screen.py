@@ -1,4 +1,4 @@
-"""The screen: one matrix product that tells which pairs are too far apart to matter (SPEC C, Screening).
+"""The screen: one matrix product that tells which pairs are too far apart to matter (theory EX.3 to EX.5).
 
 With centred, scaled rows a (test) and b (training), s = ab - |b|^2/2 gives d^2 = |a|^2 - 2 s. The product is computed
 in float32 or float64; for any order of summation its error is at most g (|a|^2/2 + |b|^2) + eta, where g = t/(1 - t),

@@ -99,7 +99,7 @@ class AffineBag(Bag):
         return hulls(self.regions(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose))
 
     def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
-        """Yield for every test object the targets at which the signed residuals of examples equal its own (SPEC J)."""
+        """Yield for every test object the targets where signed residuals of examples equal its own (theory RE.9)."""
         origin = self.origin()
         for t, pieces in enumerate(self.affine(X)):
             center, A, g, kappa = pieces[0][2:6]

@@ -1,4 +1,4 @@
-"""Which of many p-values to call discoveries, so that few of them are false (SPEC I)."""
+"""Which of many p-values to call discoveries, so that few of them are false (theory AC.2)."""
 
 from __future__ import annotations
 

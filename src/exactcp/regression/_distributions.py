@@ -1,4 +1,4 @@
-"""Conformal predictive distributions of regression (SPEC J)."""
+"""Conformal predictive distributions of regression (theory RE.9, RE.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Isotonic regression of outcomes 0 and 1 on scores, at the score of a test object with either outcome (SPEC J)."""
+"""Isotonic regression of outcomes 0 and 1 on scores, at a test object's score with either outcome (theory VE.4)."""
 
 from __future__ import annotations
 

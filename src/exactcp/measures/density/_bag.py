@@ -1,4 +1,4 @@
-"""The KDE bag: training examples that learn and unlearn, and count for all labels at once (SPEC B)."""
+"""The KDE bag: training examples that learn and unlearn, and count for all labels at once (theory DE)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bandwidth_of(bandwidth: float | str, n: int, p: int) -> float:
 
 
 def candidate_scores(meetings: Sequence[Meeting], sizes: np.ndarray) -> np.ndarray:
-    """Return the scores (m, l) of the objects that have met every label: -log of (1/N_c) sum K (SPEC B)."""
+    """Return the scores (m, l) of the objects that have met every label: -log of (1/N_c) sum K (theory DE.1)."""
     columns = []
     for meeting, size in zip(meetings, sizes, strict=True):
         top, total = meeting.met.top, meeting.met.total

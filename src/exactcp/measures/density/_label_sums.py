@@ -1,4 +1,4 @@
-"""The examples of one label in a KDE bag: their objects, and the sum of each one's kernels with the others (SPEC B)."""
+"""The examples of one label in a KDE bag: their objects, and each one's sum of kernels with the others (theory DE)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class LabelExamples:
         return self.n - np.searchsorted(own, lo, side="left"), self.n - np.searchsorted(own, hi, side="right")
 
     def provisional_scores(self) -> np.ndarray:
-        """Return the scores of the examples against each other, by slot: nu = N - 1 (SPEC B)."""
+        """Return the scores of the examples against each other, by slot: nu = N - 1 (theory DE.3)."""
         return np.asarray(math.log(max(self.n - 1, 1)) - self.log_sums())
 
     def set_sums(self, top: np.ndarray, total: np.ndarray) -> None:

@@ -50,7 +50,7 @@ def _writable(value: Any) -> Any:
 
 
 class ForestBag(ReplacingBag):
-    """State of full CP with a random forest (FOREST 3): its trees, and the votes of the training examples.
+    """State of full CP with a random forest (theory FO): its trees, and the votes of the training examples.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Objects as ranks: the order of each feature's values without loss, in small integers (FOREST 2, 3)."""
+"""Objects as ranks: the order of each feature's values without loss, in small integers (theory FO.5)."""
 
 from __future__ import annotations
 

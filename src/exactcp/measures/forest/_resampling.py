@@ -1,4 +1,4 @@
-"""Which examples each bootstrap sample holds, and which samples each example votes with (FOREST 1, 2)."""
+"""Which examples each bootstrap sample holds, and which samples each example votes with (theory FO.1, FO.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The LS-SVM bag: one factorisation that learns and unlearns, and counts for all labels at once (SPEC A)."""
+"""The LS-SVM bag: one factorisation that learns and unlearns, and counts for all labels at once (theory LS)."""
 
 from __future__ import annotations
 

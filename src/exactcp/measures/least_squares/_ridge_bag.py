@@ -1,4 +1,4 @@
-"""The bag of ridge regression: one factorisation that learns and unlearns (SPEC E)."""
+"""The bag of ridge regression: one factorisation that learns and unlearns (theory LS.11 to LS.13)."""
 
 from __future__ import annotations
 

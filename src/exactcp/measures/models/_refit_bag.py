@@ -1,4 +1,4 @@
-"""Full conformal regression by refitting: the ends of intervals by root finding (SPEC F)."""
+"""Full conformal regression by refitting: the ends of intervals by root finding (theory RE.8)."""
 
 from __future__ import annotations
 

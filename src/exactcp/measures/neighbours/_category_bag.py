@@ -1,4 +1,4 @@
-"""The bag of Venn prediction: categories that learn and unlearn, and only those touched are looked at (SPEC J)."""
+"""The bag of Venn prediction: categories that learn and unlearn, and only those touched are looked at (theory VE.2)."""
 
 from __future__ import annotations
 

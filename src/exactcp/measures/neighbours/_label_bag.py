@@ -1,4 +1,4 @@
-"""The nearest-neighbour bag: training examples that learn and unlearn, and count for all labels at once (SPEC C)."""
+"""The nearest-neighbour bag: training examples that learn and unlearn, and count for all labels (theory NN.1-7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bag of k-NN regression: neighbourhoods that learn and unlearn, and only those touched are looked at (SPEC D)."""
+"""The bag of k-NN regression: neighbourhoods that learn and unlearn; only the touched are read (theory NN.9-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of kernels where most pairs matter: one block of kernels at a time, in the linear domain (SPEC B).
+"""Sums of kernels where most pairs matter: one block of kernels at a time, in the linear domain (theory DE.4).
 
 The Gaussian kernel of centred rows a and b in units of the bandwidth is exp(ab - |a|^2/2 - |b|^2/2): a matrix product
 with two more columns and one exponential. Its exponent has an absolute error of at most g (|a|^2 + |b|^2), g =

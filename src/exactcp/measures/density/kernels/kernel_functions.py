@@ -1,4 +1,4 @@
-"""The kernels of scikit-learn's KernelDensity, by their logarithms, and the distances that enter them (SPEC B).
+"""The kernels of scikit-learn's KernelDensity, by their logarithms, and the distances that enter them (theory DE.1).
 
 Factors that all scores share are dropped. The squared distance is summed feature after feature, so that it has the same
 bits in every function here, for (a, b) and for (b, a), and in the textbook: with a compact kernel an object at the

@@ -1,4 +1,4 @@
-"""Learning and unlearning one example in the sums of kernels of its label (SPEC B).
+"""Learning and unlearning one example in the sums of kernels of its label (theory DE.6).
 
 `error` bounds the absolute error of each `total`. It grows with every addition and subtraction by their rounding; a sum
 whose error outgrows DRIFT, or of which half or more is taken away, is made anew from its kernels. Sums after a change

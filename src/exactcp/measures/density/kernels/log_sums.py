@@ -1,4 +1,4 @@
-"""Sums of kernels in the log domain, and the counts that follow from them (SPEC B).
+"""Sums of kernels in the log domain, and the counts that follow from them (theory DE.2, DE.3).
 
 A sum is kept as (top, total), meaning exp(top) * total: top is a log kernel near the largest one, so that total neither
 overflows nor vanishes where every kernel underflows. An empty sum is (-inf, 0).
@@ -87,7 +87,7 @@ def lose_ranks(logs, slots, examples, score):
         i, k = slots[r], logs[r]
         old = log_size - log[i]
         if old >= lo and k - log[i] > -TOUCH:
-            # SPEC B: density of i = (1/N) (sum_{j != i} K + K(x_i - x)) if the candidate has i's label
+            # theory DE.1: density of i = (1/N) (sum_{j != i} K + K(x_i - x)) if the candidate has i's label
             new_top, new_total = add_term(top[i], total[i], k)
             new = log_size - log_of(new_top, new_total)
             fewer_at_least += new < lo

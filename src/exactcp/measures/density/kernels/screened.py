@@ -1,4 +1,4 @@
-"""Sums of kernels where few pairs matter: a screen finds them, direct differences measure them (SPEC B, C).
+"""Sums of kernels where few pairs matter: a screen finds them, direct differences measure them (theory DE.5).
 
 A pair matters to the candidate's sum if its log kernel k is within WINDOW of the largest, m: a distance for the screen
 of `exactcp.geometry.screen` to compare with, on its side of caution. The nearest object by the screen, measured, bounds

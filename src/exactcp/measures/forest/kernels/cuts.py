@@ -1,4 +1,4 @@
-"""The best cut of a node, and the cuts that a test example might make the best one (FOREST 1, 3)."""
+"""The best cut of a node, and the cuts that a test example might make the best one (theory FO.4, FO.6)."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def keep_cuts(examples, rows, counts, best, w, desk, store):
     """Append to the store = (kept, used) every cut that a test example of weight w may make the best one.
 
     Return kept, used and the place of the best cut. A cut that is left out stays strictly below whatever the best one
-    can become (FOREST 3).
+    can become (theory FO.6).
     """
     kept, used = store
     total, squares = np.int64(0), np.int64(0)

@@ -1,4 +1,4 @@
-"""Randomness that depends on a place alone: splitmix64 of (seed, tree, node), never a sequence of draws (FOREST 1)."""
+"""Randomness that depends on a place alone: splitmix64 of (seed, tree, node), never a series of draws (theory FO.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a tree lies in memory: nodes, their certificates of kept cuts, their examples and their users (FOREST 3)."""
+"""How a tree lies in memory: nodes, their certificates of kept cuts, their examples and their users (theory FO.6)."""
 
 from __future__ import annotations
 

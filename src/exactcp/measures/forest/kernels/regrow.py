@@ -1,4 +1,4 @@
-"""Grow a branch again with the test example in it, only as far as the users in question need it (FOREST 4)."""
+"""Grow a branch again with the test example in it, only as far as the users in question need it (theory FO.12)."""
 
 from __future__ import annotations
 

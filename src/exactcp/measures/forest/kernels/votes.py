@@ -1,4 +1,4 @@
-"""Count, for a test object and each label, the training examples with no more right votes than it (FOREST 4.3 to 4.5).
+"""Count, for a test object and each label, the training examples with no more right votes than it (theory FO.9-11).
 
 The tally says how far each training example's votes are known: what has changed for sure, and how many votes it may
 still lose and gain in branches that are to be grown again. Only those examples whose bounds straddle the test example's

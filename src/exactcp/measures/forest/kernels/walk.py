@@ -1,4 +1,4 @@
-"""Walk a test object down a tree that will hold it, for all labels at once, and note what changes (FOREST 4.2)."""
+"""Walk a test object down a tree that will hold it, for all labels at once, and note what changes (theory FO.8)."""
 
 from __future__ import annotations
 

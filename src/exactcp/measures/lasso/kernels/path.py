@@ -1,4 +1,4 @@
-"""The lasso as one target varies: pieces on which its solution is affine (SPEC F).
+"""The lasso as one target varies: pieces on which its solution is affine (theory LA).
 
 The training examples enter as the triangle R and t of X = Q R, t = Q'Y: products with X are products with R. On a piece
 with active columns A and signs s, w = (R_A'R_A)^-1 (R_A't - lambda s) is the regression without the test example, and

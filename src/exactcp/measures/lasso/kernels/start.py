@@ -1,4 +1,4 @@
-"""The lasso by an active set: solved exactly on a QR factorisation of the columns that take part (SPEC F).
+"""The lasso by an active set: solved exactly on a QR factorisation of the columns that take part (theory LA.4).
 
 The optimality conditions are |R_j'(t - R b)| <= penalty_j, and = penalty_j sign(b_j) where b_j is not 0. A column that
 violates them most enters with the sign of its correlation; the active columns' least squares problem with their signs

@@ -1,4 +1,4 @@
-"""Ridge regression through the inverse of the kernel matrix (SPEC A5)."""
+"""Ridge regression through the inverse of the kernel matrix (theory LS.4)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Dual:
         return B
 
     def _refresh_border(self) -> None:
-        """Sum the rows of B^-1, for the unpenalised bias: a = B^-1 1 and 1'a (SPEC A7)."""
+        """Sum the rows of B^-1, for the unpenalised bias: a = B^-1 1 and 1'a (theory LS.6)."""
         self._sum = self.inverse.sum(axis=1) if self._intercept else np.zeros(self._store.counts.size)
         self._total = float(self._sum.sum()) if self._intercept else 1.0
 
@@ -144,7 +144,7 @@ class Dual:
 
     @on_one_thread
     def learn(self, x: np.ndarray, seen: Columns) -> bool:
-        """Add one example to the store and the inverse (SPEC A8); False if the inverse must be made anew."""
+        """Add one example to the store and the inverse (theory LS.7); False if the inverse must be made anew."""
         size, same = self._store.counts.size, int(seen.same[0])
         if same >= 0:
             count = self._store.counts[same]

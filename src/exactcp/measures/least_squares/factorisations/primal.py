@@ -1,4 +1,4 @@
-"""Ridge regression in the primal (SPEC A1), and the choice between primal, dual and singular value decomposition (A6).
+"""Ridge regression in the primal (theory LS.1), and the choice between primal, dual and singular values (LS.8).
 
 `_ridge.Factorisation` says what all three offer.
 """
@@ -97,7 +97,7 @@ class Primal:
 
     @on_one_thread
     def learn(self, x: np.ndarray, seen: np.ndarray) -> bool:
-        """Add one example to the store and to M (SPEC A8); False if M must be made anew."""
+        """Add one example to the store and to M (theory LS.7); False if M must be made anew."""
         U, d = self.reach(seen)
         g = self._store.times(U[0])
         self._slack = np.append(self._slack + g * g / d[0], 1.0 / d[0])

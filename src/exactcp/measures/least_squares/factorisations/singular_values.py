@@ -1,4 +1,4 @@
-"""Ridge regression through the singular value decomposition: accurate however small rho is (SPEC A6)."""
+"""Ridge regression through the singular value decomposition: accurate however small rho is (theory LS.5)."""
 
 from __future__ import annotations
 

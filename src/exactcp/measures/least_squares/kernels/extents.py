@@ -1,4 +1,4 @@
-"""Counts and intervals of ridge regression for a block of test objects (SPEC E).
+"""Counts and intervals of ridge regression for a block of test objects (theory LS.11 to LS.13).
 
 With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, example i scores |d e_i - g_i z| / kappa_i
 against |z|. For studentized residuals kappa_i^2 = d b_i + g_i^2, so that it is at least as strange where

@@ -1,4 +1,4 @@
-"""Leave-one-out values of a ridge regression, for both targets that a test object may have (SPEC A1, A2)."""
+"""Leave-one-out values of a ridge regression, for both targets that a test object may have (theory LS.2)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Counting leave-one-out scores of ridge regressors for all labels of a block of test objects (SPEC A1-A4).
+"""Counting leave-one-out scores of ridge regressors for all labels of a block of test objects (theory LS.2-3).
 
 With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, training example i scores
 
@@ -25,7 +25,7 @@ ROUNDING = 2.0**-48  # 32 unit roundoffs: more than the comparison's few operati
 
 
 class Tally(NamedTuple):
-    """Counts under way: of decided comparisons, and of ranks among the sorted thresholds (SPEC A3)."""
+    """Counts under way: of decided comparisons, and of ranks among the sorted thresholds (theory EX.2)."""
 
     at_least: np.ndarray  # (m, 2, l) [same label, other labels]
     above: np.ndarray
@@ -48,7 +48,7 @@ def divided_score(g, e, b, d, gap):
 
 @compiled
 def alternative_scores(g, e, b, codes, d, F):
-    """Training scores if the test example has their label, and if it has not: (2, n) (SPEC A2)."""
+    """Training scores if the test example has their label, and if it has not: (2, n) (theory EX.1)."""
     out = np.empty((2, g.shape[0]))
     for i in range(g.shape[0]):
         out[0, i] = divided_score(g[i], e[i], b[i], d, 1.0 - F[codes[i]])
@@ -65,7 +65,7 @@ def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, abo
         other = divided_score(g[i], e[i], b[i], d, -1.0 - F[c])
         at_least[0, c] += same >= lo[c]
         above[0, c] += same > hi[c]
-        # #{alpha_i(-1) >= alpha^c} for every c by rank, less the own label's (SPEC A3)
+        # #{alpha_i(-1) >= alpha^c} for every c by rank, less the own label's (theory EX.2)
         jumps_at_least[count_below(lo_sorted, other, True)] += 1
         jumps_above[count_below(hi_sorted, other, False)] += 1
         at_least[1, c] -= other >= lo[c]

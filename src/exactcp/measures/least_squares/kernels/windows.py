@@ -1,4 +1,4 @@
-"""Counting with only those leave-one-out scores that a test object can move across a threshold (SPEC A1-A4).
+"""Counting with only those leave-one-out scores that a test object can move across a threshold (theory LS.10).
 
 `loo_count` has the scores. With the ratio r_i = e_i / b_i, which is the score plus 1 without the test object,
 

@@ -1,4 +1,4 @@
-"""Filling the sorted lists of the training examples: same-label and other-label distances (SPEC C)."""
+"""Filling the sorted lists of the training examples: same-label and other-label distances (theory NN.1)."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Sorted lists of the smallest distances of one example (SPEC C).
+"""Sorted lists of the smallest distances of one example (theory NN.1 to NN.3).
 
 A list is a row of `values` in ascending order, of which the first `length` are in use.
 """

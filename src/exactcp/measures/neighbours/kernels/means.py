@@ -1,4 +1,4 @@
-"""The mean target of the k nearest under the symmetric tie rule, with and without a test object among them (SPEC D).
+"""The mean target of the k nearest under the symmetric tie rule, with and without a test object there (theory NN.9-10).
 
 All sums run in one order, by distance and then by target, so they do not depend on how the examples came or are stored.
 They are of targets counted from an origin (see `affine_sets`).

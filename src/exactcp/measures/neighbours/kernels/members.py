@@ -1,4 +1,4 @@
-"""Searching for test objects: who is at most as far as the k-th nearest, and the training examples they touch (SPEC D).
+"""Searching for test objects: who is at most as far as the k-th nearest, and the examples they touch (theory NN.9).
 
 The symmetric tie rule needs every example at the boundary, so more than k may be found.
 """

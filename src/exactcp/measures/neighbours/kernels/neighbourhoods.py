@@ -1,4 +1,4 @@
-"""Learning and unlearning one example in the neighbourhoods of k-NN regression (SPEC D).
+"""Learning and unlearning one example in the neighbourhoods of k-NN regression (theory NN.9, NN.10).
 
 What changes is worked out beside the neighbourhoods, in rows of their own, and copied there by one call.
 """

@@ -1,4 +1,4 @@
-"""Counts and intervals of k-NN regression for a block of test objects: only touched examples are looked at (SPEC D)."""
+"""Counts and intervals of k-NN regression for a block of test objects: only the touched are read (theory NN.11)."""
 
 import math
 from typing import NamedTuple

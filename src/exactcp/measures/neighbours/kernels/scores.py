@@ -1,4 +1,4 @@
-"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (SPEC C, Counting)."""
+"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5)."""
 
 import math
 from typing import NamedTuple
@@ -154,7 +154,7 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
     Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
-    sorted thresholds, then suffix sums, and the own label is taken out again (SPEC A3). Where the bounds of a score
+    sorted thresholds, then suffix sums, and the own label is taken out again (theory EX.2). Where the bounds of a score
     have the same rank among the thresholds, the score need not be known; else the pair is measured, the score summed.
     """
     values, lengths, sums, cards = lists.values, lists.lengths, provisional.sums, provisional.cards
@@ -219,7 +219,7 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
 
 @compiled
 def alternative_scores(distances, lists, sums, scores, k):
-    """Training scores if the test example has their label, and if it has not: (2, n), from its distances (SPEC A2)."""
+    """Training scores if the test example has their label, and if it has not: (2, n), from distances (theory EX.1)."""
     values, lengths, n = lists.values, lists.lengths, scores.shape[0]
     out = np.empty((2, n))
     for i in range(n):

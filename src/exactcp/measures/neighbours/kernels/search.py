@@ -1,4 +1,4 @@
-"""Searching for test objects: the k nearest of each label, and the training examples they touch (SPEC C)."""
+"""Searching for test objects: the k nearest of each label, and the training examples they touch (theory NN.3-5)."""
 
 from typing import NamedTuple
 

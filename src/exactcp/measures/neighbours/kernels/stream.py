@@ -1,4 +1,4 @@
-"""Counting an example against all before it, and learning it, from one row of distances (SPEC C, H).
+"""Counting an example against all before it, and learning it, from one row of distances (theory NN.7, ST.1).
 
 The counts are those of `neighbour_count` for the example's own label, the lists those of `neighbour_update`; together
 they cost one pass over the distances, and work on the few lists that the example enters.

@@ -1,4 +1,4 @@
-"""The k-NN taxonomy of Venn prediction: votes in integers, categories, and the tables of test objects (SPEC J).
+"""The k-NN taxonomy of Venn prediction: votes in integers, categories, and the tables of test objects (theory VE.1-2).
 
 Each of the k places in an example's neighbourhood is a vote. The c_< examples closer than the boundary (the k-th
 smallest distance) have one each, the c_= examples at the boundary share the k - c_< that are left. Times c_= all votes
