@@ -110,6 +110,59 @@ def test_unlearning_with_a_metric_that_depends_on_the_direction_in_its_last_bits
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise() -> None:
+    rng, k, rounds_up = np.random.default_rng(0), 6, False
+    X, y = rng.normal(size=(12, 2)), rng.normal(size=12)
+
+    def metric(a: np.ndarray, b: np.ndarray) -> float:
+        d = float(np.abs(a - b).sum())
+        return np.nextafter(d, np.inf) if rounds_up else d
+
+    bag, known = KNNResidual(k=k, metric=metric).bag(X, y), np.arange(12)
+    np.testing.assert_array_equal(bag._state.lengths, 10)  # all but the farthest
+    rounds_up = True
+    for gone in np.argsort(np.abs(X - X[0]).sum(axis=1))[10:5:-1]:  # until its list would end with the first of them
+        bag.unlearn(np.flatnonzero(known == gone))
+        known, rounds_up = known[known != gone], False
+    fresh = KNNResidual(k=k, metric="manhattan").bag(X[known], y[known])
+    for one, other in zip(state_of(bag), state_of(fresh), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew(k: int) -> None:
+    n, rng = 2 * k + 10, np.random.default_rng(0)
+    X, y = np.zeros((n, 1)), rng.normal(size=n)
+    bag = KNNResidual(k=k).bag(X, y)
+    while bag.n > 8:  # with all equally far, a list has room for 2 k + 6 of them
+        bag.unlearn(np.array([bag.n // 2]))
+        fresh = KNNResidual(k=k).bag(X[: bag.n], bag.targets())
+        for one, other in zip(state_of(bag), state_of(fresh), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_list_of_all_others_takes_up_the_farthest() -> None:
+    X, y = np.arange(9.0)[:, None], np.arange(9.0)
+    X[8] = 100.0
+    bag = KNNResidual(k=3).bag(X[:8], y[:8])
+    np.testing.assert_array_equal(bag._state.lengths[:8], 7)
+    bag.learn(X[8:], y[8:])
+    np.testing.assert_array_equal(bag._state.lengths[:9], 8)
+
+
+def test_a_fork_changes_no_neighbourhood_of_its_origin() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    bag = KNNResidual(k=3).bag(X, y)
+    bag.learn(X[:1], y[:1])  # there is room from now on
+    before = [array.copy() for array in state_of(bag)]
+    forgets, learns = bag.fork(), bag.fork()
+    forgets.unlearn(np.array([5]))
+    learns.learn(X[1:2] + 0.01, y[1:2])
+    for one, other in zip(state_of(bag), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_learning_many_at_once_is_a_fresh_fit() -> None:
     X, y, X_test = TARGET_PROBLEMS["grid with ties"]
     bag = KNNResidual(k=3).bag(X[:20], y[:20])
@@ -210,6 +263,33 @@ def test_many_examples_at_the_boundary_are_all_found() -> None:
     assert bag.predict(X[[7]])[0] == pytest.approx(y[at].mean(), rel=1e-12)
     slot = bag.order[7]
     assert bag._state.at_count[slot] == at.sum() - 1
+
+
+def test_no_residual_is_known_where_a_test_object_is_always_a_neighbour() -> None:
+    X, y, _ = TARGET_PROBLEMS["random"]
+    assert np.isneginf(KNNResidual(k=5).bag(X[:5], y[:5]).residuals()).all()
+    assert np.isfinite(KNNResidual(k=5).bag(X[:6], y[:6]).residuals()).all()
+
+
+def test_categories_see_a_test_object_at_the_boundary() -> None:
+    X, y = np.arange(12.0)[:, None], np.arange(12.0) ** 2
+    X_test, targets = np.array([[-1.0], [4.0], [12.0]]).repeat(9, axis=0), np.tile(np.linspace(-50.0, 250.0, 9), 3)
+    bag = KNNResidual(k=1).bag(X, y)
+    in_one = bag.counts(X_test, targets, within=lambda _: np.ones(12, bool))
+    for one, other in zip(in_one, bag.counts(X_test, targets), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_target_as_strange_as_an_example_is_inside() -> None:
+    rng = np.random.default_rng(0)
+    X, y, x = rng.normal(size=(20, 2)), rng.normal(size=20), np.full((20, 2), 100.0)  # far from all neighbourhoods
+    bag = KNNResidual(k=3).bag(X, y)
+    center, sizes = bag.predict(x), np.sort(np.abs(bag.residuals()))[::-1]
+    intervals = bag.intervals(x, np.arange(1, 21))
+    for targets in (center - sizes, center + sizes):
+        greater, equal, _ = bag.counts(x, targets)
+        np.testing.assert_array_equal(greater + equal, np.arange(1, 21))
+        assert ((intervals[:, 0] <= targets) & (targets <= intervals[:, 1])).all()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -176,5 +176,53 @@ FAMILY = Family(
         "a fork overwrites what it shares": Mutant(
             "measures/neighbours/_target_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", KEPT
         ),
+        "a copy shares the neighbourhoods that have room": Mutant(
+            "measures/_residual_bag.py",
+            "state=_with_arrays(examples.state, lambda array: copied_with_room(array, room)),",
+            "state=_with_arrays(examples.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
+            ("test_knn_residual.py::test_a_fork_changes_no_neighbourhood_of_its_origin",),
+        ),
+        "a residual where the test object is always a neighbour": Mutant(
+            "kernels/neighbour_mean.py",
+            "state.residual[i] = residual if boundary < math.inf else -math.inf",
+            "state.residual[i] = residual",
+            ("test_knn_residual.py::test_no_residual_is_known_where_a_test_object_is_always_a_neighbour",),
+        ),
+        "pieces at the boundary": Mutant(
+            "kernels/neighbour_mean.py",
+            "if distances[i] > state.boundary[i]:",
+            "if distances[i] >= state.boundary[i]:",
+            ("test_knn_residual.py::test_categories_see_a_test_object_at_the_boundary",),
+        ),
+        "the farthest does not enter a list of all": Mutant(
+            "kernels/residual_update.py",
+            "if length == n - 1 or distances[i] <= state.values",
+            "if distances[i] <= state.values",
+            ("test_knn_residual.py::test_a_list_of_all_others_takes_up_the_farthest",),
+        ),
+        "one fewer is left": Mutant(
+            "kernels/residual_update.py",
+            "fits = summarise(r, targets[i], n - 1, k, rows)",
+            "fits = summarise(r, targets[i], n - 2, k, rows)",
+            ("test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",),
+        ),
+        "a metric rounds always the same": Mutant(
+            "kernels/residual_update.py",
+            "state.values[i, length - 1] * (1 + 1e-9):",
+            "state.values[i, length - 1]:",
+            ("test_knn_residual.py::test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise",),
+        ),
+        "an extent without the tie band": Mutant(
+            "kernels/affine_sets.py",
+            "return extent + 0.25 * own_slack(extent, size)",
+            "return extent - 0.25 * own_slack(extent, size)",
+            ("test_knn_residual.py::test_a_target_as_strange_as_an_example_is_inside",),
+        ),
+        "the row of the screen for the slot": Mutant(
+            "kernels/member_search.py",
+            "slot[r] = slots[row]",
+            "slot[r] = row",
+            survives="the screen sorts examples by label, and all have one: its rows are in the order of the slots",
+        ),
     },
 )

@@ -70,7 +70,7 @@ def _sums(distances, targets, boundary, origin):
 @inner
 def _share(wanted, at_count, at_sum):
     """The part that `wanted` of the examples at the boundary have in the sum, each as much as the others."""
-    if wanted == 0:
+    if wanted == 0 or at_count == 0:  # none is at the boundary where fewer than k exist
         return 0.0
     return at_sum if wanted == at_count else wanted * at_sum / at_count
 

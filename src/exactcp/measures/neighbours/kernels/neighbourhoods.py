@@ -77,7 +77,7 @@ def lists_without(distances, slot, state):
     used = 0
     for i in range(n):
         length = state.lengths[i]
-        # metrics may round by direction
+        # a user's metric may round otherwise now
         if i != slot and length > 0 and distances[i] <= state.values[i, length - 1] * (1 + 1e-9):
             out[used] = i
             used += 1
@@ -110,7 +110,7 @@ def revise_without(slots, distances, slot, k, targets, state, rows):
         if fits:
             shorter = _remove(rows.values[r], rows.partners[r], length, d, targets[slot])
             rows.lengths[r] = shorter
-            # not found, and not cut off at the end: the metric's distance depends on the direction in its last bits
+            # not found, and not cut off at the end: the metric has rounded otherwise
             fits = shorter < length or (d == last and length < n - 1)
             if fits and d <= rows.boundary[r]:
                 fits = summarise(r, targets[i], n - 1, k, rows)
