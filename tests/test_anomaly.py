@@ -45,7 +45,7 @@ class TestPValues:
         X = X[:20]
         measure = ONE_CLASS[name]
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        counts = textbook.counts(textbook.twin(measure), X, np.zeros(len(X)), X_test, np.zeros(1), **rule)
+        counts = textbook.counts(measure.twin(), X, np.zeros(len(X)), X_test, np.zeros(1), **rule)
         detector = ConformalAnomalyDetector(measure).fit(X)
         expected = (counts.greater + counts.equal + 1)[:, 0] / (len(X) + 1)
         np.testing.assert_array_equal(detector.predict_p(X_test), expected)

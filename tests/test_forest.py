@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
+from exactcp._parallel import ALONE
 from exactcp.checks import check_measure
 from exactcp.measures import RandomForest
 from exactcp.measures.forest import _forest_bag
@@ -65,7 +66,7 @@ def assert_equal_votes(fast, standard, X_test, what=""):
 def assert_equal_answers(fast, X_test):
     """All counts, and sets by bounds alone, follow from the votes."""
     bag, y = fast._bag, fast._bag.codes()
-    counts, at_least = bag.label_counts(X_test, n_jobs=1), bag.at_least_counts(X_test, n_jobs=1)
+    counts, at_least = bag.label_counts(X_test, effort=ALONE), bag.at_least_counts(X_test, effort=ALONE)
     for t, (training, own) in enumerate(bag.scores(X_test)):
         for c in range(own.size):
             same = y == c
@@ -78,7 +79,7 @@ def assert_equal_answers(fast, X_test):
             for threshold in range(0, y.size + 1, 3):
                 thresholds = np.full(own.size, threshold)
                 for same_only, part in ((False, np.ones_like(same)), (True, same)):
-                    inside = bag.label_sets(X_test[t : t + 1], thresholds, same_only=same_only, n_jobs=1)[0, c]
+                    inside = bag.label_sets(X_test[t : t + 1], thresholds, same_only=same_only, effort=ALONE)[0, c]
                     assert inside == ((training[c][part] >= own[c]).sum() >= threshold)
 
 

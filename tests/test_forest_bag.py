@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from exactcp import _parallel
+from exactcp._parallel import ALONE
 from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelResidual, RandomForest
-from exactcp.measures._algorithm_1 import StandardBag
-from exactcp.measures._algorithm_1_targets import StandardTargetBag
+from exactcp.measures._algorithm_1 import StandardBag, StandardTargetBag
 from exactcp.measures.forest import _forest_bag
 from nearest_mean import NearestMean
 
@@ -83,9 +84,9 @@ def test_trees_that_another_thread_adds_meanwhile_do_not_matter(monkeypatch):
     bag = make(X, Y)
     few, many = (_object_with(bag, len(bag._trees) + more) for more in (1, 3))
     expected = np.array(make(X, Y).label_counts(many))
-    keys, count_threads = _forest_bag.arrival_keys, _forest_bag.thread_count
+    keys, count_threads = _forest_bag.arrival_keys, _parallel.thread_count
     growing, grown, published = threading.Event(), threading.Event(), threading.Event()
-    slow = threading.Thread(target=lambda: (bag.label_counts(few, n_jobs=1), published.set()))
+    slow = threading.Thread(target=lambda: (bag.label_counts(few, effort=ALONE), published.set()))
 
     def wait_for_many(*args):
         if threading.current_thread() is slow:
@@ -100,10 +101,10 @@ def test_trees_that_another_thread_adds_meanwhile_do_not_matter(monkeypatch):
         return count_threads(n_jobs)
 
     monkeypatch.setattr(_forest_bag, "arrival_keys", wait_for_many)
-    monkeypatch.setattr(_forest_bag, "thread_count", wait_for_few)
+    monkeypatch.setattr(_parallel, "thread_count", wait_for_few)
     slow.start()
     assert growing.wait(60)
-    np.testing.assert_array_equal(np.array(bag.label_counts(many, n_jobs=1)), expected)
+    np.testing.assert_array_equal(np.array(bag.label_counts(many, effort=ALONE)), expected)
     slow.join()
 
 
@@ -118,5 +119,5 @@ def test_a_block_that_fails_leaves_its_room_to_the_next(monkeypatch):
 
     monkeypatch.setattr(_forest_bag, "count_objects", fail)
     with pytest.raises(MemoryError):
-        bag.label_counts(X_PROBE, n_jobs=1)
+        bag.label_counts(X_PROBE, effort=ALONE)
     assert rooms[0].qsize() == 1

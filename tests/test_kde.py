@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
+from exactcp._parallel import ALONE, Effort
 from exactcp.checks import check_measure
 from exactcp.measures import KDE
 from exactcp.measures.density import _bag as _kde_bag
@@ -99,7 +100,7 @@ def named(measure):
 def test_every_route_counts_like_the_textbook(measure, problem):
     X, y, X_test = KDE_PROBLEMS[problem]
     X_test, n_labels = X_test[-6:], int(y.max()) + 1
-    score = textbook.twin(measure)
+    score = measure.twin()
     pairs = [[textbook.algorithm_1(score, X, y, x, c) for c in range(n_labels)] for x in X_test]
     for route in ROUTES:
         with pytest.MonkeyPatch.context() as patch:
@@ -196,10 +197,10 @@ def test_threads_blocks_and_order_change_nothing(kernel, rng, monkeypatch):
     monkeypatch.setattr(_kde_meeting, "SERIAL", 0)
     X, y = rng.integers(0, 4, (90, 6)).astype(float), rng.integers(0, 3, 90)
     X_test = np.concatenate([rng.integers(0, 4, (30, 6)).astype(float), np.full((1, 6), 1e7)])
-    one = KDE(1.1, kernel).bag(X, y, 3, n_jobs=1)
-    expected = one.label_counts(X_test, n_jobs=1)
-    two = KDE(1.1, kernel).bag(X, y, 3, n_jobs=2)
-    for a, b in zip(two.label_counts(X_test, n_jobs=2), expected, strict=True):
+    one = KDE(1.1, kernel).bag(X, y, 3, effort=ALONE)
+    expected = one.label_counts(X_test, effort=ALONE)
+    two = KDE(1.1, kernel).bag(X, y, 3, effort=Effort(2))
+    for a, b in zip(two.label_counts(X_test, effort=Effort(2)), expected, strict=True):
         np.testing.assert_array_equal(a, b)  # scores too, bit for bit
     one_by_one = [one.label_counts(x[None]) for x in X_test]
     for field in range(4):
@@ -390,7 +391,7 @@ def test_split_equals_a_plain_loop(measure, rng, route):
     X, y = rng.integers(0, 4, (60, 3)).astype(float), rng.integers(0, 3, 60)
     X_test = rng.integers(0, 4, (15, 3)).astype(float)
     clf = SplitConformalClassifier(measure).fit(X[:35], y[:35], X[35:], y[35:])
-    score = textbook.twin(measure)
+    score = measure.twin()
     calibration = np.array([score(x, label, X[:35], y[:35]) for x, label in zip(X[35:], y[35:], strict=True)])
     for x, row in zip(X_test, clf.predict_p(X_test), strict=True):
         for label, p in enumerate(row):

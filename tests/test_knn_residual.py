@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from exactcp import textbook
+from exactcp._parallel import Effort
 from exactcp.measures import KNNResidual
 from exactcp.measures.neighbours import _target_bag as _residual_bag
 from exactcp.measures.neighbours.kernels.lists import sort_in_place
@@ -297,9 +298,9 @@ def test_threads_do_not_change_the_result(n_jobs: int) -> None:
     rng = np.random.default_rng(0)
     X, y, X_test = rng.normal(size=(400, 3)), rng.normal(size=400), rng.normal(size=(600, 3))
     levels = np.full(600, 20)
-    bag = KNNResidual(k=4).bag(X, y, n_jobs=n_jobs)
+    bag = KNNResidual(k=4).bag(X, y, effort=Effort(n_jobs))
     np.testing.assert_array_equal(
-        bag.intervals(X_test, levels, n_jobs=n_jobs), KNNResidual(k=4).bag(X, y).intervals(X_test, levels)
+        bag.intervals(X_test, levels, effort=Effort(n_jobs)), KNNResidual(k=4).bag(X, y).intervals(X_test, levels)
     )
 
 

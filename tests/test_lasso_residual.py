@@ -13,6 +13,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso
 
 from exactcp import SplitConformalRegressor
+from exactcp._parallel import ALONE, Effort
 from exactcp.measures import LassoResidual
 from exactcp.measures.lasso.kernels import qr as orthogonal_columns
 from exactcp.pvalues import threshold
@@ -123,7 +124,7 @@ class TestHardColumns:
         (pieces,) = bag.affine(x[None])
         inner = [(piece.lower + piece.upper) / 2 for piece in pieces if abs(piece.lower + piece.upper) < 1e3]
         for target in [*y[:1], 2 * rng.normal(), *rng.permutation(inner)[:2]]:
-            greater, equal, _ = bag.counts(x[None], np.array([target]), n_jobs=1)
+            greater, equal, _ = bag.counts(x[None], np.array([target]), effort=ALONE)
             slow = lasso_counts(X, y, x, target, lam, fit_intercept=fit_intercept)
             assert (greater[0], equal[0]) == (slow.greater[0], slow.equal[0]), (x, target)
 
@@ -157,7 +158,7 @@ class TestEqualsTextbook:
         bag = LassoResidual(lam, fit_intercept=fit_intercept).bag(X, y)
         for x, pieces in zip(X_test, bag.affine(X_test), strict=True):
             targets = _targets(pieces, rng)
-            greater, equal, total = bag.counts(np.tile(x, (targets.size, 1)), targets, n_jobs=1)
+            greater, equal, total = bag.counts(np.tile(x, (targets.size, 1)), targets, effort=ALONE)
             assert (total == len(y)).all()
             for t, target in enumerate(targets):
                 slow = lasso_counts(X, y, x, target, lam, fit_intercept=fit_intercept)
@@ -247,8 +248,8 @@ class TestRegions:
         X, y, _ = _normal(20, 30, 12)
         X_test = np.random.default_rng(1).normal(size=(20, 12))
         bag, m = LassoResidual(1.0).bag(X, y), np.full(20, 4)
-        expected = bag.intervals(X_test, m, n_jobs=1)
-        np.testing.assert_array_equal(bag.intervals(X_test, m, n_jobs=2), expected)
+        expected = bag.intervals(X_test, m, effort=ALONE)
+        np.testing.assert_array_equal(bag.intervals(X_test, m, effort=Effort(2)), expected)
         monkeypatch.setattr(_lasso_bag, "PIECES", 2)
         np.testing.assert_array_equal(bag.intervals(X_test, m), expected)
 
@@ -300,7 +301,7 @@ def test_coverage_at_n_9():
         X = rng.normal(size=(10, 3))
         y = X[:, 0] + rng.normal(size=10)
         bag = LassoResidual(1.0).bag(X[:9], y[:9])
-        greater, equal, _ = bag.counts(X[9:], y[9:], n_jobs=1)
+        greater, equal, _ = bag.counts(X[9:], y[9:], effort=ALONE)
         errors += greater[0] + equal[0] < m
     assert binomtest(errors, repetitions, 0.2).pvalue > 1e-4
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
+from exactcp._parallel import ALONE
 from exactcp.checks import check_measure
 from exactcp.counting import labels as label_ranks
 from exactcp.measures import LSSVM, RidgeResidual
@@ -45,10 +46,10 @@ def _problem(kind, n=20, p=3, n_labels=3, seed=0):
 
 
 def _assert_equals_textbook(measure, X, y, X_test, score=None):
-    score = score or textbook.twin(measure)
+    score = score or measure.twin()
     n_labels = int(y.max()) + 1
     bag = measure.bag(X, y, n_labels)
-    found = bag.label_counts(X_test, n_jobs=1)
+    found = bag.label_counts(X_test, effort=ALONE)
     own = y == np.arange(n_labels)[:, None]
     for t, (x, (training, candidates)) in enumerate(zip(X_test, bag.scores(X_test), strict=True)):
         pairs = [textbook.algorithm_1(score, X, y, x, c) for c in range(n_labels)]

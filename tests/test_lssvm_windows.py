@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exactcp._parallel import ALONE
 from exactcp.counting.labels import make_bands
 from exactcp.measures import LSSVM
 from exactcp.measures.least_squares import _lssvm_bag
@@ -54,7 +55,7 @@ def _exact(bag, X_test):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_lssvm_bag, "MANY_LABELS", 0)
         bag._forget_solution()
-        counts = bag.label_counts(X_test, n_jobs=1)
+        counts = bag.label_counts(X_test, effort=ALONE)
         assert bag._ordered is None
     bag._forget_solution()
     return counts
@@ -71,7 +72,7 @@ def _assert_windows_count_exactly(monkeypatch, measure, X, y, X_test, n_labels, 
     expected = _exact(bag, X_test)
     if always:
         monkeypatch.setattr(loo_order, "PRODUCT", 1e9)
-    _assert_equal(bag.label_counts(X_test, n_jobs=1), expected)
+    _assert_equal(bag.label_counts(X_test, effort=ALONE), expected)
     return bag
 
 
@@ -105,9 +106,9 @@ class TestCounts:
         data = _problem("random", 8000, 5, n_labels)
         bag = _assert_windows_count_exactly(monkeypatch, LSSVM(solver=solver), *data, n_labels, always=False)
         assert bag._ordered.windowed is not None
-        counts = bag.label_counts(data[2], n_jobs=1)
+        counts = bag.label_counts(data[2], effort=ALONE)
         bag._ordered = bag._ordered._replace(windowed=None)
-        _assert_equal(bag.label_counts(data[2], n_jobs=1), counts)
+        _assert_equal(bag.label_counts(data[2], effort=ALONE), counts)
 
     @settings(max_examples=60, deadline=None)
     @given(
@@ -129,10 +130,10 @@ class TestCounts:
     def test_windows_that_are_too_narrow_are_noticed(self, monkeypatch):
         X, y, X_test = _problem("random", 2000, 5, 2)
         bag = _assert_windows_count_exactly(monkeypatch, LSSVM(), X, y, X_test, 2)
-        right = bag.label_counts(X_test, n_jobs=1)
+        right = bag.label_counts(X_test, effort=ALONE)
         windowed = bag._ordered.windowed
         bag._ordered = bag._ordered._replace(windowed=windowed._replace(leverage=0.1 * windowed.leverage))
-        wrong = bag.label_counts(X_test, n_jobs=1)
+        wrong = bag.label_counts(X_test, effort=ALONE)
         assert any((one != other).any() for one, other in zip(right, wrong, strict=True))
 
 
@@ -208,31 +209,31 @@ class TestOrder:
 
     def test_it_waits_for_many_test_objects_and_begins_anew_after_a_change(self):
         X, y, X_test = _problem("random", 3000, 4, 2)
-        bag, expected = LSSVM().bag(X, y, 2), LSSVM().bag(X, y, 2).label_counts(X_test, n_jobs=1)
+        bag, expected = LSSVM().bag(X, y, 2), LSSVM().bag(X, y, 2).label_counts(X_test, effort=ALONE)
         for asked in range(1, _lssvm_bag.MANY + 3):
             i = asked % len(X_test)
-            one = bag.label_counts(X_test[i : i + 1], n_jobs=1)
+            one = bag.label_counts(X_test[i : i + 1], effort=ALONE)
             _assert_equal(one, [field[i : i + 1] for field in expected])
             assert (bag._ordered is not None) == (asked >= _lssvm_bag.FEW)
             assert (bag._ordered is not None and bag._ordered.windowed is not None) == (asked >= _lssvm_bag.MANY)
         bag.learn(X_test[:1], np.array([0]))
-        bag.label_counts(X_test[:1], n_jobs=1)
+        bag.label_counts(X_test[:1], effort=ALONE)
         assert bag._ordered is None
 
     def test_kernels_keep_the_order_by_label(self):
         X, y, X_test = _problem("random", 60, 3, 2)
         bag = LSSVM(kernel="rbf").bag(X, y, 2)
-        bag.label_counts(X_test, n_jobs=1)
+        bag.label_counts(X_test, effort=ALONE)
         kept = bag._ordered
         assert kept is not None
         assert kept.windowed is None
-        bag.label_counts(X_test, n_jobs=1)
+        bag.label_counts(X_test, effort=ALONE)
         assert bag._ordered is kept
 
     def test_a_pickled_bag_counts_the_same(self):
         X, y, X_test = _problem("random", 3000, 4, 2)
         bag = LSSVM().bag(X, y, 2)
-        expected = bag.label_counts(X_test, n_jobs=1)
+        expected = bag.label_counts(X_test, effort=ALONE)
         copy = pickle.loads(pickle.dumps(bag))
-        _assert_equal(copy.label_counts(X_test, n_jobs=1), expected)
+        _assert_equal(copy.label_counts(X_test, effort=ALONE), expected)
         assert copy._ordered.windowed is not None

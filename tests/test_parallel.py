@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, _parallel
+from exactcp._parallel import ALONE, Effort
 from exactcp.measures import KDE, KNN, LSSVM, ModelScore, RidgeResidual
 from exactcp.measures.neighbours import _label_bag as _neighbour_bag
 from exactcp.measures.neighbours import _search as _neighbour_search
@@ -42,8 +43,8 @@ def problem(rng):
 
 def test_results_come_in_the_order_of_the_blocks():
     slow_first = lambda i: time.sleep(0.002 * (8 - i)) or i  # noqa: E731
-    assert _parallel.map_blocks(slow_first, range(8), n_jobs=2) == list(range(8))
-    assert _parallel.map_blocks(slow_first, [], n_jobs=2) == []
+    assert _parallel.map_blocks(slow_first, range(8), effort=Effort(2)) == list(range(8))
+    assert _parallel.map_blocks(slow_first, [], effort=Effort(2)) == []
 
 
 def test_an_error_stops_what_has_not_begun():
@@ -57,7 +58,7 @@ def test_an_error_stops_what_has_not_begun():
         return i
 
     with pytest.raises(KeyboardInterrupt):
-        _parallel.map_blocks(work, range(200), n_jobs=2)
+        _parallel.map_blocks(work, range(200), effort=Effort(2))
     assert len(begun) < 200
 
 
@@ -77,7 +78,7 @@ def test_the_first_of_several_errors_is_raised_when_nothing_runs_any_more():
 
     for _ in range(20):
         with pytest.raises(ValueError, match="block 0"):
-            _parallel.map_blocks(work, range(2), n_jobs=2)
+            _parallel.map_blocks(work, range(2), effort=Effort(2))
         assert running == set()
 
 
@@ -101,7 +102,7 @@ def test_one_interruption_waits_for_what_runs_and_another_does_not(interruptions
     before = signal.signal(signal.SIGINT, handle)
     try:
         with pytest.raises(KeyboardInterrupt):
-            _parallel.map_blocks(work, range(9), n_jobs=2)
+            _parallel.map_blocks(work, range(9), effort=Effort(2))
         assert len(ended) == (2 if interruptions == 1 else 0)
     finally:
         release.set()
@@ -122,8 +123,8 @@ def test_a_lock_that_an_interruption_left_behind_keeps_nobody_waiting(monkeypatc
 
 def test_threads_are_those_asked_for():
     here = threading.get_ident()
-    assert set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=1)) == {here}
-    assert here not in set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), n_jobs=2))
+    assert set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), effort=ALONE)) == {here}
+    assert here not in set(_parallel.map_blocks(lambda _: threading.get_ident(), range(5), effort=Effort(2)))
 
 
 def _square(i):
@@ -132,7 +133,7 @@ def _square(i):
 
 def test_tasks_in_processes_come_in_order(monkeypatch):
     monkeypatch.setattr(_parallel, "WORTH_PROCESSES", 0.0)
-    assert _parallel.map_tasks(_square, list(range(6)), n_jobs=2) == [0, 1, 4, 9, 16, 25]
+    assert _parallel.map_tasks(_square, list(range(6)), effort=Effort(2)) == [0, 1, 4, 9, 16, 25]
 
 
 class TestNoNumberOfJobs:
@@ -157,7 +158,9 @@ class TestBlasThreads:
     @pytest.mark.parametrize("n_jobs", [1, 2, None])
     @pytest.mark.parametrize("n_blocks", [1, 5])
     def test_a_block_has_one(self, n_jobs, n_blocks):
-        assert _parallel.map_blocks(lambda _: blas_threads(), range(n_blocks), n_jobs=n_jobs) == [{1}] * n_blocks
+        assert (
+            _parallel.map_blocks(lambda _: blas_threads(), range(n_blocks), effort=Effort(n_jobs)) == [{1}] * n_blocks
+        )
 
     def test_calls_that_overlap_leave_what_was(self):
         allowed = [1, 2, 4]
@@ -236,10 +239,10 @@ class TestBlasThreads:
 
         monkeypatch.setattr(_neighbour_search, "find_basis", find_basis)
         monkeypatch.setattr(_neighbour_search, "SMALL", -1)
-        bag = KNN(3).bag(*problem, 2, n_jobs=n_jobs)
-        bag.label_counts(problem[0], n_jobs=n_jobs)
+        bag = KNN(3).bag(*problem, 2, effort=Effort(n_jobs))
+        bag.label_counts(problem[0], effort=Effort(n_jobs))
         monkeypatch.setattr(_neighbour_bag, "SCREEN_FROM", 0)
-        KNN(3).bag(*problem, 2, n_jobs=n_jobs)
+        KNN(3).bag(*problem, 2, effort=Effort(n_jobs))
         assert seen == [min(USUAL, _parallel.thread_count(n_jobs))] * 2
 
 
@@ -271,8 +274,8 @@ class Interruption:
     [
         lambda: _parallel.obeying(1, len, ()),
         lambda: _parallel.obeying(2, _parallel.obeying, 1, len, ()),
-        lambda: _parallel.map_blocks(_square, range(3), n_jobs=1),
-        lambda: _parallel.map_blocks(_square, range(3), n_jobs=2),
+        lambda: _parallel.map_blocks(_square, range(3), effort=ALONE),
+        lambda: _parallel.map_blocks(_square, range(3), effort=Effort(2)),
     ],
 )
 def test_an_interruption_anywhere_leaves_what_was(work):
@@ -333,6 +336,6 @@ def test_a_library_whose_threads_each_have_their_own_number(monkeypatch):
         lambda: getattr(local, "threads", USUAL), lambda number: setattr(local, "threads", number), is_shared=False
     )
     monkeypatch.setattr(_parallel, "_libraries", lambda *, shared: [] if shared else [library])
-    assert _parallel.map_blocks(lambda _: library.get(), range(4), n_jobs=2) == [1] * 4
+    assert _parallel.map_blocks(lambda _: library.get(), range(4), effort=Effort(2)) == [1] * 4
     assert _parallel.obeying(2, lambda: (library.get(), _parallel.obeying(1, library.get), library.get())) == (2, 1, 2)
     assert library.get() == USUAL

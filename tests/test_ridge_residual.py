@@ -10,6 +10,7 @@ from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from exactcp import textbook
+from exactcp._parallel import ALONE, Effort
 from exactcp.measures import LassoResidual, RidgeResidual
 from exactcp.measures.least_squares import _ridge_bag
 from exactcp.measures.least_squares.kernels.extents import ORDINARY, count_ridge
@@ -224,7 +225,9 @@ def test_threads_do_not_change_the_result() -> None:
     rng = np.random.default_rng(0)
     X, y, X_test = rng.normal(size=(9000, 5)), rng.normal(size=9000), rng.normal(size=(300, 5))
     bag, levels = RidgeResidual().bag(X, y), np.full(300, 450)
-    np.testing.assert_array_equal(bag.intervals(X_test, levels, n_jobs=1), bag.intervals(X_test, levels, n_jobs=2))
+    np.testing.assert_array_equal(
+        bag.intervals(X_test, levels, effort=ALONE), bag.intervals(X_test, levels, effort=Effort(2))
+    )
 
 
 def test_bag_is_pickled_and_measure_cloned() -> None:

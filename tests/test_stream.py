@@ -142,7 +142,7 @@ class TestEqualsTextbook:
         X = PROBLEMS[problem_name][0][:18]
         measure = MEASURES[name]
         cityblock = textbook.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
-        score = textbook.twin(measure) or cityblock
+        score = measure.twin() or cityblock
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
         expected = textbook.stream_p_values(score, X, np.zeros(len(X)), _taus(3, len(X)), window=window, **rule)
         test = ExchangeabilityTest(measure, random_state=3, window=window)
@@ -156,9 +156,7 @@ class TestEqualsTextbook:
         X, y = X[:22], y[:22]
         measure = MEASURES[name]
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.stream_p_values(
-            textbook.twin(measure), X, y, _taus(4, 22), by_label=mondrian == "label", **rule
-        )
+        expected = textbook.stream_p_values(measure.twin(), X, y, _taus(4, 22), by_label=mondrian == "label", **rule)
         test = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
         np.testing.assert_array_equal(test.update_many(X, y), expected)
         one_by_one = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)

@@ -75,7 +75,7 @@ def test_counts_regions_and_ends_equal_the_textbook(name, kind):
             # |A - z| and |z| tie where z is 1e10 times A, and one neighbour's set is a ray that does not go there
             pytest.skip("of two examples that are each other's neighbours, the tie band reaches beyond all targets")
     measure = SHIFTABLE[name]
-    residual = textbook.residual_twin(measure)
+    residual = measure.twin()
     assert same_p_everywhere(measure, residual, (X[:14], y[:14], X_test[:2]), (1, 4, 14)) > 0
 
 
@@ -93,7 +93,7 @@ def test_a_far_target_ties_with_nothing(name):
             how = {"fit_intercept": EVERYONE[name].fit_intercept}
             slow = textbook.lasso_counts(X, y, X_test[t], y_test[t], EVERYONE[name].lam, **how)
         else:
-            score = textbook.absolute(textbook.residual_twin(EVERYONE[name]))
+            score = textbook.absolute(EVERYONE[name].twin())
             slow = textbook.target_counts(score, X, y, X_test[t : t + 1], y_test[t : t + 1])
         greater, equal = _counts(EVERYONE[name], X, y, X_test[t : t + 1], y_test[t : t + 1])
         assert (greater[0], equal[0]) == (slow.greater[0], slow.equal[0])

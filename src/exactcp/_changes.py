@@ -29,12 +29,10 @@ from functools import partial, wraps
 from inspect import signature
 from itertools import compress
 from operator import attrgetter, call, getitem
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from exactcp._parallel import obeying
+from exactcp._parallel import Effort, obeying
 from exactcp._parameters import unknown_name
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -58,6 +56,11 @@ class Change(NamedTuple):
 class Bag:
     """What a bag can do beside its own: changes that nobody else notices."""
 
+    refits: ClassVar[bool] = False  # whether every question is answered by fitting anew
+
+    def warn_of_cost(self, m: int) -> None:
+        """Say, once, what asking about m test objects will cost, if it is worth a word."""
+
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one.
 
@@ -71,31 +74,6 @@ class Bag:
 
     def unlearning(self, positions: Any) -> Change | None:  # noqa: ARG002
         """Prepare to forget these examples in place; None if a fork should forget them."""
-        return None
-
-    def stream(self, X: Any, codes: Any) -> np.ndarray:
-        """Count each example against all before it, and learn it, one after another.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-        codes : ndarray of shape (m,)
-
-        Returns
-        -------
-        ndarray of int of shape (m, 4)
-            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
-            label, and among the others.
-        """
-        out = np.empty((codes.size, 4), np.int64)
-        for i, code in enumerate(codes):
-            counts = self.label_counts(X[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
-            self.learn(X[i : i + 1], codes[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
-            out[i] = [field[0, code] for field in counts[:4]]
-        return out
-
-    def streaming(self, X: Any, y: Any) -> tuple[Any, Change] | None:  # noqa: ARG002
-        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
         return None
 
 
@@ -155,22 +133,22 @@ def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any])
         raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
 
 
-def learn(draft: Any, X: Any, y: Any, *, n_jobs: int | None) -> None:
+def learn(draft: Any, X: Any, y: Any, *, effort: Effort) -> None:
     """Let a draft's bag learn examples: in place when the draft becomes the estimator, or in a fork now."""
     bag = draft.__dict__["_bag"]
-    change = bag.learning(X, y) if isinstance(bag, Bag) else None
+    change = bag.learning(X, y)
     if change is None:
-        forked(draft).learn(X, y, n_jobs=n_jobs)
+        forked(draft).learn(X, y, effort=effort)
     else:
         draft.__dict__.update({"_bag": change.bag, _PENDING: change})
 
 
-def unlearn(draft: Any, positions: Any, *, n_jobs: int | None) -> None:
+def unlearn(draft: Any, positions: Any, *, effort: Effort) -> None:
     """Let a draft's bag forget the examples with these positions in the order of arrival, as `learn` does."""
     bag = draft.__dict__["_bag"]
-    change = bag.unlearning(positions) if isinstance(bag, Bag) else None
+    change = bag.unlearning(positions)
     if change is None:
-        forked(draft).unlearn(positions, n_jobs=n_jobs)
+        forked(draft).unlearn(positions, effort=effort)
     else:
         draft.__dict__.update({"_bag": change.bag, _PENDING: change})
 
@@ -178,17 +156,12 @@ def unlearn(draft: Any, positions: Any, *, n_jobs: int | None) -> None:
 def stream(draft: Any, X: Any, y: Any) -> Any:
     """Let a draft's bag count one example against those before it and learn it, as `learn` does; return its counts."""
     bag = draft.__dict__["_bag"]
-    prepared = bag.streaming(X, y) if isinstance(bag, Bag) else None
+    prepared = bag.streaming(X, y)
     if prepared is None:
-        return streamed(forked(draft), X, y)
+        return forked(draft).stream(X, y)
     counts, change = prepared
     draft.__dict__.update({"_bag": change.bag, _PENDING: change})
     return counts
-
-
-def streamed(bag: Any, X: Any, y: Any) -> Any:
-    """Return the counts of examples that a bag, which may be changed, learns one after another."""
-    return bag.stream(X, y) if isinstance(bag, Bag) else Bag.stream(bag, X, y)
 
 
 def drop_bag(draft: Any) -> None:
@@ -198,9 +171,8 @@ def drop_bag(draft: Any) -> None:
 
 
 def forked(draft: Any) -> Any:
-    """Give a draft a bag that may be changed, and return it; a user's own kind of bag is copied whole."""
-    held = draft.__dict__["_bag"]
-    bag = draft.__dict__["_bag"] = held.fork() if isinstance(held, Bag) else copy.deepcopy(held)
+    """Give a draft a bag that may be changed, and return it."""
+    bag = draft.__dict__["_bag"] = draft.__dict__["_bag"].fork()
     return bag
 
 
@@ -214,8 +186,8 @@ def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: A
     if n_jobs is _call:  # a measure, or a stream, whose products are small
         return method(estimator, *args, **kwargs)
     measure = estimator.__dict__.get("measure")
-    is_own = measure is None or (type(measure).__module__.startswith("exactcp.") and not hasattr(measure, "estimator"))
-    return obeying(1 if is_own else n_jobs, method, estimator, *args, **kwargs)
+    is_formula = measure is None or getattr(measure, "is_formula", False)  # it may be anything that the user gave
+    return obeying(1 if is_formula else n_jobs, method, estimator, *args, **kwargs)
 
 
 def _writer_of(estimator: Any) -> Any:

@@ -33,6 +33,29 @@ Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 
+class Effort(NamedTuple):
+    """How much of the machine a call may use, and whether it tells of its progress."""
+
+    n_jobs: int | None = None  # threads, see `thread_count`
+    verbose: int = 0  # above 0, a progress bar goes to the standard error stream
+
+    def threads(self) -> int:
+        """Return how many threads may be used."""
+        return thread_count(self.n_jobs)
+
+    def alone(self) -> Effort:
+        """Return the same with one thread."""
+        return self._replace(n_jobs=1)
+
+
+FREE, ALONE = Effort(), Effort(n_jobs=1)
+
+
+def effort_of(estimator: Any) -> Effort:
+    """Return the effort that an estimator's parameters ask for."""
+    return Effort(estimator.n_jobs, estimator.verbose)
+
+
 def thread_count(n_jobs: int | None) -> int:
     """Return how many threads `n_jobs` means.
 
@@ -152,8 +175,7 @@ def map_blocks(
     work: Callable[[Block], Result],
     blocks: Sequence[Block],
     *,
-    n_jobs: int | None = None,
-    verbose: int = 0,
+    effort: Effort = FREE,
     task: str = "working",
 ) -> list[Result]:
     """Apply `work`, which releases the GIL, to every block, and return the results in the order of the blocks.
@@ -166,10 +188,7 @@ def map_blocks(
     work : callable
         Each call has one BLAS thread.
     blocks : sequence
-    n_jobs : int or None
-        Threads; see `thread_count`.
-    verbose : int
-        Above 0, a progress bar goes to the standard error stream.
+    effort : Effort
     task : str
         What the progress bar calls it.
 
@@ -177,8 +196,8 @@ def map_blocks(
     -------
     list
     """
-    threads = min(thread_count(n_jobs), len(blocks))
-    show = partial(progress, total=len(blocks), verbose=verbose, task=task)
+    threads = min(effort.threads(), len(blocks))
+    show = partial(progress, total=len(blocks), verbose=effort.verbose, task=task)
     if threads <= 1:
         return obeying(1, lambda: list(show(map(work, blocks))))
     return obeying(1, _map_threads, work, blocks, threads, show)
@@ -249,8 +268,7 @@ def map_tasks(
     work: Callable[[Block], Result],
     tasks: Sequence[Block],
     *,
-    n_jobs: int | None = None,
-    verbose: int = 0,
+    effort: Effort = FREE,
     task: str = "working",
 ) -> list[Result]:
     """Apply `work`, Python code such as training a model, to every task in processes, and return the results in order.
@@ -260,14 +278,14 @@ def map_tasks(
     start = time.perf_counter()
     steps: Iterable[Result] = map(work, tasks)
     results = []
-    for result in progress(steps, len(tasks), verbose, task):
+    for result in progress(steps, len(tasks), effort.verbose, task):
         results.append(result)
         spent = time.perf_counter() - start
         left = len(tasks) - len(results)
-        if thread_count(n_jobs) > 1 and left > 1 and spent / len(results) * left > WORTH_PROCESSES:
-            parallel = Parallel(n_jobs=thread_count(n_jobs), return_as="generator", batch_size="auto")
+        if effort.threads() > 1 and left > 1 and spent / len(results) * left > WORTH_PROCESSES:
+            parallel = Parallel(n_jobs=effort.threads(), return_as="generator", batch_size="auto")
             rest = parallel(delayed(work)(one) for one in tasks[len(results) :])
-            return [*results, *progress(rest, left, verbose, task)]
+            return [*results, *progress(rest, left, effort.verbose, task)]
     return results
 
 

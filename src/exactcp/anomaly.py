@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._estimator import Estimator
+from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_indices, check_new_pairs, check_objects, check_training_objects
-from exactcp.measures._algorithm_1 import ONE_CLASS, StandardBag, make_bag
-from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp.measures._algorithm_1 import ONE_CLASS
+from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, label_bag, one_class_measure
 from exactcp.metrics.discoveries import largest_discovery, select_discoveries
 from exactcp.predicting.levels import warn_of_too_few
 
@@ -137,7 +138,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         seed = draw_seed(self.random_state)
         measure = one_class_measure(self.measure, seed)
         codes = np.zeros(X.shape[0], np.int64)
-        bag = make_bag(measure, X, codes, 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=self.verbose)
+        bag = label_bag(measure, X, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
         self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
         self.measure_, self._bag = measure, bag
         self._seed = seed
@@ -164,7 +165,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
             X, _ = check_new_pairs(X, np.zeros(len(X)), self._bag.n)
         else:
             X = check_objects(self, X)
-        learn(self, X, np.zeros(X.shape[0], np.int64), n_jobs=self.n_jobs)
+        learn(self, X, np.zeros(X.shape[0], np.int64), effort=effort_of(self))
         self._warned_levels = set()
         if is_pairwise(self.measure_):
             self.n_features_in_ = self._bag.n
@@ -189,7 +190,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)
         if positions.size:
-            unlearn(self, positions, n_jobs=self.n_jobs)
+            unlearn(self, positions, effort=effort_of(self))
             self._warned_levels = set()
         if is_pairwise(self.measure_):
             self.n_features_in_ = self._bag.n
@@ -209,9 +210,8 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         """
         check_is_fitted(self)
         X = check_objects(self, X)
-        if isinstance(self._bag, StandardBag):
-            self._bag.warn_of_cost(X.shape[0], ONE_CLASS)
-        counts = pvalues.marginal(self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose), self._bag.n)
+        self._bag.warn_of_cost(X.shape[0])
+        counts = pvalues.marginal(self._bag.label_counts(X, effort=effort_of(self)), self._bag.n)
         if self.smoothed:
             return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))[:, 0]
         return pvalues.deterministic_p(counts)[:, 0]

@@ -170,8 +170,8 @@ FAMILY = Family(
         ),
         "the newest leaves the window": Mutant(
             "exchangeability/stream.py",
-            "self._bag.unlearn(np.zeros(1, dtype=np.int64), n_jobs=1)",
-            "self._bag.unlearn(np.array([self._bag.n - 1]), n_jobs=1)",
+            "self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)",
+            "self._bag.unlearn(np.array([self._bag.n - 1]), effort=ALONE)",
             PREDICTOR,
         ),
         "labels by their names' order": Mutant(

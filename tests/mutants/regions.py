@@ -113,7 +113,10 @@ FAMILY = Family(
             CATEGORIES,
         ),
         "widths that are not scaled": Mutant(
-            "regression/_split.py", "width *= scale(self._seen(X))", "scale(self._seen(X))", NORMALISED
+            "regression/_split.py",
+            "width *= self.measure_.scale(self._seen(X))",
+            "self.measure_.scale(self._seen(X))",
+            NORMALISED,
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._parallel import progress
+from exactcp._parallel import Effort, progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size, check_examples, check_objects, check_two_classes
@@ -85,7 +85,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
         for fitting, out in progress(split, len(split), self.verbose, "fitting"):
             part = clone(measure)
             calibration = Calibration(part, classes, fit_part(part, X, y, fitting), self.mondrian)
-            calibration.calibrate(X[out], y[out], {"n_jobs": self.n_jobs})
+            calibration.calibrate(X[out], y[out], Effort(self.n_jobs))
             calibrations.append(calibration)
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
@@ -98,7 +98,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
         X = check_objects(self, X)
         counts, scores = [], []
         for calibration in progress(self._calibrations, len(self._calibrations), self.verbose, "predicting"):
-            counted, scored = calibration.count(X, {"n_jobs": self.n_jobs})
+            counted, scored = calibration.count(X, Effort(self.n_jobs))
             counts.append(counted)
             scores.append(scored)
         mean = np.mean(scores, axis=0)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
+from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import (
@@ -23,8 +24,7 @@ from exactcp._validation import (
     check_two_classes,
     encode,
 )
-from exactcp.measures._algorithm_1 import StandardBag, make_bag
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
@@ -150,9 +150,7 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
-        bag = make_bag(
-            measure, X, codes, classes.size, algorithm=self.algorithm, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        bag = label_bag(measure, X, codes, classes.size, algorithm=self.algorithm, effort=effort_of(self))
         if callable(self.mondrian):
             self._training_categories = categories_of(self.mondrian, X, y)
         self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
@@ -176,15 +174,12 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
 
     def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
-        if isinstance(self._bag, StandardBag) and self.algorithm != "standard":
-            self._bag.warn_of_cost(X.shape[0])
+        self._bag.warn_of_cost(X.shape[0])
         if callable(self.mondrian):
             return self._count_in_categories(X, self.mondrian)
         # deterministic p-values do not need to know which scores tie; some bags are faster then
-        count = (
-            self._bag.label_counts if self.smoothed else getattr(self._bag, "at_least_counts", self._bag.label_counts)
-        )
-        counts = count(X, n_jobs=self.n_jobs, verbose=self.verbose)
+        count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts
+        counts = count(X, effort=effort_of(self))
         if self.mondrian is None:
             return pvalues.marginal(counts, self._bag.n), counts.scores
         return pvalues.label_conditional(counts, self._bag.sizes), counts.scores
@@ -214,13 +209,13 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
 
     def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)
-        if self.smoothed or callable(self.mondrian) or not hasattr(self._bag, "label_sets"):
+        if self.smoothed or callable(self.mondrian):
             return super()._decide(X, epsilon)
-        by_label = self.mondrian == "label"
+        X, by_label = check_objects(self, X), self.mondrian == "label"
         sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
         thresholds = pvalues.threshold(epsilon, sizes)
-        how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return self._bag.label_sets(check_objects(self, X), thresholds, same_only=by_label, **how), int(sizes.min())
+        sets = self._bag.label_sets(X, thresholds, same_only=by_label, effort=effort_of(self))
+        return super()._decide(X, epsilon) if sets is None else (sets, int(sizes.min()))
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
@@ -343,7 +338,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         encode(y_calibration, classes, what="y_calibration", remedy=remedy)
         columns = fit_part(measure, X, y, fitting)
         self._calibration = Calibration(measure, classes, columns, self.mondrian)
-        self._calibration.calibrate(X_calibration, y_calibration, self._how())
+        self._calibration.calibrate(X_calibration, y_calibration, effort_of(self))
         self.classes_, self.measure_, self.calibration_scores_ = classes, measure, self._calibration.scores
         self._seed = seed
         self._warned_levels: set[str] = set()
@@ -357,13 +352,10 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
 
-    def _how(self) -> dict[str, Any]:
-        return {"n_jobs": self.n_jobs, "verbose": self.verbose}
-
     def _evaluate(self, X: Any) -> Evaluation:
         check_is_fitted(self)
         X = check_objects(self, X)
-        counts, scores = self._calibration.count(X, self._how())
+        counts, scores = self._calibration.count(X, effort_of(self))
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
         return Evaluation.of_counts(counts, scores)

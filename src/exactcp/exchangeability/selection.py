@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._parallel import map_blocks
+from exactcp._parallel import effort_of, map_blocks
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._validation import check_training_objects
 from exactcp.exchangeability import ExchangeabilityTest
@@ -135,7 +135,7 @@ class ExchangeabilitySelector(SelectorMixin, Estimator):
             p = stream.update_many(np.ascontiguousarray(X[:, feature, None]))
             return p, stream.log_martingale_
 
-        tested = map_blocks(test, range(X.shape[1]), n_jobs=self.n_jobs, verbose=self.verbose, task="testing features")
+        tested = map_blocks(test, range(X.shape[1]), effort=effort_of(self), task="testing features")
         self.p_values_ = np.column_stack([p for p, _ in tested])
         self.log_martingales_ = np.column_stack([path for _, path in tested])
         self.max_log_martingales_ = self.log_martingales_.max(axis=0)

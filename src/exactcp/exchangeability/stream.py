@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from exactcp import pvalues
-from exactcp._changes import changes, drop_bag, forked, stream, streamed
+from exactcp._changes import changes, drop_bag, forked, stream
 from exactcp._estimator import Estimator
+from exactcp._parallel import ALONE
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_stream_labels, check_stream_objects
@@ -16,8 +17,7 @@ from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
-from exactcp.measures._algorithm_1 import StandardBag, make_bag
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, one_class_measure
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag, one_class_measure
 
 CHUNK = 1024  # examples that a bag counts and learns together
 
@@ -304,7 +304,7 @@ class ExchangeabilityTest(Estimator):
             if self._bag.n == 1:
                 drop_bag(self)
             else:
-                self._bag.unlearn(np.zeros(1, dtype=np.int64), n_jobs=1)
+                self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)
 
     def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, in_place: bool) -> pvalues.Counts:
         """Return, for each example, the counts of smoothed p-values given all before it; learn it then."""
@@ -316,15 +316,15 @@ class ExchangeabilityTest(Estimator):
         else:
             n, sizes = self._bag.n, np.array(self._bag.sizes)
         if first < m:
-            counts[first:] = stream(self, X, codes) if in_place else streamed(self._bag, X[first:], codes[first:])
+            counts[first:] = stream(self, X, codes) if in_place else self._bag.stream(X[first:], codes[first:])
         if self.mondrian == "label":
             before = np.array([(codes[:i] == codes[i]).sum() for i in range(m)], dtype=np.int64)
             return pvalues.Counts(counts[:, 0], counts[:, 1], sizes[codes] + before)
         return pvalues.Counts(counts[:, 0] + counts[:, 2], counts[:, 1] + counts[:, 3], n + np.arange(m))
 
     def _first_bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> Any:
-        bag = make_bag(self.measure_, X, codes, n_labels, algorithm="optimized", n_jobs=1)
-        if isinstance(bag, StandardBag):
+        bag = label_bag(self.measure_, X, codes, n_labels, effort=ALONE)
+        if bag.refits:
             msg = (
                 f"{type(self.measure_).__name__} cannot learn and unlearn one example, so each p-value refits it as "
                 "often as there are examples. KNN, KDE and LSSVM can."

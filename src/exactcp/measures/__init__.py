@@ -28,8 +28,7 @@ by `measure.bag(X, y, n_jobs=, verbose=)`, has `n`, `targets()`, `learn(X, y)`, 
 A bag whose residuals are affine in the target defines `affine(X)` and inherits these from `_affine_bag.AffineBag`.
 """
 
-from exactcp.measures._contract import Measure
-from exactcp.measures._regression_contract import RegressionMeasure
+from exactcp.measures._contract import Measure, RegressionMeasure
 from exactcp.measures.density._kde import KDE
 from exactcp.measures.forest._bootstrap import Bootstrap
 from exactcp.measures.forest._random_forest import RandomForest

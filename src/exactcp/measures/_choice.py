@@ -1,24 +1,25 @@
-"""The measure that a predictor uses: the default, a clone of the user's, or a scikit-learn estimator wrapped."""
+"""Which measure a predictor uses: the default, a clone of the user's, or an estimator wrapped; and which bag."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 
+from exactcp._changes import Bag
+from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed
 from exactcp._seeds import lend_seed
 from exactcp._warning import warn
-from exactcp.measures import (
-    KNN,
-    LSSVM,
-    KNNResidual,
-    Measure,
-    ModelResidual,
-    ModelScore,
-    RegressionMeasure,
-    SimplifiedKNN,
-)
+from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
+from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures.least_squares._lssvm import LSSVM
+from exactcp.measures.models._residual import ModelResidual
+from exactcp.measures.models._score import ModelScore
+from exactcp.measures.neighbours._knn import KNN
+from exactcp.measures.neighbours._regression import KNNResidual
+from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
 
 
 def _is_label_measure(value: Any) -> bool:
@@ -82,7 +83,7 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
             "KDE() or another measure of one class."
         )
         raise ValueError(msg)  # noqa: TRY004  (the measure is of the right type, and does not suit)
-    if getattr(chosen, "use_ratio", False):
+    if chosen.compares_labels:
         msg = (
             f"{type(chosen).__name__} compares same-label with other-label distances, and without labels there are no "
             "others: every example is equally strange, so p-values tell nothing. Use SimplifiedKNN."
@@ -106,10 +107,40 @@ def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasu
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 
+def label_bag(
+    measure: Measure,
+    X: np.ndarray,
+    codes: np.ndarray,
+    n_labels: int,
+    *,
+    algorithm: str = "optimized",
+    alternative: str = LABELLED,
+    effort: Effort,
+) -> LabelBag:
+    """Return the measure's own bag, or Algorithm 1 if it has none or the algorithm is the standard one.
+
+    The alternative is what Algorithm 1's warning recommends.
+    """
+    is_standard = algorithm == "standard"
+    bag = None if is_standard else measure.bag(X, codes, n_labels, effort=effort)
+    if bag is None:
+        return StandardBag(measure, X, codes, n_labels, asked_for=is_standard, alternative=alternative)
+    return bag if isinstance(bag, Bag) else ForeignBag(bag)
+
+
+def target_bag(
+    measure: RegressionMeasure, X: np.ndarray, y: np.ndarray, *, algorithm: str = "optimized", effort: Effort
+) -> TargetBag:
+    """Return the measure's own bag, or Algorithm 1 if it has none or the algorithm is the standard one."""
+    is_standard = algorithm == "standard"
+    bag = None if is_standard else measure.bag(X, y, effort=effort)
+    return StandardTargetBag(measure, X, y, asked_for=is_standard) if bag is None else bag
+
+
 def _seeded(measure: Any, seed: int | None) -> Any:
     return measure if seed is None else lend_seed(measure, seed)
 
 
 def is_pairwise(measure: Any) -> bool:
     """Tell whether the measure takes distances or kernel values between examples instead of objects."""
-    return isinstance(measure, Measure | RegressionMeasure) and bool(measure.__sklearn_tags__().input_tags.pairwise)
+    return isinstance(measure, Measure | RegressionMeasure) and measure.objects is Objects.PAIRS

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._parallel import Effort
 from exactcp._validation import check_square, encode
 from exactcp.measures._choice import is_pairwise
 from exactcp.predicting.taxonomy import Taxonomy, categories_of
@@ -21,11 +21,6 @@ def fit_part(measure: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) ->
     check_square(X)
     measure.fit(X[np.ix_(fitting, fitting)], y[fitting])
     return fitting
-
-
-def known_options(method: Any, how: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that a measure's method takes: a user's own need not know threads or progress bars."""
-    return {name: value for name, value in how.items() if name in signature(method).parameters}
 
 
 class Calibration:
@@ -47,10 +42,10 @@ class Calibration:
         self._columns = columns
         self._mondrian = mondrian
 
-    def calibrate(self, X: np.ndarray, y: np.ndarray, how: dict[str, Any]) -> None:
+    def calibrate(self, X: np.ndarray, y: np.ndarray, effort: Effort) -> None:
         """Score the calibration examples, whose labels are among the classes."""
         codes = encode(y, self._classes, what="y", remedy="calibrate with labels that are known.")
-        self.scores = self._score_labels(X, how)[np.arange(codes.size), codes]
+        self.scores = self._score_labels(X, effort)[np.arange(codes.size), codes]
         categories = self._categories_of_codes(X, codes)
         self._ascending = {one: np.sort(self.scores[categories == one]) for one in np.unique(categories)}
 
@@ -59,14 +54,13 @@ class Calibration:
             return categories_of(self._mondrian, X, self._classes[codes])
         return np.zeros(codes.size) if self._mondrian is None else codes
 
-    def _score_labels(self, X: np.ndarray, how: dict[str, Any]) -> np.ndarray:
+    def _score_labels(self, X: np.ndarray, effort: Effort) -> np.ndarray:
         objects = X if self._columns is None else X[:, self._columns]
-        known = known_options(self.measure.score_labels, how)
-        return np.asarray(self.measure.score_labels(objects, self._classes, **known))
+        return np.asarray(self.measure.spread_scores(objects, self._classes, effort))
 
-    def count(self, X: np.ndarray, how: dict[str, Any]) -> tuple[pvalues.Counts, np.ndarray]:
+    def count(self, X: np.ndarray, effort: Effort) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts of calibration scores (m, l), one category of candidates at a time, and their scores."""
-        scores = self._score_labels(X, how)
+        scores = self._score_labels(X, effort)
         m, n_labels = scores.shape
         columns = [self._categories_of_codes(X, np.full(m, code)) for code in range(n_labels)]
         candidates = np.column_stack(columns)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes, forked, learn, unlearn
+from exactcp._parallel import Effort, effort_of
 from exactcp._validation import check_examples, check_indices, check_new_pairs, encode
 
 
@@ -19,7 +20,7 @@ class LabelledLearning:
     """
 
     classes_: np.ndarray
-    n_jobs: int | None
+    effort: Effort
     _bag: Any
     _declared: Any
 
@@ -89,9 +90,9 @@ class LabelledLearning:
         if known.size > self.classes_.size:
             bag = forked(self)
             bag.relabel(np.searchsorted(known, self.classes_), known.size)
-            bag.learn(X, codes, n_jobs=self.n_jobs)
+            bag.learn(X, codes, effort=effort_of(self))
         else:
-            learn(self, X, codes, n_jobs=self.n_jobs)
+            learn(self, X, codes, effort=effort_of(self))
         self.classes_, self._declared = known, declared
         self._count_features()
         return self
@@ -126,11 +127,11 @@ class LabelledLearning:
             new_codes = np.full(self.classes_.size, -1)
             new_codes[kept] = np.arange(kept.size)
             bag = forked(self)
-            bag.unlearn(positions, n_jobs=self.n_jobs)
+            bag.unlearn(positions, effort=effort_of(self))
             bag.relabel(new_codes, kept.size)
             self.classes_ = self.classes_[kept]
         else:
-            unlearn(self, positions, n_jobs=self.n_jobs)
+            unlearn(self, positions, effort=effort_of(self))
         self._count_features()
         return self
 

@@ -26,7 +26,7 @@ class RefittedModels(LeftOut):
             columns = fit_part(part, X, y, fitting)
             self._parts.append((part, columns))
             seen = X[out] if columns is None else X[np.ix_(out, columns)]
-            self.residuals[out] = np.abs(y[out] - part.predict(seen)) / scale_of(part, seen)
+            self.residuals[out] = np.abs(y[out] - part.predict(seen)) / part.scale(seen)
 
     @property
     def measures(self) -> list[Any]:
@@ -44,9 +44,6 @@ class RefittedModels(LeftOut):
 
     def scales(self, X: np.ndarray) -> np.ndarray:
         """Return sigma_-i(x) of a block of test objects, (b, n), or (1,) if the measure has none."""
-        return self._by_example(scale_of, X) if hasattr(self._parts[0][0], "scale") else super().scales(X)
-
-
-def scale_of(measure: Any, X: np.ndarray) -> np.ndarray:
-    """Return what a fitted measure divides the residuals of objects by, (m,): 1 if it does not."""
-    return np.asarray(measure.scale(X)) if hasattr(measure, "scale") else np.ones(X.shape[0])
+        if not self._parts[0][0].has_scale:
+            return super().scales(X)
+        return self._by_example(lambda part, objects: np.asarray(part.scale(objects)), X)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
+from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import (
@@ -22,8 +23,7 @@ from exactcp._validation import (
     check_regression_examples,
     check_targets,
 )
-from exactcp.measures._algorithm_1_targets import StandardTargetBag
-from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure
+from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.regions import Region
@@ -143,12 +143,7 @@ class FullConformalRegressor(IntervalPrediction):
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
         X, y = check_regression_examples(self, X, y, reset=True)
-        bag: Any = None
-        if self.algorithm == "optimized":
-            bag = measure.bag(X, y, n_jobs=self.n_jobs, verbose=self.verbose)
-        if bag is None:
-            bag = StandardTargetBag(measure, X, y, asked_for=self.algorithm == "standard")
-        self._bag = bag
+        self._bag = target_bag(measure, X, y, algorithm=self.algorithm, effort=effort_of(self))
         self._training_categories = categories_of_objects(self.mondrian, X)
         self.measure_ = measure
         self._seed = seed
@@ -176,7 +171,7 @@ class FullConformalRegressor(IntervalPrediction):
         else:
             X, y = check_regression_examples(self, X, y, reset=False)
         categories = categories_of_objects(self.mondrian, X)
-        learn(self, X, y, n_jobs=self.n_jobs)
+        learn(self, X, y, effort=effort_of(self))
         self._training_categories = np.concatenate([self._training_categories, categories])
         self._examples_changed()
         return self
@@ -201,7 +196,7 @@ class FullConformalRegressor(IntervalPrediction):
         if positions.size == self._bag.n:
             msg = f"unlearning all {self._bag.n} examples would leave none: keep one at least, or fit anew."
             raise ValueError(msg)
-        unlearn(self, positions, n_jobs=self.n_jobs)
+        unlearn(self, positions, effort=effort_of(self))
         self._training_categories = np.delete(self._training_categories, positions)
         self._examples_changed()
         return self
@@ -213,7 +208,7 @@ class FullConformalRegressor(IntervalPrediction):
 
     def _how(self, X: np.ndarray) -> dict[str, Any]:
         """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""
-        how: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        how: dict[str, Any] = {"effort": effort_of(self)}
         if self.mondrian is not None:
             categories, training = categories_of_objects(self.mondrian, X), self._training_categories
             how["within"] = lambda t: training == categories[t]
@@ -231,7 +226,7 @@ class FullConformalRegressor(IntervalPrediction):
         return pvalues.threshold(epsilon, sizes, pvalues.tau_of_objects(self._seed, X)), sys.maxsize
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(self._bag.predict(X, n_jobs=self.n_jobs, verbose=self.verbose))
+        return np.asarray(self._bag.predict(X, effort=effort_of(self)))
 
     def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         how = self._how(X)
@@ -301,12 +296,6 @@ class FullConformalRegressor(IntervalPrediction):
         """
         check_is_fitted(self)
         X = check_objects(self, X)
-        if not hasattr(self._bag, "critical_targets"):
-            msg = (
-                f"{type(self.measure_).__name__} has no predictive distribution: use KNNResidual or RidgeResidual with "
-                "residual='studentized'."
-            )
-            raise TypeError(msg)
         within = self._how(X).get("within")
         return PredictiveDistribution(tuple(np.sort(row) for row in self._bag.critical_targets(X, within=within)))
 

@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.model_selection import LeaveOneOut
 
 from exactcp._changes import changes
+from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_regression_examples
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._left_out import LeftOut
-from exactcp.predicting.calibration import known_options
 from exactcp.predicting.folds import CV, make_folds
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.left_out_models import RefittedModels, scale_of
+from exactcp.predicting.left_out_models import RefittedModels
 from exactcp.pvalues import threshold
 
 
@@ -27,7 +27,7 @@ class _LeftOutRegressor(IntervalPrediction):
     measure: Any
     method: str
     random_state: Any
-    n_jobs: int | None
+    effort: Effort
     verbose: int
     allowed_parameters: ClassVar = {
         "measure": TARGET_MEASURE,
@@ -67,21 +67,19 @@ class _LeftOutRegressor(IntervalPrediction):
         return self
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        known = known_options(self.measure_.predict, {"n_jobs": self.n_jobs, "verbose": self.verbose})
-        return np.asarray(self.measure_.predict(X, **known), dtype=np.float64)
+        return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
     def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         n = self.residuals_.size
         m = int(threshold(epsilon, n))
         if m == 0:
             return np.tile([-np.inf, np.inf], (X.shape[0], 1)), n
-        how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.method == "plus":
-            return self._left_out.plus(X, m, **how), n
+            return self._left_out.plus(X, m, effort=effort_of(self)), n
         width = self._descending[m - 1]
         if self.method == "minmax":
-            return self._left_out.extremes(X, float(width), **how), n
-        return self._points(X)[:, None] + np.outer(scale_of(self.measure_, X), [-width, width]), n
+            return self._left_out.extremes(X, float(width), effort=effort_of(self)), n
+        return self._points(X)[:, None] + np.outer(self.measure_.scale(X), [-width, width]), n
 
 
 class CVPlusRegressor(_LeftOutRegressor):
@@ -257,7 +255,7 @@ class JackknifePlusRegressor(_LeftOutRegressor):
         self.verbose = verbose
 
     def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:  # noqa: ARG002
-        shortcut = getattr(measure, "leave_one_out", None)
+        shortcut = measure.leave_one_out(X, y, effort=effort_of(self))
         if shortcut is not None:
-            return shortcut(X, y, n_jobs=self.n_jobs, verbose=self.verbose)
+            return shortcut
         return RefittedModels(measure, X, y, make_folds(LeaveOneOut(), X, y, None), verbose=self.verbose)

@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from exactcp._changes import changes
+from exactcp._parallel import effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size, check_regression_examples
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
-from exactcp.predicting.calibration import fit_part, known_options
+from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.pvalues import threshold
@@ -152,8 +153,7 @@ class SplitConformalRegressor(IntervalPrediction):
         return X if self._columns is None else X[:, self._columns]
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        known = known_options(self.measure_.predict, {"n_jobs": self.n_jobs, "verbose": self.verbose})
-        return np.asarray(self.measure_.predict(self._seen(X), **known), dtype=np.float64)
+        return np.asarray(self.measure_.spread_predictions(self._seen(X), effort_of(self)), dtype=np.float64)
 
     def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         center, width, smallest = self._points(X), np.empty(X.shape[0]), np.inf
@@ -163,7 +163,6 @@ class SplitConformalRegressor(IntervalPrediction):
             m = int(threshold(epsilon, scores.size))
             width[categories == category] = scores[m - 1] if m > 0 else np.inf
             smallest = min(smallest, scores.size)
-        scale = getattr(self.measure_, "scale", None)
-        if scale is not None:
-            width *= scale(self._seen(X))
+        if self.measure_.has_scale:
+            width *= self.measure_.scale(self._seen(X))
         return np.column_stack([center - width, center + width]), int(smallest)

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
+from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_examples, check_objects, check_two_classes, encode
-from exactcp.measures._algorithm_1 import make_bag
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag
 from exactcp.sequences._input import join_labels, join_objects, split_rows
 from exactcp.sequences._ranking import MarkovChain, estimate_chain, ranked_sequences
 
@@ -201,8 +201,7 @@ class ConformalSequencePredictor(Estimator):
         classes = np.unique(y)
         check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="")
-        how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        bag = make_bag(measure, X, codes, classes.size, algorithm="optimized", **how)
+        bag = label_bag(measure, X, codes, classes.size, effort=effort_of(self))
         chain = estimate_chain(codes, joined.lengths, classes.size, float(self.smoothing))
         self.classes_, self.measure_, self._bag, self._chain = classes, measure, bag, chain
         self._seed = seed
@@ -226,7 +225,7 @@ class ConformalSequencePredictor(Estimator):
         check_is_fitted(self)
         joined = join_objects(X, lengths)
         objects = check_objects(self, joined.rows)
-        counts = self._bag.label_counts(objects, n_jobs=self.n_jobs, verbose=self.verbose)
+        counts = self._bag.label_counts(objects, effort=effort_of(self))
         if self.mondrian == "label":
             compared = pvalues.label_conditional(counts, self._bag.sizes)
         else:

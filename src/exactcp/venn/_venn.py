@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
 from exactcp._estimator import Estimator
+from exactcp._parallel import effort_of
 from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
 from exactcp._validation import (
     check_examples,
@@ -137,7 +138,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
         slots = np.random.default_rng(0).permutation(X.shape[0]) if not distance.is_precomputed else np.arange(len(X))
         store: Store = MatrixStore(X) if distance.is_precomputed else VectorStore(X[slots], distance)
         bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k))
-        self._bag = bag.fill(n_jobs=self.n_jobs, verbose=self.verbose)
+        self._bag = bag.fill(effort=effort_of(self))
         self.classes_, self._declared, self._is_pairwise = classes, declared, distance.is_precomputed
         return self
 
@@ -149,7 +150,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
         check_is_fitted(self)
         X = check_objects(self, X)
         out = np.empty((X.shape[0], self.classes_.size, *shape))
-        for rows, part in self._bag.map_tables(work, X, n_jobs=self.n_jobs, verbose=self.verbose):
+        for rows, part in self._bag.map_tables(work, X, effort=effort_of(self)):
             out[rows] = part
         return out
 

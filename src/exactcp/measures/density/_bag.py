@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from exactcp._changes import Bag, twin
+from exactcp._changes import twin
 from exactcp._growing import Rows
+from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._validation import check_size
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
+from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
 from exactcp.measures.density._routes import Meeting, hold
 from exactcp.measures.density.kernels.log_sums import FLOOR, alternative_sums, log_sum
@@ -39,7 +41,7 @@ def candidate_scores(meetings: Sequence[Meeting], sizes: np.ndarray) -> np.ndarr
     return np.column_stack(columns)
 
 
-class KDEBag(Bag):
+class KDEBag(LabelBagBase):
     """State of full CP with kernel density estimates: for each example, the sum of its label's kernels at it.
 
     Parameters
@@ -94,9 +96,7 @@ class KDEBag(Bag):
         """Labels of the examples in the order of arrival."""
         return self._codes.array
 
-    def fill(
-        self, labels: Sequence[LabelExamples] | None = None, *, n_jobs: int | None = None, verbose: int = 0
-    ) -> KDEBag:
+    def fill(self, labels: Sequence[LabelExamples] | None = None, *, effort: Effort = FREE) -> KDEBag:
         """Make the sums of these labels, or of all, anew from the stored examples."""
         h = bandwidth_of(self._bandwidth, self.n, self._n_features)
         if labels is None or any(label.bandwidth != h for label in self._labels):
@@ -105,15 +105,15 @@ class KDEBag(Bag):
                 label.bandwidth = h
                 label.changed()
         meetings = [Meeting(label, label.objects, own=True, counts=False) for label in labels]
-        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="fitting")
+        hold(meetings, effort=effort, task="fitting")
         for label, meeting in zip(labels, meetings, strict=True):
             label.set_sums(meeting.met.top, meeting.met.total)
         return self
 
-    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         meetings = [Meeting(label, X, own=False, counts=True) for label in self._labels]
-        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        hold(meetings, effort=effort, task="predicting")
         scores = candidate_scores(meetings, self.sizes)
         at_least, above = self._rank_others(scores)
         at_least_same, above_same = (
@@ -167,7 +167,7 @@ class KDEBag(Bag):
         self._labels = labels
         self._codes = Rows(np.asarray(new_codes, dtype=np.int64)[self.codes()])
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         self._check_new(X)
         X = np.ascontiguousarray(X)
@@ -187,7 +187,7 @@ class KDEBag(Bag):
         self._codes.append(codes)
         self._slots.append(slots)
         if anew:
-            self.fill(anew, n_jobs=n_jobs)
+            self.fill(anew, effort=effort)
 
     def _check_new(self, X: np.ndarray) -> None:
         check_size(X)
@@ -217,8 +217,8 @@ class KDEBag(Bag):
         out = np.empty((codes.size, 4), np.int64)
         for t, (x, code) in enumerate(zip(np.ascontiguousarray(X), codes.tolist(), strict=True)):
             if isinstance(self._bandwidth, str):
-                out[t] = [field[0, code] for field in self.label_counts(x[None], n_jobs=1)[:4]]
-                self.learn(x[None], codes[t : t + 1], n_jobs=1)
+                out[t] = [field[0, code] for field in self.label_counts(x[None], effort=ALONE)[:4]]
+                self.learn(x[None], codes[t : t + 1], effort=ALONE)
                 continue
             label = self._labels[code]
             logs = label.log_kernels(x)
@@ -231,7 +231,7 @@ class KDEBag(Bag):
             self._learn_one(x, code, logs)
         return out
 
-    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         left, left_slots, anew = self.codes()[indices], self._slots.array[indices], []
         codes, slots = np.delete(self.codes(), indices), np.delete(self._slots.array, indices)
@@ -251,4 +251,4 @@ class KDEBag(Bag):
                     gone[i + 1 :][gone[i + 1 :] == label.n] = slot
         self._set_examples(codes, slots)
         if anew:
-            self.fill(anew, n_jobs=n_jobs)
+            self.fill(anew, effort=effort)

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import textbook
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of, positive
 from exactcp._validation import check_examples, check_objects, check_scale
 from exactcp.measures._contract import Measure
@@ -16,6 +18,7 @@ from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density._routes import Meeting, hold
 from exactcp.measures.density.kernels.kernel_functions import KERNELS
 from exactcp.measures.density.kernels.log_sums import FLOOR
+from exactcp.textbook import ScoreFunction
 
 
 class KDE(Measure):
@@ -56,8 +59,8 @@ class KDE(Measure):
     array([0.5, 4.5])
     """
 
-    tie_floor = FLOOR
-
+    is_formula: ClassVar = True
+    tie_floor: ClassVar = FLOOR
     allowed_parameters: ClassVar = {
         "bandwidth": positive("a width", "a finite number above 0") | one_of("scott", "silverman"),
         "kernel": one_of(*KERNELS),
@@ -93,7 +96,11 @@ class KDE(Measure):
         self._labels = [LabelExamples(X[codes == c], h, kernel) for c in range(self.classes_.size)]
         return self
 
-    def score_labels(self, X: Any, labels: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+    def twin(self) -> ScoreFunction:
+        """Return the textbook's score function with these parameters."""
+        return textbook.kde(self.bandwidth, self.kernel)
+
+    def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.
 
         Parameters
@@ -101,13 +108,15 @@ class KDE(Measure):
         X : array-like of shape (m, p)
         labels : array-like of shape (l,)
             A label that no example of `fit` had is allowed: its density is 0.
-        n_jobs : int, default=None
-        verbose : int, default=0
 
         Returns
         -------
         ndarray of shape (m, l)
         """
+        return self.spread_scores(X, labels, FREE)
+
+    def spread_scores(self, X: Any, labels: Any, effort: Effort) -> np.ndarray:
+        """Return `score_labels(X, labels)`, with the threads that there may be."""
         check_is_fitted(self)
         X = check_objects(self, X)
         labels = np.asarray(labels)
@@ -115,15 +124,13 @@ class KDE(Measure):
         known = np.flatnonzero(self.classes_[position] == labels)
         asked = [self._labels[c] for c in position[known]]
         meetings = [Meeting(label, X, own=False, counts=False) for label in asked]
-        hold(meetings, n_jobs=n_jobs, verbose=verbose, task="scoring")
+        hold(meetings, effort=effort, task="scoring")
         out = np.full((X.shape[0], labels.size), np.inf)
         if asked:
             out[:, known] = candidate_scores(meetings, np.array([label.n for label in asked]))
         return out
 
-    def bag(  # type: ignore[override]
-        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
-    ) -> KDEBag:
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> KDEBag:
         """Return the bag of these examples.
 
         Parameters
@@ -132,8 +139,8 @@ class KDE(Measure):
         codes : ndarray of shape (n,)
             Labels as 0..n_labels-1.
         n_labels : int
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
@@ -142,4 +149,4 @@ class KDE(Measure):
         bandwidth, kernel = self._checked()
         check_scale(X)
         bag = KDEBag(X, codes, n_labels, bandwidth=bandwidth, kernel=kernel)
-        return bag.fill(n_jobs=n_jobs, verbose=verbose)
+        return bag.fill(effort=effort)

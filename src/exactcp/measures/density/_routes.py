@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.geometry.screen import prepare_tests
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density.kernels.dense import (
@@ -198,11 +198,12 @@ class Meeting:
         self._keep_ranked(rows, met)
 
 
-def hold(meetings: Sequence[Meeting], *, n_jobs: int | None = None, verbose: int = 0, task: str) -> None:
+def hold(meetings: Sequence[Meeting], *, effort: Effort = FREE, task: str) -> None:
     """Make the objects of all meetings meet their labels, in blocks across threads."""
     buffers = _Buffers()
-    n_jobs = 1 if sum(meeting.cost for meeting in meetings) < SERIAL else n_jobs
+    if sum(meeting.cost for meeting in meetings) < SERIAL:
+        effort = effort.alone()
     for phase in (Meeting.open, Meeting.close):
         blocks = [block for meeting in meetings for block in phase(meeting, buffers)]
         if blocks:
-            map_blocks(lambda block: block(), blocks, n_jobs=n_jobs, verbose=verbose, task=task)
+            map_blocks(lambda block: block(), blocks, effort=effort, task=task)

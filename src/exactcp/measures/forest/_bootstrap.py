@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
 from exactcp._seeds import lend_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
+from exactcp.textbook import Trainer
 
 
 class Bootstrap(Measure):
@@ -63,7 +65,7 @@ class Bootstrap(Measure):
            [False, False,  True]])
     """
 
-    tie_tolerance = 0.0
+    tie_tolerance: ClassVar = 0.0
 
     allowed_parameters: ClassVar = {
         "estimator": Allowed(
@@ -97,6 +99,25 @@ class Bootstrap(Measure):
         """
         check_parameters(self)
         return multinomial_samples(arrivals.size + 1, int(self.n_estimators), seed_of(self.random_state))
+
+    def trainer(self, n_labels: int, n: int, p: int) -> Trainer:  # noqa: ARG002
+        """Return how a classifier is trained on a bootstrap sample.
+
+        Parameters
+        ----------
+        n_labels, n, p : int
+            Not used.
+
+        Returns
+        -------
+        callable
+        """
+
+        def train(number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], int]:  # noqa: ARG001
+            model = self.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
+            return lambda x: int(model(x[None])[0])
+
+        return train
 
     def train(self, X: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Train on a sample, and return a function that tells the labels of objects.
@@ -154,9 +175,7 @@ class Bootstrap(Measure):
         predicted = np.array([model(np.asarray(X)) for model in self._models])
         return np.column_stack([-(predicted == label).sum(axis=0).astype(np.float64) for label in labels])
 
-    def bag(  # type: ignore[override]
-        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
-    ) -> BootstrapBag:
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> BootstrapBag:
         """Return the bag of these examples.
 
         Parameters
@@ -165,15 +184,15 @@ class Bootstrap(Measure):
         codes : ndarray of shape (n,)
             Labels as 0..n_labels-1.
         n_labels : int
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
         BootstrapBag
         """
         check_parameters(self)
-        return BootstrapBag(self, X, codes, n_labels).fill(n_jobs=n_jobs, verbose=verbose)
+        return BootstrapBag(self, X, codes, n_labels).fill(effort=effort)
 
 
 def _say_one_label(label: Any, objects: np.ndarray) -> np.ndarray:

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from exactcp._changes import ReplacingBag
-from exactcp._parallel import map_tasks
+from exactcp._parallel import FREE, Effort, map_tasks
 from exactcp._warning import warn
 from exactcp.counting.label_counts import LabelCounts
+from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._resampling import voters
 
 Predictor = Callable[[np.ndarray], np.ndarray]
@@ -40,7 +41,7 @@ def _vote(
     return np.asarray(measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))(objects))
 
 
-class BootstrapBag(ReplacingBag):
+class BootstrapBag(ReplacingBag, LabelBagBase):
     """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
 
     Parameters
@@ -73,7 +74,7 @@ class BootstrapBag(ReplacingBag):
         """Labels of the examples in the order of arrival."""
         return self._codes
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> BootstrapBag:
+    def fill(self, *, effort: Effort = FREE) -> BootstrapBag:
         """Draw samples, train on those without the test example, and let the examples vote."""
         n = self.n
         samples = self._measure.samples(np.arange(n), self._X[0])
@@ -88,7 +89,7 @@ class BootstrapBag(ReplacingBag):
             weights = samples[b, :n]
             return self._measure.train(np.repeat(self._X, weights, axis=0), np.repeat(self._codes, weights))
 
-        models = dict(zip(alone, map_tasks(train, alone, n_jobs=n_jobs, verbose=verbose, task="training"), strict=True))
+        models = dict(zip(alone, map_tasks(train, alone, effort=effort, task="training"), strict=True))
         self._votes = np.zeros(n, dtype=np.int64)
         for b, model in models.items():
             users = self._users[b]
@@ -133,11 +134,11 @@ class BootstrapBag(ReplacingBag):
         for votes, own in self._all_votes(X):
             yield -votes.astype(np.float64), -own.astype(np.float64)
 
-    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         same = self._codes == np.arange(self._n_labels)[:, None]
         rows = []
-        for votes, own in self._all_votes(X, n_jobs=n_jobs, verbose=verbose, task="training"):
+        for votes, own in self._all_votes(X, effort=effort, task="training"):
             fewer, equal = votes < own[:, None], votes == own[:, None]
             parts = [(which & part).sum(axis=1) for part in (same, ~same) for which in (fewer, equal)]
             rows.append([*parts, -own.astype(np.float64)])
@@ -149,12 +150,12 @@ class BootstrapBag(ReplacingBag):
         self._n_labels = n_labels
         self.fill()
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples: the samples are drawn anew."""
         self._X, self._codes = np.concatenate([self._X, X]), np.concatenate([self._codes, codes])
-        self.fill(n_jobs=n_jobs)
+        self.fill(effort=effort)
 
-    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions: the samples are drawn anew."""
         self._X, self._codes = np.delete(self._X, indices, axis=0), np.delete(self._codes, indices)
-        self.fill(n_jobs=n_jobs)
+        self.fill(effort=effort)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from exactcp._changes import ReplacingBag
-from exactcp._parallel import map_blocks, thread_count
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.counting.label_counts import LabelCounts
+from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import (
     arrival_keys,
@@ -49,7 +50,7 @@ def _writable(value: Any) -> Any:
     return [_writable(item) for item in value] if isinstance(value, list) else value
 
 
-class ForestBag(ReplacingBag):
+class ForestBag(ReplacingBag, LabelBagBase):
     """State of full CP with a random forest (theory FO): its trees, and the votes of the training examples.
 
     Parameters
@@ -117,18 +118,16 @@ class ForestBag(ReplacingBag):
             for b in range(held.shape[0])
         ]
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> ForestBag:
+    def fill(self, *, effort: Effort = FREE) -> ForestBag:
         """Grow all trees anew from the stored examples."""
         samples = self._draw()
-        trees = self._grow(samples, [None] * len(samples), n_jobs=n_jobs, verbose=verbose)
+        trees = self._grow(samples, [None] * len(samples), effort=effort)
         if not self._independent:
             self._star_weights = np.array([[sample.star if sample.users.size else 0 for sample in samples]])
         self._take(trees, [sample.star > 0 or sample.votes_for_test for sample in samples])
         return self
 
-    def _grow(
-        self, samples: list[Sample], olds: list[Trees | None], *, n_jobs: int | None, verbose: int = 0
-    ) -> list[Trees | None]:
+    def _grow(self, samples: list[Sample], olds: list[Trees | None], *, effort: Effort) -> list[Trees | None]:
         """Return the trees of samples, None where neither users nor the test example need it."""
         examples = self._examples()
 
@@ -139,8 +138,9 @@ class ForestBag(ReplacingBag):
             return grow_tree(examples, sample, self._plan, self._n_labels, old)
 
         pairs = list(zip(samples, olds, strict=True))
-        n_jobs = n_jobs if self.n >= WORTH_THREADS else 1
-        return map_blocks(work, pairs, n_jobs=n_jobs, verbose=verbose, task="growing trees")
+        return map_blocks(
+            work, pairs, effort=effort if self.n >= WORTH_THREADS else effort.alone(), task="growing trees"
+        )
 
     def _take(self, trees: list[Trees | None], needed: list[bool]) -> None:
         """Let the examples vote, and keep the trees that a test example needs."""
@@ -185,7 +185,7 @@ class ForestBag(ReplacingBag):
         for b in range(len(self._trees), n_trees):
             rows = np.flatnonzero(held[:, b])
             more.append(Sample(b, rows, np.ones_like(rows), nobody, 0, votes_for_test=True))
-        return self._gathered([*self._trees, *self._grow(more, [None] * len(more), n_jobs=None)])
+        return self._gathered([*self._trees, *self._grow(more, [None] * len(more), effort=FREE)])
 
     def _stages(self, forest: Forest, threads: int) -> SimpleQueue[Stage]:
         """Return one room to work in for each thread."""
@@ -197,7 +197,7 @@ class ForestBag(ReplacingBag):
         return stages
 
     def _ask(
-        self, X: np.ndarray, ask: int, thresholds: np.ndarray, *, same_only: bool, n_jobs: int | None, verbose: int
+        self, X: np.ndarray, ask: int, thresholds: np.ndarray, *, same_only: bool, effort: Effort
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the candidates' votes (m, l), counts (m, l, 4) and sets (m, l), of which `ask` says what is filled."""
         m, n_labels = X.shape[0], self._n_labels
@@ -206,7 +206,7 @@ class ForestBag(ReplacingBag):
         inside, everyone = np.zeros((m, n_labels), bool), np.empty((m, n_labels, 0), np.int64)
         forest, star_weights, voting = self._columns(X)
         blocks = [slice(first, min(first + BLOCK, m)) for first in range(0, m, BLOCK)]
-        stages = self._stages(forest, max(1, min(thread_count(n_jobs), len(blocks))))
+        stages = self._stages(forest, max(1, min(effort.threads(), len(blocks))))
 
         def work(block: slice) -> None:
             rows = block if star_weights.shape[0] > 1 else slice(0, 1)
@@ -217,28 +217,28 @@ class ForestBag(ReplacingBag):
             finally:
                 stages.put(stage)  # or the next block would wait for it for ever
 
-        map_blocks(work, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        map_blocks(work, blocks, effort=effort, task="predicting")
         return own, counts, inside
 
-    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        return self._counts(X, ALL_COUNTS, n_jobs=n_jobs, verbose=verbose)
+        return self._counts(X, ALL_COUNTS, effort=effort)
 
-    def at_least_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return label counts of which only the sums of greater and equal are right: fewer branches grow again."""
-        return self._counts(X, AT_LEAST, n_jobs=n_jobs, verbose=verbose)
+        return self._counts(X, AT_LEAST, effort=effort)
 
-    def _counts(self, X: np.ndarray, ask: int, *, n_jobs: int | None, verbose: int) -> LabelCounts:
+    def _counts(self, X: np.ndarray, ask: int, *, effort: Effort) -> LabelCounts:
         none = np.zeros(self._n_labels, np.int64)
-        own, counts, _ = self._ask(X, ask, none, same_only=False, n_jobs=n_jobs, verbose=verbose)
+        own, counts, _ = self._ask(X, ask, none, same_only=False, effort=effort)
         fewer_same, equal_same, fewer_other, equal_other = np.moveaxis(counts, 2, 0)  # fewer votes: a greater score
         return LabelCounts(fewer_same, equal_same, fewer_other, equal_other, -own.astype(np.float64))
 
     def label_sets(
-        self, X: np.ndarray, thresholds: np.ndarray, *, same_only: bool, n_jobs: int | None = None, verbose: int = 0
+        self, X: np.ndarray, thresholds: np.ndarray, *, same_only: bool, effort: Effort = FREE
     ) -> np.ndarray:
         """Tell for each row of X and label whether as many scores as its threshold are at least the candidate's."""
-        return self._ask(X, SETS, thresholds, same_only=same_only, n_jobs=n_jobs, verbose=verbose)[2]
+        return self._ask(X, SETS, thresholds, same_only=same_only, effort=effort)[2]
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
@@ -260,7 +260,7 @@ class ForestBag(ReplacingBag):
         self._n_labels = n_labels
         self.fill()
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples."""
         first = self._ranks.first
         self._ranks, new_codes = self._ranks.extended(X)
@@ -268,24 +268,24 @@ class ForestBag(ReplacingBag):
         next_number = int(self._arrivals.max(initial=-1)) + 1
         self._arrivals = np.concatenate([self._arrivals, np.arange(next_number, next_number + X.shape[0])])
         if not self._independent:
-            self.fill(n_jobs=n_jobs)
+            self.fill(effort=effort)
             return
         olds = [None if tree is None else recode(tree, first, new_codes) for tree in self._trees]
-        self._grow_on(olds, n_jobs)
+        self._grow_on(olds, effort)
 
-    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions."""
         kept = np.delete(np.arange(self.n), indices)
         self._ranks = self._ranks.without(indices)
         self._codes, self._arrivals = self._codes[kept], self._arrivals[kept]
         if not self._independent:
-            self.fill(n_jobs=n_jobs)
+            self.fill(effort=effort)
             return
-        self._grow_on(self._trees, n_jobs)
+        self._grow_on(self._trees, effort)
 
-    def _grow_on(self, olds: list[Trees | None], n_jobs: int | None) -> None:
+    def _grow_on(self, olds: list[Trees | None], effort: Effort) -> None:
         """Grow the trees of the present samples out of what they were, as far as they were there."""
         samples = self._draw()
         more = len(samples) - len(olds)
-        trees = self._grow(samples, [*olds[: len(samples)], *[None] * more], n_jobs=n_jobs)
+        trees = self._grow(samples, [*olds[: len(samples)], *[None] * more], effort=effort)
         self._take(trees, [True] * len(trees))

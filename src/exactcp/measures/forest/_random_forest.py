@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import textbook
 from exactcp._changes import changes
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._contract import Measure
@@ -19,6 +20,7 @@ from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, draw
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
 from exactcp.measures.forest.kernels.layout import Examples
+from exactcp.textbook import Trainer
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
 LARGEST = 2**26  # examples whose squared number float64 holds exactly
@@ -75,7 +77,8 @@ class RandomForest(Measure):
            [False, False,  True]])
     """
 
-    tie_tolerance = 0.0
+    is_formula: ClassVar = True
+    tie_tolerance: ClassVar = 0.0
 
     allowed_parameters: ClassVar = {
         "n_estimators": N_ESTIMATORS,
@@ -125,20 +128,20 @@ class RandomForest(Measure):
             return min(int(wanted), p)
         return max(1, int(float(wanted) * p))
 
-    def tree_parameters(self, n: int, p: int) -> dict[str, int]:
-        """Return what the textbook's trees need: seed, max_depth, n_features.
+    def trainer(self, n_labels: int, n: int, p: int) -> Trainer:
+        """Return how the textbook grows a tree from a bootstrap sample.
 
         Parameters
         ----------
-        n, p : int
-            Numbers of examples and features.
+        n_labels, n, p : int
+            Numbers of labels, examples and features.
 
         Returns
         -------
-        dict
+        callable
         """
         plan = self._plan(n, p)
-        return {"seed": plan.seed, "max_depth": plan.max_depth, "n_features": plan.n_features}
+        return textbook.tree_trainer(n_labels, seed=plan.seed, max_depth=plan.max_depth, n_features=plan.n_features)
 
     def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return how often each bootstrap sample holds each example, the test example last.
@@ -215,9 +218,7 @@ class RandomForest(Measure):
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         return np.where(self.classes_[position] == labels, -votes[:, position].astype(np.float64), 0.0)
 
-    def bag(  # type: ignore[override]
-        self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, n_jobs: int | None = None, verbose: int = 0
-    ) -> ForestBag:
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> ForestBag:
         """Return the bag of these examples.
 
         Parameters
@@ -226,11 +227,11 @@ class RandomForest(Measure):
         codes : ndarray of shape (n,)
             Labels as 0..n_labels-1.
         n_labels : int
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
         ForestBag
         """
-        return ForestBag(X, codes, n_labels, self._plan(*X.shape)).fill(n_jobs=n_jobs, verbose=verbose)
+        return ForestBag(X, codes, n_labels, self._plan(*X.shape)).fill(effort=effort)

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import linalg
 
 from exactcp._changes import twin
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._validation import check_scale, check_size
 from exactcp.counting.targets import origin_of, own_slack, slack_of
-from exactcp.measures._affine_bag import AffineBag, Piece, Within
+from exactcp.measures._affine_bag import AffineBag, Piece
+from exactcp.measures._contract import Within
 from exactcp.measures.lasso.kernels.path import Path, Problem, walk
 from exactcp.measures.lasso.kernels.start import solve_lasso
 
@@ -79,15 +80,15 @@ class LassoBag(AffineBag):
         """Targets of the examples in the order of arrival."""
         return self._y
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples."""
         self._set(np.concatenate([self._X, X]), np.concatenate([self._y, y]))
 
-    def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
         self._set(np.delete(self._X, positions, axis=0), np.delete(self._y, positions))
 
-    def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
         check_size(X)
         return np.asarray(self._columns(X) @ self._start + self._origin)
@@ -145,15 +146,14 @@ class LassoBag(AffineBag):
         y: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
 
         def one(t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             return super(LassoBag, self).counts(X[t : t + 1], y[t : t + 1], within=_only(within, t))
 
-        rows = map_blocks(one, range(X.shape[0]), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        rows = map_blocks(one, range(X.shape[0]), effort=effort, task="predicting")
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
@@ -163,15 +163,14 @@ class LassoBag(AffineBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
 
         def one(t: int) -> np.ndarray:
             return super(LassoBag, self).regions(X[t : t + 1], thresholds[t : t + 1], within=_only(within, t))[0]
 
-        return map_blocks(one, range(X.shape[0]), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return map_blocks(one, range(X.shape[0]), effort=effort, task="predicting")
 
 
 def _only(within: Within, t: int) -> Within:

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import BOOLEAN, check_parameters, positive
 from exactcp._validation import check_objects, check_regression_examples, check_size
-from exactcp.measures._regression_contract import RegressionMeasure
+from exactcp.measures._contract import RegressionMeasure
 from exactcp.measures.lasso._bag import LassoBag
 
 
@@ -52,6 +53,8 @@ class LassoResidual(RegressionMeasure):
     (array([3., 0.]), array([1.]))
     """
 
+    is_formula: ClassVar = True
+    fits_itself = True  # its residuals are ordinary ones
     allowed_parameters: ClassVar = {"lam": positive("a penalty"), "fit_intercept": BOOLEAN}
 
     def __init__(self, lam: float = 1.0, *, fit_intercept: bool = True) -> None:
@@ -98,14 +101,14 @@ class LassoResidual(RegressionMeasure):
         check_size(X)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
-    def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LassoBag:  # noqa: ARG002
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> LassoBag:  # noqa: ARG002
         """Return the bag of these examples.
 
         Parameters
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs, verbose : int
+        effort : Effort
             Not used.
 
         Returns

@@ -27,6 +27,11 @@ FEATURE_MAP = (
 )
 
 
+def is_transformer(feature_map: Any) -> bool:
+    """Tell whether a feature map is an object that transforms, and not a function."""
+    return callable(getattr(feature_map, "transform", None))
+
+
 class FeatureMap:
     """A checked feature map: objects (m, p) to rows of features (m, q); None maps objects to themselves."""
 
@@ -34,7 +39,7 @@ class FeatureMap:
         self._map = feature_map
         if feature_map is None:
             self._apply: Callable[[np.ndarray], Any] = np.asarray
-        elif hasattr(feature_map, "transform"):
+        elif is_transformer(feature_map):
             if isinstance(feature_map, BaseEstimator):
                 try:
                     check_is_fitted(feature_map)

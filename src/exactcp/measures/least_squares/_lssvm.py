@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import textbook
 from exactcp._changes import changes
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._contract import Measure
+from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._lssvm_bag import ROWS, LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters
 from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.textbook import ScoreFunction
 
 
 class LSSVM(RidgeParameters, Measure):
@@ -96,7 +99,7 @@ class LSSVM(RidgeParameters, Measure):
            [0.007, 0.007, 0.108]])
     """
 
-    tie_floor = 1.0
+    tie_floor: ClassVar = 1.0
 
     def __init__(
         self,
@@ -143,7 +146,14 @@ class LSSVM(RidgeParameters, Measure):
         self._solution = self._factorisation.solve(targets(codes, self.classes_.size + 1))
         return self
 
-    def score_labels(self, X: Any, labels: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+    def twin(self) -> ScoreFunction | None:
+        """Return the textbook's score function with these parameters, None if it has none."""
+        params = self._parameters_of_textbook()
+        if params is None or is_transformer(params["feature_map"]):
+            return None
+        return textbook.lssvm(**params)
+
+    def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.
 
         Parameters
@@ -151,13 +161,15 @@ class LSSVM(RidgeParameters, Measure):
         X : array-like of shape (m, p)
         labels : array-like of shape (l,)
             A label that no example of `fit` had is allowed: all of its targets are -1.
-        n_jobs : int, default=None
-        verbose : int, default=0
 
         Returns
         -------
         ndarray of shape (m, l)
         """
+        return self.spread_scores(X, labels, FREE)
+
+    def spread_scores(self, X: Any, labels: Any, effort: Effort) -> np.ndarray:
+        """Return `score_labels(X, labels)`, with the threads that there may be."""
         check_is_fitted(self)
         X = check_objects(self, X)
         labels = np.asarray(labels)
@@ -169,17 +181,16 @@ class LSSVM(RidgeParameters, Measure):
             place: Any = self._factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
             return -self._factorisation.predict(place, self._solution)[:, column]
 
-        parts = map_blocks(score, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="scoring")
+        parts = map_blocks(score, range(0, X.shape[0], ROWS), effort=effort, task="scoring")
         return np.concatenate(parts) if parts else np.empty((0, labels.size))
 
-    def bag(  # type: ignore[override]
+    def bag(
         self,
         X: np.ndarray,
         codes: np.ndarray,
         n_labels: int,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002  (one BLAS thread, for the same digits on every machine)
-        verbose: int = 0,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002  (one BLAS thread, for the same digits on every machine)
     ) -> LSSVMBag:
         """Return the bag of these examples.
 
@@ -189,8 +200,8 @@ class LSSVM(RidgeParameters, Measure):
         codes : ndarray of shape (n,)
             Labels as 0..n_labels-1.
         n_labels : int
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from exactcp._changes import Bag, twin
+from exactcp._changes import twin
 from exactcp._growing import Rows
-from exactcp._parallel import map_blocks, thread_count
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import Bands, make_bands
+from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, RowProduct, Solution
@@ -137,7 +138,7 @@ def _largest(own: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK)))
 
 
-class LSSVMBag(Bag):
+class LSSVMBag(LabelBagBase):
     """State of full CP with LS-SVM: rows of features or a kernel matrix, and a factorisation of it.
 
     Parameters
@@ -234,20 +235,20 @@ class LSSVMBag(Bag):
             ordered = self._ordered = best._replace(is_final=True)
         return ordered
 
-    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         m, fitted = X.shape[0], self._ready()
         prepared = self._store.prepare(X)
         self._asked += m
         ordered, size = self._order(fitted), ROWS
         if ordered is not None and m > ROWS:
-            size = int(np.clip(-(-m // thread_count(n_jobs)), *ordered.at_once))
+            size = int(np.clip(-(-m // effort.threads()), *ordered.at_once))
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
             return self._count(fitted, ordered, prepared[block])
 
-        parts = map_blocks(count, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        parts = map_blocks(count, blocks, effort=effort, task="predicting")
         if not parts:
             parts = [self._count(fitted, ordered, prepared)]
         return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
@@ -288,7 +289,7 @@ class LSSVMBag(Bag):
             yield np.where(own_label, same, other), -F
 
     def map_leave_one_out(
-        self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
+        self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, effort: Effort = FREE
     ) -> list[Result]:
         """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
         fitted, prepared = self._ready(), self._store.prepare(X)
@@ -306,7 +307,7 @@ class LSSVMBag(Bag):
             F = factorisation.predict(place, fitted.solution)
             return work(LeaveOneOut(across(reach, 0, self.n), d, F, *examples))
 
-        return map_blocks(apply, range(0, X.shape[0], size), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return map_blocks(apply, range(0, X.shape[0], size), effort=effort, task="predicting")
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
         """Rename label c to new_codes[c], out of n_labels."""
@@ -314,7 +315,7 @@ class LSSVMBag(Bag):
         self._n_labels = n_labels
         self._forget_solution()
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
         m = X.shape[0]
         self._store.check_new(X)
@@ -331,7 +332,7 @@ class LSSVMBag(Bag):
                 self._factorisation = None
         self._codes.append(codes)
 
-    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         self._forget_solution()
         if self._factorisation is not None and not self._factorisation.can_learn(indices.size):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp._parameters import BOOLEAN, Allowed, check_parameters, number, one_of, positive
+from exactcp.measures._contract import Objects
 from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
 from exactcp.measures.least_squares._kernel_function import KERNEL_PARAMETERS, KernelFunction
 from exactcp.measures.least_squares._kernel_matrix import KernelStore, Memory
@@ -29,6 +30,7 @@ class RidgeParameters:
     fit_intercept: bool
     solver: str
     memory_limit: float
+    is_formula: ClassVar[bool] = True
     allowed_parameters: ClassVar[Mapping[str, Allowed]] = {
         "rho": positive("a regularisation", "a number > 0"),
         **KERNEL_PARAMETERS,
@@ -44,10 +46,17 @@ class RidgeParameters:
         feature_map = params.pop("feature_map")
         return type(self)(**{name: clone(value, safe=False) for name, value in params.items()}, feature_map=feature_map)  # type: ignore[call-arg]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.PAIRS if self.kernel == "precomputed" else Objects.VECTORS
+
+    def _parameters_of_textbook(self) -> dict[str, Any] | None:
+        """Return the parameters that are no matter of numerics, None if the textbook cannot have the kernel."""
+        if self.kernel == "precomputed":
+            return None
+        params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in params.items() if name not in ("solver", "memory_limit")}
 
     def _stored(self, X: np.ndarray) -> FeatureStore | KernelStore:
         """Check the parameters, and put objects where the solver wants them."""

@@ -8,14 +8,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import textbook
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of
 from exactcp._validation import check_objects, check_regression_examples
-from exactcp.measures._regression_contract import RegressionMeasure
+from exactcp.measures._contract import RegressionMeasure
+from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._left_out import RidgeLeftOut
 from exactcp.measures.least_squares._parameters import RidgeParameters
 from exactcp.measures.least_squares._ridge_bag import KINDS, RidgeBag
+from exactcp.textbook import ResidualFunction
 
 
 class RidgeResidual(RidgeParameters, RegressionMeasure):
@@ -94,6 +98,16 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         self.solver = solver
         self.memory_limit = memory_limit
 
+    def twin(self) -> ResidualFunction | None:
+        """Return the textbook's residual function with these parameters, None if it has none."""
+        params = self._parameters_of_textbook()
+        if params is None:
+            return None
+        feature_map = params.pop("feature_map")
+        return textbook.ridge_residual(
+            **params, feature_map=feature_map.transform if is_transformer(feature_map) else feature_map
+        )
+
     @property
     def follows_shifts(self) -> bool:
         """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
@@ -149,8 +163,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002  (BLAS uses all cores)
-        verbose: int = 0,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002  (BLAS uses all cores)
     ) -> RidgeBag:
         """Return the bag of these examples.
 
@@ -158,8 +171,8 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
@@ -172,8 +185,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002
-        verbose: int = 0,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002
     ) -> RidgeLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.
 
@@ -181,8 +193,8 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------

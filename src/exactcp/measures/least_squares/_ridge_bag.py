@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from exactcp._changes import twin
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
+from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
+from exactcp.measures._contract import Within
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
@@ -138,7 +139,7 @@ class RidgeBag(AffineBag):
         self._refuse_indefinite(is_indefinite=bool((d <= 0).any()))
         return reach, np.ascontiguousarray(d), np.ascontiguousarray(center)
 
-    def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,)."""
         fitted, prepared = self._ready(), self._store.prepare(X)
         out = np.empty(X.shape[0])
@@ -175,8 +176,7 @@ class RidgeBag(AffineBag):
         y: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
@@ -196,7 +196,7 @@ class RidgeBag(AffineBag):
                 examples = fitted.residuals[part], fitted.slack[part], fitted.band[part]
                 count_ridge(self._kind, G, *examples, d, z, sizes, greater[rows], at_least[rows])
 
-        map_blocks(count, range(0, m, ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        map_blocks(count, range(0, m, ROWS), effort=effort, task="predicting")
         return greater, at_least - greater, np.full(m, n)
 
     def regions(
@@ -205,12 +205,11 @@ class RidgeBag(AffineBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
         if within is None and self._is_fast():
-            hull = self.intervals(X, thresholds, n_jobs=n_jobs, verbose=verbose)
+            hull = self.intervals(X, thresholds, effort=effort)
             return [row[None][~np.isnan(row[:1])] for row in hull]
 
         def solve(first: int) -> list[np.ndarray]:
@@ -219,7 +218,7 @@ class RidgeBag(AffineBag):
             return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
 
         self._ready()
-        parts = map_blocks(solve, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        parts = map_blocks(solve, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
         return [region for part in parts for region in part]
 
     def intervals(
@@ -228,18 +227,17 @@ class RidgeBag(AffineBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
         if within is not None or not self._is_fast():
-            return hulls(self.regions(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose))
+            return hulls(self.regions(X, thresholds, within=within, effort=effort))
         fitted, prepared = self._ready(), self._store.prepare(X)
 
         def bound(first: int) -> np.ndarray:
             return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
 
-        parts = map_blocks(bound, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
+        parts = map_blocks(bound, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self) -> bool:
@@ -312,7 +310,7 @@ class RidgeBag(AffineBag):
         factorisation = None if self._factorisation is None else self._factorisation.fork(store)
         return cast("RidgeBag", twin(self, _store=store, _factorisation=factorisation, _fitted=None))
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
         m = X.shape[0]
         self._store.check_new(X)
@@ -328,7 +326,7 @@ class RidgeBag(AffineBag):
                 self._factorisation = None
         self._y = np.concatenate([self._y, y])
 
-    def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         self._fitted = None
         if self._factorisation is not None and not self._factorisation.can_learn(positions.size):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import clone
 
 from exactcp._changes import ReplacingBag
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._warning import warn
 from exactcp.counting.targets import own_slack, slack_of, typical_size
-from exactcp.measures._affine_bag import Within, hulls
+from exactcp.measures._affine_bag import hulls
+from exactcp.measures._contract import Within
 
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
 
@@ -40,15 +41,15 @@ class ModelBag(ReplacingBag):
         """Targets of the examples in the order of arrival."""
         return self._y
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples."""
         self._set(np.concatenate([self._X, X]), np.concatenate([self._y, y]))
 
-    def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:  # noqa: ARG002
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
         self._set(np.delete(self._X, positions, axis=0), np.delete(self._y, positions))
 
-    def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:  # noqa: ARG002
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
         return np.asarray(self._fitted.predict(X))
 
@@ -94,8 +95,7 @@ class ModelBag(ReplacingBag):
         y: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         self._warn(X.shape[0], 1, 1)
@@ -104,7 +104,7 @@ class ModelBag(ReplacingBag):
         def count(t: int) -> tuple[int, int, int]:
             return self._count(X[t], float(y[t]), float(f0[t]), None if within is None else within(t))
 
-        rows = map_blocks(count, range(X.shape[0]), n_jobs=n_jobs, verbose=verbose, task="refitting")
+        rows = map_blocks(count, range(X.shape[0]), effort=effort, task="refitting")
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
@@ -114,8 +114,7 @@ class ModelBag(ReplacingBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return for each test object the interval (1, 2) in which thresholds[t] examples are at least as strange."""
         bisections = int(self._measure.bisections)
@@ -135,11 +134,21 @@ class ModelBag(ReplacingBag):
 
             return np.array([[_end(is_inside, center, step, bisections) for step in (-self._spread, self._spread)]])
 
-        return map_blocks(region, range(X.shape[0]), n_jobs=n_jobs, verbose=verbose, task="refitting")
+        return map_blocks(region, range(X.shape[0]), effort=effort, task="refitting")
 
-    def intervals(self, X: np.ndarray, thresholds: np.ndarray, **how: Any) -> np.ndarray:
+    def intervals(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        return hulls(self.regions(X, thresholds, **how))
+        return hulls(self.regions(X, thresholds, within=within, effort=effort))
+
+    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> NoReturn:  # noqa: ARG002
+        """Refuse: how a regressor's residuals depend on the target is not known."""
+        msg = (
+            f"{type(self._measure).__name__} has no predictive distribution: use KNNResidual or RidgeResidual with "
+            "residual='studentized'."
+        )
+        raise TypeError(msg)
 
 
 def _end(is_inside: Callable[[float], bool], center: float, step: float, bisections: int) -> float:

@@ -9,9 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, having, integer, one_of
 from exactcp._validation import check_unmasked
-from exactcp.measures._regression_contract import RegressionMeasure
+from exactcp.measures._contract import Objects, RegressionMeasure
 from exactcp.measures.models._refit_bag import ModelBag
 
 _REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
@@ -112,6 +113,21 @@ class ModelResidual(RegressionMeasure):
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X), dtype=np.float64).reshape(-1)
 
+    @property
+    def fits_itself(self) -> bool:
+        """Whether an example is judged by a fit that it took part in."""
+        return self.residual == "ordinary"  # type: ignore[no-any-return]
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether residuals are divided by a `scale` that depends on the object."""
+        return self.difficulty is not None
+
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.ANYTHING
+
     def scale(self, X: Any) -> np.ndarray:
         """Return what residuals are divided by: the difficulty of every object, 1 if none is estimated.
 
@@ -143,14 +159,14 @@ class ModelResidual(RegressionMeasure):
         """
         return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X)) / self.scale(X)
 
-    def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> ModelBag:  # noqa: ARG002
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> ModelBag:  # noqa: ARG002
         """Return the bag of these examples, which refits the regressor for every question.
 
         Parameters
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs, verbose : int
+        effort : Effort
             Not used.
 
         Returns

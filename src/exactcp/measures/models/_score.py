@@ -9,9 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, having
 from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Measure
+from exactcp.measures._contract import Measure, Objects
 
 
 class ModelScore(Measure):
@@ -43,7 +44,7 @@ class ModelScore(Measure):
     array([-1.,  0.])
     """
 
-    tie_floor = 1.0
+    tie_floor: ClassVar = 1.0
 
     allowed_parameters: ClassVar = {
         "estimator": having(
@@ -78,7 +79,12 @@ class ModelScore(Measure):
         self.estimator_ = clone(self.estimator).fit(X, y) if self.classes_.size > 1 else None
         return self
 
-    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, **how: Any) -> None:  # noqa: ARG002
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.ANYTHING
+
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Return None: full CP refits the classifier; but refuse a classifier that cannot be used at all.
 
         Parameters
@@ -86,7 +92,7 @@ class ModelScore(Measure):
         X : ndarray of shape (n, p)
         codes : ndarray of shape (n,)
         n_labels : int
-        **how : dict
+        effort : Effort
             Not used.
         """
         check_parameters(self)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store
 from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods
@@ -56,11 +57,11 @@ class VennBag(ResidualBag):
         """Number of examples of each label."""
         return np.bincount(self.codes(), minlength=self.n_labels)
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> Self:
+    def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all neighbourhoods and categories anew from the stored examples."""
-        super().fill(n_jobs=n_jobs, verbose=verbose)
+        super().fill(effort=effort)
         self._crowds = np.empty((0, self.n_labels), np.int64)
-        revised = self._revise(np.arange(self.n), self._state, self._targets, n_jobs)
+        revised = self._revise(np.arange(self.n), self._state, self._targets, effort)
         self._crowd, self._category, self._crowds = revised.crowd, revised.category, revised.crowds
         return self
 
@@ -69,7 +70,7 @@ class VennBag(ResidualBag):
         slots: np.ndarray,
         rows: Neighbourhoods,
         targets: np.ndarray,
-        n_jobs: int | None,
+        effort: Effort,
         *,
         gone: int = -1,
         beyond: np.ndarray | None = None,
@@ -86,7 +87,7 @@ class VennBag(ResidualBag):
                 return np.asarray(count_crowds(part, gone, distances, targets, at, self.n_labels))
 
             crowd[full] = np.arange(crowds.shape[0], crowds.shape[0] + full.size)
-            crowds = np.concatenate([crowds, *self._visit_all(count, slots[full], beyond, n_jobs)])
+            crowds = np.concatenate([crowds, *self._visit_all(count, slots[full], beyond, effort)])
         categorise(places, self.k, self.n_labels, _balls(rows, crowd, crowds, category))
         return Revised(slots, rows, crowd, category, crowds)
 
@@ -130,7 +131,7 @@ class VennBag(ResidualBag):
         return table
 
     def map_tables(
-        self, work: Callable[[np.ndarray], Any], X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
+        self, work: Callable[[np.ndarray], Any], X: np.ndarray, *, effort: Effort = FREE
     ) -> list[tuple[np.ndarray, Any]]:
         """Apply `work` to the tables (m, l, l) of blocks of rows of X; return (row numbers, result) of each block."""
         balls, codes, k, table = (
@@ -148,7 +149,7 @@ class VennBag(ResidualBag):
             return rows, work(tables_plain(part, objects, distances, touch, codes, k, table, balls))
 
         X = self._store.arrange(X, self.order)
-        return self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        return self.search.visit(screened, plain, X, touch, effort=effort)
 
 
 def _balls(state: Neighbourhoods, crowd: np.ndarray, crowds: np.ndarray, category: np.ndarray) -> Balls:

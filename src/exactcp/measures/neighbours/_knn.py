@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from exactcp import textbook
 from exactcp.measures.neighbours._classification import NeighbourMeasure
+from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
 class KNN(NeighbourMeasure):
@@ -50,3 +52,6 @@ class KNN(NeighbourMeasure):
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+
+    def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
+        return textbook.knn(self.k, distance)

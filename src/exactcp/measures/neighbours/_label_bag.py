@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._changes import Bag, Change
-from exactcp._parallel import map_blocks, obeying, progress, thread_count
+from exactcp._changes import Change
+from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room
+from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
 from exactcp.measures.neighbours.kernels.label_blocks import count_plain, count_screened
@@ -36,7 +37,7 @@ SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew
 
 
-class NeighbourBag(Bag):
+class NeighbourBag(LabelBagBase):
     """State of full CP with k-NN or simplified k-NN: two (or one) sorted lists of distances for each example.
 
     Parameters
@@ -97,11 +98,11 @@ class NeighbourBag(Bag):
     def _codes(self) -> np.ndarray:
         return self.search.codes
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> NeighbourBag:
+    def fill(self, *, effort: Effort = FREE) -> NeighbourBag:
         """Make all lists anew from the stored examples."""
         n = self.n
         self._lists = new_lists(self.kinds, n, 2 * self.k + 6)
-        fill_all(self.search, self._lists, self.k, n_jobs=n_jobs, verbose=verbose)
+        fill_all(self.search, self._lists, self.k, effort=effort)
         self._sums = sum_lists(self._lists, n, self.k)
         self._scores = scores_of(self._sums, n)
         self._forget()
@@ -121,7 +122,7 @@ class NeighbourBag(Bag):
         self._sorted = provisional
         return provisional
 
-    def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         m, n_labels = X.shape[0], self.search.n_labels
         provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
@@ -136,7 +137,7 @@ class NeighbourBag(Bag):
             count_plain(rows, part, distances, touch, objects, n_labels, k, lists, codes, provisional, out)
 
         X = self._store.arrange(X, self.order)
-        self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        self.search.visit(screened, plain, X, touch, effort=effort)
         return out
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -189,7 +190,7 @@ class NeighbourBag(Bag):
         self.sizes, self.search = sizes, self.search.successor(self._store, self._codes, n_labels)
         self._forget()
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
@@ -200,7 +201,7 @@ class NeighbourBag(Bag):
             codes = np.concatenate([self._codes[:n], codes])
             self.search = self.search.successor(self._store.extended(X), codes, self.search.n_labels)
             self._owns_arrays = True
-            self.fill(n_jobs=n_jobs)
+            self.fill(effort=effort)
             return
         self._own_arrays(n + m)
         size = _at_once(n + m)
@@ -293,7 +294,7 @@ class NeighbourBag(Bag):
         if self._entrances.shape != self._sums.shape:
             self._entrances = all_entrances(self._lists, self._codes, self.sizes, self.n)
 
-    def unlearn(self, indices: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         if indices.size * MANY > self.n > 0:
             kept = np.delete(self.order, indices)
@@ -302,7 +303,7 @@ class NeighbourBag(Bag):
             self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
             self._order = np.arange(kept.size)
             self._owns_arrays = True
-            self.fill(n_jobs=n_jobs)
+            self.fill(effort=effort)
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
@@ -348,31 +349,29 @@ def _copied(examples: Examples, room: int, *, is_matrix: bool) -> Examples:
     )
 
 
-def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, n_jobs: int | None = None, verbose: int = 0) -> None:
+def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
     """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
     store = search.store
     if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= SCREEN_FROM:
-        _fill_screened(search, store.objects, lists, limit, n_jobs=n_jobs, verbose=verbose)
+        _fill_screened(search, store.objects, lists, limit, effort=effort)
     else:
-        _fill_plain(search, lists, limit, verbose)
+        _fill_plain(search, lists, limit, effort)
 
 
-def _fill_screened(
-    search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, n_jobs: int | None, verbose: int
-) -> None:
-    screen = obeying(n_jobs, search.screen)
+def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
+    screen = obeying(effort.n_jobs, search.screen)
     thresholds = open_thresholds(screen, lists.values.shape[0])
-    bounds = np.linspace(0, objects.shape[0], 8 * thread_count(n_jobs) + 1).astype(np.int64)
+    bounds = np.linspace(0, objects.shape[0], 8 * effort.threads() + 1).astype(np.int64)
 
     def meet(pair: tuple[int, int]) -> None:
         rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
         fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
 
-    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, verbose, "fitting"):
-        map_blocks(meet, pairs, n_jobs=n_jobs)
+    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
+        map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
 
 
-def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, verbose: int) -> None:
+def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
     n = search.store.n
     size = max(1, BLOCK_BYTES // (8 * max(1, n)))
 
@@ -380,7 +379,7 @@ def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, verbose: int)
         distances = search.store.rows_within(first, min(first + size, n), first)
         fill_lists(distances, first, first, limit, search.codes[:n], lists)
 
-    map_blocks(meet, range(0, n, size), n_jobs=1, verbose=verbose, task="fitting")
+    map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
 
 
 def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:

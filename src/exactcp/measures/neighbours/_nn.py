@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from exactcp import textbook
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS
 from exactcp.measures.neighbours._classification import NeighbourMeasure
+from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
 class NN(NeighbourMeasure):
@@ -38,6 +40,7 @@ class NN(NeighbourMeasure):
     array([1.   , 0.333])
     """
 
+    k: ClassVar[int] = 1  # type: ignore[misc]
     allowed_parameters: ClassVar = {"metric": METRIC, "metric_params": METRIC_PARAMS}
 
     def __init__(
@@ -46,5 +49,5 @@ class NN(NeighbourMeasure):
         self.metric = metric
         self.metric_params = metric_params
 
-    def _neighbours(self) -> int:
-        return 1
+    def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
+        return textbook.nn(distance)

@@ -9,15 +9,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp import textbook
 from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples, check_square
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.geometry.screen import good_order
-from exactcp.measures._regression_contract import RegressionMeasure
+from exactcp.measures._contract import Objects, RegressionMeasure
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
 from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.textbook import ResidualFunction
 
 
 class KNNResidual(RegressionMeasure):
@@ -54,6 +57,7 @@ class KNNResidual(RegressionMeasure):
     (array([2.]), array([3.]))
     """
 
+    is_formula: ClassVar = True
     allowed_parameters: ClassVar = NEIGHBOURS
 
     def __init__(
@@ -66,10 +70,15 @@ class KNNResidual(RegressionMeasure):
         self.metric = metric
         self.metric_params = metric_params
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.PAIRS if self.metric == "precomputed" else Objects.VECTORS
+
+    def twin(self) -> ResidualFunction | None:
+        """Return the textbook's residual function with these parameters, None if it has none."""
+        distance = None if self.metric_params else textbook.between(self.metric)
+        return None if distance is None else textbook.knn_residual(self.k, distance)
 
     @property
     def follows_shifts(self) -> bool:
@@ -106,49 +115,49 @@ class KNNResidual(RegressionMeasure):
         self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
         return self
 
-    def predict(self, X: Any, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the mean target of the k nearest of every object.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
-        n_jobs : int, default=None
-        verbose : int, default=0
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
-        return self._fitted.predict(check_objects(self, X), n_jobs=n_jobs, verbose=verbose)
+        return self.spread_predictions(X, FREE)
 
-    def bag(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> ResidualBag:
+    def spread_predictions(self, X: Any, effort: Effort) -> np.ndarray:
+        """Return `predict(X)`, with the threads that there may be."""
+        check_is_fitted(self)
+        return self._fitted.predict(check_objects(self, X), effort=effort)
+
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> ResidualBag:
         """Return the bag of these examples.
 
         Parameters
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
         ResidualBag
         """
-        return self._bag(X, y).fill(n_jobs=n_jobs, verbose=verbose)
+        return self._bag(X, y).fill(effort=effort)
 
-    def leave_one_out(
-        self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
-    ) -> NeighbourLeftOut:
+    def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.
 
         Parameters
         ----------
         X : ndarray of shape (n, p)
         y : ndarray of shape (n,)
-        n_jobs : int, default=None
-        verbose : int, default=0
+        effort : Effort
+            Threads, and whether progress is told.
 
         Returns
         -------
@@ -156,4 +165,4 @@ class KNNResidual(RegressionMeasure):
         """
         n = y.size  # where n <= k, all the others are the nearest
         measure = self if self._bag(X, y).k < n else clone(self).set_params(k=n - 1)
-        return NeighbourLeftOut(measure.bag(X, y, n_jobs=n_jobs, verbose=verbose))
+        return NeighbourLeftOut(measure.bag(X, y, effort=effort))

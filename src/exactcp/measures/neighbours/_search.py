@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from exactcp._parallel import map_blocks, obeying
+from exactcp._parallel import FREE, Effort, map_blocks, obeying
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
@@ -72,9 +72,7 @@ class NeighbourSearch:
             return False
         return self._screen is not None or m * self.store.n * p > SMALL
 
-    def candidate_scores(
-        self, X: np.ndarray, k: int, *, use_ratio: bool, n_jobs: int | None = None, verbose: int = 0
-    ) -> np.ndarray:
+    def candidate_scores(self, X: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE) -> np.ndarray:
         """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
         untouched, codes, n_labels = np.full(self.store.n, -np.inf), self.codes[: self.store.n], self.n_labels
         out = np.empty((X.shape[0], n_labels))
@@ -85,7 +83,7 @@ class NeighbourSearch:
         def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
             score_plain(rows, distances, untouched, codes, n_labels, k, use_ratio, out)
 
-        self.visit(screened, plain, X, untouched, n_jobs=n_jobs, verbose=verbose)
+        self.visit(screened, plain, X, untouched, effort=effort)
         return out
 
     def visit(
@@ -95,8 +93,7 @@ class NeighbourSearch:
         X: np.ndarray,
         touch: np.ndarray,
         *,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> list[Result]:
         """Let blocks of rows of X meet the stored examples; return what the two functions return.
 
@@ -109,8 +106,7 @@ class NeighbourSearch:
         X : ndarray of shape (m, p)
         touch : ndarray of shape (n,)
             An example i is touched by a row closer than touch[i].
-        n_jobs : int or None
-        verbose : int
+        effort : Effort
 
         Returns
         -------
@@ -121,7 +117,7 @@ class NeighbourSearch:
         far = np.arange(X.shape[0])
         blocks: list[tuple[np.ndarray, bool]] = []
         if self._pays(*X.shape):
-            screen = obeying(n_jobs, self.screen)
+            screen = obeying(effort.n_jobs, self.screen)
             tests, near = prepare_tests(screen, X)
             reach = column_reaches(touch, screen.units)[screen.slots]
             training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
@@ -138,4 +134,4 @@ class NeighbourSearch:
                 return screened(rows, part, tests.take(rows), training, screen)
             return plain(rows, part, self.store.rows_from(part))
 
-        return map_blocks(meet, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting")
+        return map_blocks(meet, blocks, effort=effort, task="predicting")

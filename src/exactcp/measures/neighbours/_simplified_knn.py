@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
+from exactcp import textbook
 from exactcp.measures.neighbours._classification import NeighbourMeasure
+from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
 class SimplifiedKNN(NeighbourMeasure):
@@ -38,7 +40,7 @@ class SimplifiedKNN(NeighbourMeasure):
     array([3., 3.])
     """
 
-    use_ratio = False
+    compares_labels: ClassVar = False
 
     def __init__(
         self,
@@ -49,3 +51,6 @@ class SimplifiedKNN(NeighbourMeasure):
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+
+    def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
+        return textbook.simplified_knn(self.k, distance)

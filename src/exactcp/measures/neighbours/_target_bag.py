@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from exactcp._changes import Change, twin
-from exactcp._parallel import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.counting.targets import SAMPLE, origin_of, slack_of, typical_size
 from exactcp.geometry.objects import Store, copied_with_room
-from exactcp.measures._affine_bag import AffineBag, Piece, Within, counted_from_zero, hulls
+from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
+from exactcp.measures._contract import Within
 from exactcp.measures.neighbours._label_bag import MANY, fill_all
 from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import new_lists
@@ -122,7 +123,7 @@ class ResidualBag(AffineBag):
             state, origin = self._state, self._best_origin()
             if origin != state.origin:
                 state = _with_arrays(state, np.copy)._replace(origin=origin)
-                self._sum_up(state, None)
+                self._sum_up(state, FREE)
                 self._untouched, self._state = None, state
             self._has_origin = True
         return self._state
@@ -135,25 +136,25 @@ class ResidualBag(AffineBag):
         """Targets by slot, counted from the origin."""
         return self._targets[: self.n] - self.origin()
 
-    def fill(self, *, n_jobs: int | None = None, verbose: int = 0) -> Self:
+    def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all neighbourhoods anew from the stored examples."""
         n, k = self.n, self.k
         lists = new_lists(1, n, 2 * k + 6, with_partners=True)
-        fill_all(self.search, lists, k + RESERVE, n_jobs=n_jobs, verbose=verbose)
+        fill_all(self.search, lists, k + RESERVE, effort=effort)
         used = np.arange(lists.values.shape[2]) < lists.lengths[0][:, None]
         partners = self._targets[np.where(used, lists.partners[0], 0)]
         state = _new_rows(n, lists.values.shape[2], self._best_origin())
         state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
-        self._sum_up(state, n_jobs)
+        self._sum_up(state, effort)
         self._forget()
         self._state, self._has_origin = state, True
         return self
 
-    def _sum_up(self, state: Neighbourhoods, n_jobs: int | None) -> None:
+    def _sum_up(self, state: Neighbourhoods, effort: Effort) -> None:
         """Make the sums of all lists, and those lists anew that do not suffice."""
         n, k, targets = self.n, self.k, self._targets[: self.n]
         short = summarise_all(n, k, targets, state)
-        self._scan(short, short, state, k, targets, n_jobs=n_jobs)
+        self._scan(short, short, state, k, targets, effort=effort)
 
     def _scan(
         self,
@@ -165,7 +166,7 @@ class ResidualBag(AffineBag):
         *,
         gone: int = -1,
         beyond: np.ndarray | None = None,
-        n_jobs: int | None = None,
+        effort: Effort = FREE,
     ) -> None:
         """Make the neighbourhoods of some slots anew, from the distances to all but `gone`, in these places of `rows`.
 
@@ -178,14 +179,14 @@ class ResidualBag(AffineBag):
             scan(part, targets[part], gone, distances, targets, k, made)
             put_rows(np.arange(part.size), places[first : first + part.size], made, rows)
 
-        self._visit_all(make, slots, beyond, n_jobs)
+        self._visit_all(make, slots, beyond, effort)
 
     def _visit_all(
         self,
         work: Callable[[np.ndarray, np.ndarray, int], Any],
         slots: np.ndarray,
         beyond: np.ndarray | None,
-        n_jobs: int | None,
+        effort: Effort,
     ) -> list[Any]:
         """Apply `work` to parts of the slots, their distances to all, and the place of the first among the slots.
 
@@ -203,7 +204,7 @@ class ResidualBag(AffineBag):
                 distances[:, n] = np.append(beyond, 0.0)[part]
             return work(part, distances, first)
 
-        return map_blocks(visit, range(0, slots.size, size), n_jobs=n_jobs)
+        return map_blocks(visit, range(0, slots.size, size), effort=effort)
 
     def _sizes(self, state: Neighbourhoods, *, in_order: bool) -> Untouched:
         """Return the sizes of the residuals, sorted if they have been or are asked to be."""
@@ -225,10 +226,10 @@ class ResidualBag(AffineBag):
         """Return the distances (n,) closer than which a test object is within a boundary, or at it."""
         return np.nextafter(state.boundary[: self.n], np.inf)
 
-    def predict(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> np.ndarray:
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:
         """Return the point predictions (m,)."""
         origin = self._best_origin()
-        return self._predict(origin, X, n_jobs=n_jobs, verbose=verbose) + origin
+        return self._predict(origin, X, effort=effort) + origin
 
     def _predict(self, origin: float, X: np.ndarray, **how: Any) -> np.ndarray:
         """Return the point predictions (m,), counted from the origin."""
@@ -259,8 +260,7 @@ class ResidualBag(AffineBag):
         y: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
@@ -276,7 +276,7 @@ class ResidualBag(AffineBag):
             count_plain(rows, part, objects, distances, touch, y, untouched, k, targets, state, out)
 
         X = self._store.arrange(X, self.order)
-        self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        self.search.visit(screened, plain, X, touch, effort=effort)
         return out[:, 0], out[:, 1], np.full(m, self.n)
 
     def intervals(
@@ -285,8 +285,7 @@ class ResidualBag(AffineBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> np.ndarray:
         """Return the regions (m, 2), each one closed interval; nan where it is empty."""
         if within is not None:
@@ -301,7 +300,7 @@ class ResidualBag(AffineBag):
             bound_plain(rows, part, objects, distances, touch, thresholds, untouched, k, targets, state, out)
 
         X = self._store.arrange(X, self.order)
-        self.search.visit(screened, plain, X, touch, n_jobs=n_jobs, verbose=verbose)
+        self.search.visit(screened, plain, X, touch, effort=effort)
         return counted_from_zero(out, state.origin)
 
     def regions(
@@ -310,11 +309,10 @@ class ResidualBag(AffineBag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return the regions as arrays (r, 2), r = 1 or 0."""
-        bounds = self.intervals(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose)
+        bounds = self.intervals(X, thresholds, within=within, effort=effort)
         return [row[None][~np.isnan(row[:1])] for row in bounds]
 
     def _examples(self) -> Examples:
@@ -347,36 +345,36 @@ class ResidualBag(AffineBag):
         """Tell whether there is room for so many examples in arrays that may be overwritten."""
         return self._owns_arrays and needed <= self._targets.size and self._targets.flags.writeable
 
-    def _restart(self, store: Store, targets: np.ndarray, order: np.ndarray, n_jobs: int | None) -> None:
+    def _restart(self, store: Store, targets: np.ndarray, order: np.ndarray, effort: Effort) -> None:
         """Make all neighbourhoods anew, of other examples."""
         self.search = self.search.successor(store, np.zeros(store.n, np.int64), 1)
         self._targets, self._order, self._owns_arrays = targets, order, True
-        self.fill(n_jobs=n_jobs)
+        self.fill(effort=effort)
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
         X = np.ascontiguousarray(self._store.arrange(X, self.order))
         if m * MANY > n or self._most > n:
             order = np.concatenate([self.order, np.arange(n, n + m)])
-            self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, n_jobs)
+            self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, effort)
             return
         self._own_arrays(n + m)
         for i in range(m):
-            self._commit(n + i + 1, commit_learning, *self._arrival(X[i : i + 1], float(y[i]), n_jobs))
+            self._commit(n + i + 1, commit_learning, *self._arrival(X[i : i + 1], float(y[i]), effort))
         self._changed()
 
-    def unlearn(self, positions: np.ndarray, *, n_jobs: int | None = None) -> None:
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         n = self.n
         if positions.size * MANY > n or self._most > n - positions.size:
             kept = np.delete(self.order, positions)
-            self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), n_jobs)
+            self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(n)
         for i, position in enumerate(np.sort(positions)[::-1].tolist()):
-            self._commit(n - i - 1, commit_unlearning, *self._farewell(position, n_jobs))
+            self._commit(n - i - 1, commit_unlearning, *self._farewell(position, effort))
         self._changed()
 
     def _commit(self, n: int, commit: Callable[..., None], revised: Revised, *args: Any) -> None:
@@ -396,14 +394,14 @@ class ResidualBag(AffineBag):
             return None
         self._store.check_new(X)
         x = np.ascontiguousarray(self._store.arrange(X, self.order))
-        return self._change(n + 1, commit_learning, *self._arrival(x, float(y[0]), None))
+        return self._change(n + 1, commit_learning, *self._arrival(x, float(y[0]), FREE))
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
         n = self.n
         if positions.size != 1 or n < MANY or self._most > n - 1 or not self._can_change(n):
             return None
-        return self._change(n - 1, commit_unlearning, *self._farewell(int(positions[0]), None))
+        return self._change(n - 1, commit_unlearning, *self._farewell(int(positions[0]), FREE))
 
     def _change(self, n: int, commit: Callable[..., None], *args: Any) -> Change:
         """Return the change that a compiled function makes to the examples, of which n are then left."""
@@ -417,7 +415,7 @@ class ResidualBag(AffineBag):
 
         return Change(successor, partial(commit, *args, examples), apart)
 
-    def _arrival(self, x: np.ndarray, y: float, n_jobs: int | None) -> tuple[Any, ...]:
+    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Any, ...]:
         """Return what `commit_learning` wants to know of an example: with all neighbourhoods that it changes."""
         n, k, state = self.n, self.k, self._state
         distances, targets = self._store.rows_from(x)[0], np.append(self._targets[:n], y)
@@ -425,19 +423,19 @@ class ResidualBag(AffineBag):
         rows = _new_rows(slots.size + 1, state.values.shape[1], state.origin)
         short = revise_with(slots, distances, y, k, targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
-        self._scan(slots[short], short, rows, k, targets, beyond=distances, n_jobs=n_jobs)
-        revised = self._revise(slots, rows, targets, n_jobs, beyond=distances)
+        self._scan(slots[short], short, rows, k, targets, beyond=distances, effort=effort)
+        revised = self._revise(slots, rows, targets, effort, beyond=distances)
         return revised, n, x[0], y, self._store.is_matrix
 
-    def _farewell(self, position: int, n_jobs: int | None) -> tuple[Any, ...]:
+    def _farewell(self, position: int, effort: Effort) -> tuple[Any, ...]:
         """Return what `commit_unlearning` wants to know of an example: with all neighbourhoods that it changes."""
         n, k, slot, state = self.n, self.k, int(self._order[position]), self._state
         distances = self._store.rows_within(slot, slot + 1)[0]
         slots = lists_without(distances, slot, state)
         rows = _new_rows(slots.size, state.values.shape[1], state.origin)
         short = revise_without(slots, distances, slot, k, self._targets, state, rows)
-        self._scan(slots[short], short, rows, k, self._targets[:n], gone=slot, n_jobs=n_jobs)
-        revised = self._revise(slots, rows, self._targets[:n], n_jobs, gone=slot)
+        self._scan(slots[short], short, rows, k, self._targets[:n], gone=slot, effort=effort)
+        revised = self._revise(slots, rows, self._targets[:n], effort, gone=slot)
         return revised, position, n - 1, self._store.is_matrix
 
     def _revise(
@@ -445,7 +443,7 @@ class ResidualBag(AffineBag):
         slots: np.ndarray,
         rows: Neighbourhoods,
         targets: np.ndarray,  # noqa: ARG002
-        n_jobs: int | None,  # noqa: ARG002
+        effort: Effort,  # noqa: ARG002
         *,
         gone: int = -1,  # noqa: ARG002
         beyond: np.ndarray | None = None,  # noqa: ARG002
