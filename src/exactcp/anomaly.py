@@ -10,18 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
-from exactcp._estimator import Estimator
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_indices, check_new_pairs, check_objects, check_training_objects
+from exactcp._validation import check_indices
 from exactcp.measures._algorithm_1 import ONE_CLASS
-from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, label_bag, one_class_measure
+from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
 from exactcp.metrics.discoveries import largest_discovery, select_discoveries
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 
 
-class ConformalAnomalyDetector(OutlierMixin, Estimator):
+class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     """Full conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Parameters
@@ -111,11 +111,6 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     @changes
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Learn the training objects.
@@ -134,7 +129,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
 
     def _fit(self, X: Any) -> Self:
         check_parameters(self)
-        X = check_training_objects(self, X)
+        X = self._take_training_objects(X)
         seed = draw_seed(self.random_state)
         measure = one_class_measure(self.measure, seed)
         codes = np.zeros(X.shape[0], np.int64)
@@ -159,16 +154,12 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         -------
         self
         """
-        if not hasattr(self, "_bag"):
+        if not self.__sklearn_is_fitted__():
             return self._fit(X)
-        if is_pairwise(self.measure_):
-            X, _ = check_new_pairs(X, np.zeros(len(X)), self._bag.n)
-        else:
-            X = check_objects(self, X)
+        X = self._take_more_objects(X)
         learn(self, X, np.zeros(X.shape[0], np.int64), effort=effort_of(self))
         self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
+        self._count_features()
         return self
 
     @changes
@@ -192,8 +183,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         if positions.size:
             unlearn(self, positions, effort=effort_of(self))
             self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
+        self._count_features()
         return self
 
     @reads
@@ -208,8 +198,7 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         self._bag.warn_of_cost(X.shape[0])
         counts = pvalues.marginal(self._bag.label_counts(X, effort=effort_of(self)), self._bag.n)
         if self.smoothed:
@@ -294,6 +283,3 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         selected = select_discoveries(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")

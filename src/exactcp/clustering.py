@@ -17,7 +17,8 @@ from exactcp._parallel import Effort, progress
 from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
 from exactcp._validation import check_objects, check_training_objects
 from exactcp.measures._algorithm_1 import ONE_CLASS
-from exactcp.measures._choice import LABEL_MEASURE, is_pairwise, label_bag, one_class_measure
+from exactcp.measures._choice import LABEL_MEASURE, label_bag, objects_of, one_class_measure
+from exactcp.measures._contract import Objects
 
 BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
@@ -119,7 +120,7 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if is_pairwise(self.measure):
+        if objects_of(self.measure) is Objects.PAIRS:
             msg = (
                 f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and a "
                 "metric or kernel by name or as a function."

@@ -8,23 +8,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ShuffleSplit
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes
-from exactcp._estimator import Estimator
 from exactcp._parallel import Effort, progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_examples, check_objects, check_two_classes
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise
+from exactcp._validation import check_calibration_size, check_two_classes
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.folds import CV, Fold, make_folds
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy
 
 
-class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
+class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
     """What the two have in common: a list of calibrated measures, one for each part of the examples."""
 
     measure: Any
@@ -42,13 +41,8 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
         "verbose": VERBOSE,
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_calibrations")
+        return "_calibrations" in vars(self)
 
     def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
         raise NotImplementedError
@@ -77,7 +71,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        X, y = check_examples(self, X, y, reset=True)
+        X, y = self._take_labelled(X, y)
         classes = np.unique(y)
         check_two_classes(classes, self)
         split = self._split(X, y, seed)
@@ -94,8 +88,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, Estimator):
         return self
 
     def _evaluate(self, X: Any) -> Evaluation:
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         counts, scores = [], []
         for calibration in progress(self._calibrations, len(self._calibrations), self.verbose, "predicting"):
             counted, scored = calibration.count(X, Effort(self.n_jobs))

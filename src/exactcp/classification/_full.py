@@ -13,25 +13,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes
-from exactcp._estimator import Estimator
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import (
     check_calibration_size,
-    check_examples,
-    check_objects,
     check_two_classes,
     encode,
 )
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.calibration import Calibration, fit_part
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
 from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy, categories_of
 
 
-class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin, Estimator):
+class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
     """Full (transductive) conformal classifier: sets with a finite-sample guarantee, from all of the training data.
 
     Parameters
@@ -137,16 +135,11 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        X, y = check_examples(self, X, y, reset=True)
+        X, y = self._take_labelled(X, y)
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
@@ -157,9 +150,6 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
-
-    def _takes_pairs(self) -> bool:
-        return is_pairwise(self.measure_)
 
     def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
         self._warned_levels = set()
@@ -200,8 +190,7 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         return pvalues.Counts(*fields), np.array(scores)
 
     def _evaluate(self, X: Any) -> Evaluation:
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         counts, scores = self._count(X)
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
@@ -211,14 +200,14 @@ class FullConformalClassifier(LabelledLearning, LabelPrediction, ClassifierMixin
         check_is_fitted(self)
         if self.smoothed or callable(self.mondrian):
             return super()._decide(X, epsilon)
-        X, by_label = check_objects(self, X), self.mondrian == "label"
+        X, by_label = self._take_objects(X), self.mondrian == "label"
         sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
         thresholds = pvalues.threshold(epsilon, sizes)
         sets = self._bag.label_sets(X, thresholds, same_only=by_label, effort=effort_of(self))
         return super()._decide(X, epsilon) if sets is None else (sets, int(sizes.min()))
 
 
-class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
+class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     """Split (inductive) conformal classifier: one part of the data fits the measure, the other calibrates it.
 
     Parameters
@@ -298,11 +287,6 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     @changes
     def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
@@ -325,7 +309,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
-        X, y = check_examples(self, X, y, reset=True)
+        X, y = self._take_labelled(X, y)
         classes = np.unique(y)
         check_two_classes(classes, self)
         if X_calibration is None:
@@ -333,7 +317,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
             X_calibration, y_calibration = X[calibrating], y[calibrating]
         else:
             fitting = np.arange(X.shape[0])
-            X_calibration, y_calibration = check_examples(self, X_calibration, y_calibration, reset=False)
+            X_calibration, y_calibration = self._take_labelled(X_calibration, y_calibration, reset=False)
         remedy = "calibrate with labels that X and y have."
         encode(y_calibration, classes, what="y_calibration", remedy=remedy)
         columns = fit_part(measure, X, y, fitting)
@@ -344,6 +328,9 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         self._warned_levels: set[str] = set()
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_calibration" in vars(self)
+
     def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         if n < 2:
             msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
@@ -353,8 +340,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, Estimator):
         return np.sort(fitting), np.sort(calibrating)
 
     def _evaluate(self, X: Any) -> Evaluation:
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         counts, scores = self._calibration.count(X, effort_of(self))
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)

@@ -17,7 +17,8 @@ from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag, one_class_measure
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of, one_class_measure
+from exactcp.measures._contract import Objects
 
 CHUNK = 1024  # examples that a bag counts and learns together
 
@@ -224,7 +225,7 @@ class ExchangeabilityTest(Estimator):
         check_parameters(self)
         if self.mondrian == "label" and not labelled:
             raise ValueError("mondrian='label' got an example without a label: give y, or use mondrian=None.")
-        if is_pairwise(self.measure):
+        if objects_of(self.measure) is Objects.PAIRS:
             msg = (
                 f"measure={self.measure!r} wants precomputed values, and the examples of a stream do not know each "
                 "other: give objects, and a function of two of them if no metric has a name."

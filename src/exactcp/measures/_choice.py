@@ -141,6 +141,8 @@ def _seeded(measure: Any, seed: int | None) -> Any:
     return measure if seed is None else lend_seed(measure, seed)
 
 
-def is_pairwise(measure: Any) -> bool:
-    """Tell whether the measure takes distances or kernel values between examples instead of objects."""
-    return isinstance(measure, Measure | RegressionMeasure) and measure.objects is Objects.PAIRS
+def objects_of(measure: Any) -> Objects:
+    """Return what the objects of a measure may be that a user gave: None is a default, an estimator will be wrapped."""
+    if measure is None:
+        return Objects.VECTORS
+    return measure.objects if isinstance(measure, Measure | RegressionMeasure) else Objects.ANYTHING

@@ -9,13 +9,14 @@ import numpy as np
 from exactcp import pvalues
 from exactcp._parallel import Effort
 from exactcp._validation import check_square, encode
-from exactcp.measures._choice import is_pairwise
+from exactcp.measures._choice import objects_of
+from exactcp.measures._contract import Objects
 from exactcp.predicting.taxonomy import Taxonomy, categories_of
 
 
 def fit_part(measure: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) -> np.ndarray | None:
     """Fit the measure on these rows; return which columns of precomputed values belong to them, None for objects."""
-    if not is_pairwise(measure):
+    if objects_of(measure) is not Objects.PAIRS:
         measure.fit(X[fitting], y[fitting])
         return None
     check_square(X)

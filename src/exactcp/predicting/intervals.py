@@ -10,14 +10,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
-from exactcp._estimator import Estimator
-from exactcp._validation import check_objects, warn_of_low_level
-from exactcp.measures._choice import is_pairwise
+from exactcp._validation import warn_of_low_level
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 from exactcp.pvalues import significance
 
 
-class IntervalPrediction(RegressorMixin, Estimator):
+class IntervalPrediction(RegressorMixin, FrontDoor):
     """Base of regressors that define `_intervals(X, epsilon) -> ((m, 2), smallest category)` and `_points(X)`."""
 
     def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
@@ -25,11 +24,6 @@ class IntervalPrediction(RegressorMixin, Estimator):
 
     def _points(self, X: np.ndarray) -> np.ndarray:
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)  # type: ignore[attr-defined]
-        return tags
 
     @reads
     def predict(self, X: Any) -> np.ndarray:
@@ -43,8 +37,7 @@ class IntervalPrediction(RegressorMixin, Estimator):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
-        return self._points(check_objects(self, X))
+        return self._points(self._take_objects(X))
 
     @reads
     def predict_interval(self, X: Any, confidence_level: float = 0.95) -> np.ndarray:
@@ -64,7 +57,7 @@ class IntervalPrediction(RegressorMixin, Estimator):
         """
         check_is_fitted(self)
         epsilon = significance(confidence_level)
-        intervals, n = self._intervals(check_objects(self, X), epsilon)
+        intervals, n = self._intervals(self._take_objects(X), epsilon)
         self._warn_of_level(confidence_level, epsilon, n)
         return intervals
 

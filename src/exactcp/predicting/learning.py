@@ -8,27 +8,21 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes, forked, learn, unlearn
-from exactcp._parallel import Effort, effort_of
-from exactcp._validation import check_examples, check_indices, check_new_pairs, encode
+from exactcp._parallel import effort_of
+from exactcp._validation import check_indices, encode
+from exactcp.predicting.front_door import FrontDoor
 
 
-class LabelledLearning:
-    """Mixin: `fit`, `partial_fit` and `unlearn` of a predictor with `_bag`, `classes_` and `_declared`.
+class LabelledLearning(FrontDoor):
+    """Base of predictors that learn labelled examples: `fit`, `partial_fit` and `unlearn`.
 
-    The predictor defines `_fit(X, y, declared)` and `_takes_pairs()`, and may want to know what was `_learned` and
-    `_forgotten`.
+    The predictor defines `_fit(X, y, declared)`, and may want to know what was `_learned` and `_forgotten`.
     """
 
     classes_: np.ndarray
-    effort: Effort
-    _bag: Any
     _declared: Any
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
-        raise NotImplementedError
-
-    def _takes_pairs(self) -> bool:
-        """Tell whether X holds values between examples instead of objects."""
         raise NotImplementedError
 
     def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -36,9 +30,6 @@ class LabelledLearning:
 
     def _forgotten(self, positions: np.ndarray) -> None:
         """Take note that the bag forgot examples."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -73,12 +64,9 @@ class LabelledLearning:
         -------
         self
         """
-        if not hasattr(self, "_bag"):
+        if not self.__sklearn_is_fitted__():
             return self._fit(X, y, classes)
-        if self._takes_pairs():
-            X, y = check_new_pairs(X, y, self._bag.n)
-        else:
-            X, y = check_examples(self, X, y, reset=False)
+        X, y = self._take_more_labelled(X, y)
         declared = self._declared
         if classes is not None:
             remedy = "declare every label that has been learned, too."
@@ -134,7 +122,3 @@ class LabelledLearning:
             unlearn(self, positions, effort=effort_of(self))
         self._count_features()
         return self
-
-    def _count_features(self) -> None:
-        if self._takes_pairs():
-            self.n_features_in_ = self._bag.n

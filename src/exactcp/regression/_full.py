@@ -18,12 +18,9 @@ from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_pa
 from exactcp._seeds import draw_seed
 from exactcp._validation import (
     check_indices,
-    check_new_pairs,
-    check_objects,
-    check_regression_examples,
     check_targets,
 )
-from exactcp.measures._choice import TARGET_MEASURE, is_pairwise, regression_measure, target_bag
+from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
 from exactcp.regions import Region
@@ -142,7 +139,7 @@ class FullConformalRegressor(IntervalPrediction):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        X, y = check_regression_examples(self, X, y, reset=True)
+        X, y = self._take_targeted(X, y)
         self._bag = target_bag(measure, X, y, algorithm=self.algorithm, effort=effort_of(self))
         self._training_categories = categories_of_objects(self.mondrian, X)
         self.measure_ = measure
@@ -164,12 +161,9 @@ class FullConformalRegressor(IntervalPrediction):
         -------
         self
         """
-        if not hasattr(self, "_bag"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        if is_pairwise(self.measure_):
-            X, y = check_new_pairs(X, y, self._bag.n, check_y=check_targets)
-        else:
-            X, y = check_regression_examples(self, X, y, reset=False)
+        X, y = self._take_more_targeted(X, y)
         categories = categories_of_objects(self.mondrian, X)
         learn(self, X, y, effort=effort_of(self))
         self._training_categories = np.concatenate([self._training_categories, categories])
@@ -203,8 +197,7 @@ class FullConformalRegressor(IntervalPrediction):
 
     def _examples_changed(self) -> None:
         self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
+        self._count_features()
 
     def _how(self, X: np.ndarray) -> dict[str, Any]:
         """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""
@@ -250,7 +243,7 @@ class FullConformalRegressor(IntervalPrediction):
         """
         check_is_fitted(self)
         epsilon = pvalues.significance(confidence_level)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         how = self._how(X)
         thresholds, smallest = self._thresholds(how, X, epsilon)
         self._warn_of_level(confidence_level, epsilon, smallest)
@@ -270,7 +263,7 @@ class FullConformalRegressor(IntervalPrediction):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         y = check_targets(y)
         check_consistent_length(X, y)
         counts = pvalues.Counts(*self._bag.counts(X, y, **self._how(X)))
@@ -295,9 +288,6 @@ class FullConformalRegressor(IntervalPrediction):
             It holds n numbers for each object.
         """
         check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         within = self._how(X).get("within")
         return PredictiveDistribution(tuple(np.sort(row) for row in self._bag.critical_targets(X, within=within)))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")

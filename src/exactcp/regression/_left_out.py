@@ -12,7 +12,6 @@ from exactcp._changes import changes
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_regression_examples
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._left_out import LeftOut
 from exactcp.predicting.folds import CV, make_folds
@@ -55,7 +54,7 @@ class _LeftOutRegressor(IntervalPrediction):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        X, y = check_regression_examples(self, X, y, reset=True)
+        X, y = self._take_targeted(X, y)
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
@@ -65,6 +64,9 @@ class _LeftOutRegressor(IntervalPrediction):
         self._descending = np.sort(self.residuals_)[::-1]
         self._warned_levels: set[str] = set()
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_descending" in vars(self)
 
     def _points(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)

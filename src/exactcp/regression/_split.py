@@ -13,7 +13,7 @@ from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_regression_examples
+from exactcp._validation import check_calibration_size
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.intervals import IntervalPrediction
@@ -125,13 +125,13 @@ class SplitConformalRegressor(IntervalPrediction):
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
-        X, y = check_regression_examples(self, X, y, reset=True)
+        X, y = self._take_targeted(X, y)
         if X_calibration is None:
             fitting, calibrating = self._split(X.shape[0], seed)
             X_calibration, y_calibration = X[calibrating], y[calibrating]
         else:
             fitting = np.arange(X.shape[0])
-            X_calibration, y_calibration = check_regression_examples(self, X_calibration, y_calibration, reset=False)
+            X_calibration, y_calibration = self._take_targeted(X_calibration, y_calibration, reset=False)
         self._columns = fit_part(measure, X, y, fitting)
         self.measure_ = measure
         self.calibration_scores_ = measure.score(self._seen(X_calibration), y_calibration)
@@ -140,6 +140,9 @@ class SplitConformalRegressor(IntervalPrediction):
         self._descending = {c: np.sort(self.calibration_scores_[categories == c])[::-1] for c in known.tolist()}
         self._warned_levels: set[str] = set()
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_descending" in vars(self)
 
     def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         if n < 2:

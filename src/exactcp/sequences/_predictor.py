@@ -17,7 +17,8 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_examples, check_objects, check_two_classes, encode
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, is_pairwise, label_bag
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of
+from exactcp.measures._contract import Objects
 from exactcp.sequences._input import join_labels, join_objects, split_rows
 from exactcp.sequences._ranking import MarkovChain, estimate_chain, ranked_sequences
 
@@ -193,7 +194,7 @@ class ConformalSequencePredictor(Estimator):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        if is_pairwise(measure):
+        if objects_of(measure) is Objects.PAIRS:
             msg = f"measure={measure!r} wants precomputed values: give objects, and a function of two objects instead."
             raise ValueError(msg)
         joined = join_objects(X, lengths)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
+from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
@@ -56,13 +56,11 @@ class LabelScores:
         self._columns = fit_part(model, X, y, fitting)
         self.floor = float(model.tie_floor) if isinstance(model, Measure) else 1.0
 
-    def __call__(self, X: np.ndarray, classes: np.ndarray, how: dict[str, Any]) -> np.ndarray:
+    def __call__(self, X: np.ndarray, classes: np.ndarray, effort: Effort) -> np.ndarray:
         """Return the scores (m, l): large where a label is likely, -inf for a label that the model has never seen."""
         objects = X if self._columns is None else X[:, self._columns]
         if isinstance(self.model, Measure):
-            takes = signature(self.model.score_labels).parameters
-            known = {name: value for name, value in how.items() if name in takes}
-            return -np.asarray(self.model.score_labels(objects, classes, **known))
+            return -np.asarray(self.model.spread_scores(objects, classes, effort))
         own = np.asarray(self.model.classes_)
         if hasattr(self.model, "predict_proba"):
             scores = np.asarray(self.model.predict_proba(objects), dtype=np.float64)

@@ -7,26 +7,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
-from exactcp._estimator import Estimator
 from exactcp._parallel import effort_of
 from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
 from exactcp._validation import (
-    check_examples,
-    check_objects,
     check_square,
     check_two_classes,
     encode,
 )
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
+from exactcp.measures._contract import Objects
 from exactcp.measures.neighbours._category_bag import VennBag
 from exactcp.predicting.learning import LabelledLearning
 
 
-class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
+class VennPredictor(ClassifierMixin, LabelledLearning):
     """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
 
     Parameters
@@ -101,7 +98,7 @@ class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
     """
 
     _bag: VennBag
-    _is_pairwise: bool
+    _metric: Any  # of the examples that were learned
 
     allowed_parameters: ClassVar = {**NEIGHBOURS, "n_jobs": N_JOBS, "verbose": VERBOSE}
 
@@ -120,15 +117,14 @@ class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
+    def _kind(self) -> Objects:
+        metric = vars(self).get("_metric", self.metric)
+        return Objects.PAIRS if metric == "precomputed" else Objects.VECTORS
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         check_parameters(self)
         distance = Distance(self.metric, self.metric_params)
-        X, y = check_examples(self, X, y, reset=True)
+        X, y = self._take_labelled(X, y)
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
@@ -139,16 +135,12 @@ class VennPredictor(LabelledLearning, ClassifierMixin, Estimator):
         store: Store = MatrixStore(X) if distance.is_precomputed else VectorStore(X[slots], distance)
         bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k))
         self._bag = bag.fill(effort=effort_of(self))
-        self.classes_, self._declared, self._is_pairwise = classes, declared, distance.is_precomputed
+        self.classes_, self._declared, self._metric = classes, declared, self.metric
         return self
-
-    def _takes_pairs(self) -> bool:
-        return self._is_pairwise
 
     def _map(self, X: Any, work: Callable[[np.ndarray], np.ndarray], *shape: int) -> np.ndarray:
         """Apply `work` to the tables of the rows of X, block by block; its results are (m, l) or (m, l, *shape)."""
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         out = np.empty((X.shape[0], self.classes_.size, *shape))
         for rows, part in self._bag.map_tables(work, X, effort=effort_of(self)):
             out[rows] = part

@@ -7,28 +7,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes, reads
-from exactcp._estimator import Estimator
+from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed, lend_seed
 from exactcp._validation import (
     check_calibration_size,
-    check_examples,
-    check_objects,
     check_square,
     check_two_classes,
     encode,
 )
 from exactcp.measures import LSSVM
-from exactcp.measures._choice import is_pairwise
+from exactcp.measures._choice import objects_of
+from exactcp.measures._contract import Objects
 from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, scoring_model
 
 
-class VennAbersPredictor(ClassifierMixin, Estimator):
+class VennAbersPredictor(ClassifierMixin, FrontDoor):
     """Venn-Abers predictor: for every label two probabilities, one of which is calibrated.
 
     Parameters
@@ -150,13 +149,8 @@ class VennAbersPredictor(ClassifierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_calibrated")
+        return "_calibrated" in vars(self)
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -181,10 +175,10 @@ class VennAbersPredictor(ClassifierMixin, Estimator):
                 f"measure={self.measure!r}: use method='inductive' or method='cross'."
             )
             raise TypeError(msg)
-        X, y = check_examples(self, X, y, reset=True)
+        X, y = self._take_labelled(X, y)
         classes = np.unique(y)
         check_two_classes(classes, self)
-        if is_pairwise(model):
+        if objects_of(model) is Objects.PAIRS:
             check_square(X)
         codes = encode(y, classes, what="y", remedy="")
         self.classes_ = classes
@@ -221,8 +215,7 @@ class VennAbersPredictor(ClassifierMixin, Estimator):
         ndarray of shape (m, l, 2)
             Labels in the order of `classes_`; [..., 0] is the lower probability, [..., 1] the upper one.
         """
-        check_is_fitted(self)
-        X = check_objects(self, X)
+        X = self._take_objects(X)
         labels = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
         pairs = self._pairs(X, labels)
         intervals = np.sort(pairs, axis=2)
@@ -232,9 +225,8 @@ class VennAbersPredictor(ClassifierMixin, Estimator):
 
     def _pairs(self, X: np.ndarray, labels: list[int]) -> np.ndarray:
         """Return p0 and p1 (m, labels, 2) of these labels."""
-        how = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.method != "full":
-            return np.mean([part.pairs(X, labels, how) for part in self._calibrated], axis=0)
+            return np.mean([part.pairs(X, labels, effort_of(self)) for part in self._calibrated], axis=0)
         codes = self._calibrated.codes()
 
         def calibrate(left_out: Any) -> np.ndarray:
@@ -249,7 +241,7 @@ class VennAbersPredictor(ClassifierMixin, Estimator):
                         out[t, column, outcome] = fit_at_last(scores, outcomes, LSSVM.tie_floor)
             return out
 
-        return np.concatenate(self._calibrated.map_leave_one_out(calibrate, X, **how))
+        return np.concatenate(self._calibrated.map_leave_one_out(calibrate, X, effort=effort_of(self)))
 
     @reads
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -298,14 +290,13 @@ class _Calibrated:
     ) -> None:
         self._classes = predictor.classes_
         self.scores = LabelScores(clone(model), X, y, fitting)
-        how = {"n_jobs": predictor.n_jobs, "verbose": predictor.verbose}
-        scores = self.scores(X[calibrating], self._classes, how)
+        scores = self.scores(X[calibrating], self._classes, effort_of(predictor))
         self._by_label = [
             IsotonicCalibration(scores[:, code], y[calibrating] == label, self.scores.floor)
             for code, label in enumerate(self._classes)
         ]
 
-    def pairs(self, X: np.ndarray, labels: list[int], how: dict[str, Any]) -> np.ndarray:
+    def pairs(self, X: np.ndarray, labels: list[int], effort: Effort) -> np.ndarray:
         """Return p0 and p1 (m, labels, 2)."""
-        scores = self.scores(X, self._classes, how)
+        scores = self.scores(X, self._classes, effort)
         return np.stack([self._by_label[label].pairs(scores[:, label]) for label in labels], axis=1)
