@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from exactcp._blocks import map_blocks
 from exactcp._changes import twin
 from exactcp.kernels.matrix_update import add_outer, rows_times
 from exactcp.measures._dual import Dual
@@ -15,6 +16,7 @@ from exactcp.measures._feature_store import FeatureStore
 from exactcp.measures._kernel_store import KernelStore
 from exactcp.measures._ridge import DRIFT, REFRESH, SMALLEST, Across, Factorisation, RowProduct, Solution, on_one_thread
 from exactcp.measures._spectral import KernelSpectral, RowSpectral
+from exactcp.measures._tiled_cholesky import TILE
 
 SOLVERS = ("auto", "primal", "dual", "svd")
 WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits
@@ -134,8 +136,13 @@ def _plus_outer(matrix: np.ndarray, vector: np.ndarray, factor: float) -> np.nda
 
 
 @on_one_thread
-def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool) -> Factorisation:
-    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits."""
+def factorise(
+    store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool, n_jobs: int | None = 1
+) -> Factorisation:
+    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits.
+
+    The dual form is spread over threads; none depends on their number.
+    """
     if isinstance(store, FeatureStore):
         if solver == "primal" or (solver == "auto" and store.n >= store.rows.shape[1]):
             try:
@@ -151,7 +158,7 @@ def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, int
                 if solver == "primal" or primal.is_accurate:
                     return primal
         return RowSpectral(store, rho, intercept=intercept)
-    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho) > DUAL_LOSS):
+    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho, n_jobs) > DUAL_LOSS):
         if not store.kernel.may_be_indefinite:
             spectral = KernelSpectral(store, rho, intercept=intercept)
             if spectral.is_positive:
@@ -162,11 +169,15 @@ def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, int
                 "or not on these objects: use solver='auto'."
             )
             raise ValueError(msg)
-    return Dual(store, rho, intercept=intercept)
+    return Dual(store, rho, intercept=intercept, n_jobs=n_jobs)
 
 
-def _dual_loss(store: KernelStore, rho: float) -> float:
+def _dual_loss(store: KernelStore, rho: float, n_jobs: int | None) -> float:
     """Bound of the rounding error of delta relative to rho in the plain dual form: eps lambda_max K(x, x) / rho^2."""
-    K = np.abs(store.matrix)
-    largest = float((K @ store.counts).max())  # the largest row sum bounds lambda_max
-    return float(np.finfo(np.float64).eps) * largest * float(K.diagonal().max()) / rho**2
+    K = store.matrix
+
+    def largest_sum(first: int) -> float:
+        return float((np.abs(K[first : first + TILE]) @ store.counts).max())
+
+    sums = map_blocks(largest_sum, range(0, K.shape[0], TILE), n_jobs=n_jobs)  # the largest bounds lambda_max
+    return float(np.finfo(np.float64).eps) * max(sums) * float(np.abs(K.diagonal()).max()) / rho**2

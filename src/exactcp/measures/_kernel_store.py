@@ -91,9 +91,19 @@ class KernelStore:
         Applied to objects before the kernel.
     memory : Memory
         What the matrices may take; it is asked before they are made.
+    n_jobs : int or None, default=1
+        Threads that make them.
     """
 
-    def __init__(self, kernel: KernelFunction, X: np.ndarray, feature_map: FeatureMap, memory: Memory) -> None:
+    def __init__(
+        self,
+        kernel: KernelFunction,
+        X: np.ndarray,
+        feature_map: FeatureMap,
+        memory: Memory,
+        *,
+        n_jobs: int | None = 1,
+    ) -> None:
         memory.check(X.shape[0])
         self.kernel, self._map, self._memory = kernel, feature_map, memory
         self.is_precomputed = kernel.kernel == "precomputed"
@@ -111,7 +121,7 @@ class KernelStore:
             self._matrix = Square(np.ascontiguousarray(X[np.ix_(first, first)], dtype=np.float64))
         else:
             objects = np.array(X[first], dtype=np.float64, order="C")
-            self._matrix = Square(kernel.between(objects, objects))
+            self._matrix = Square(kernel.among(objects, n_jobs=n_jobs))
         self._rows = Rows(objects)
 
     def fork(self) -> KernelStore:

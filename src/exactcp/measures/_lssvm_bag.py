@@ -150,6 +150,8 @@ class LSSVMBag(Bag):
     rho : float
     solver : {"auto", "primal", "dual", "svd"}
     intercept : bool
+    n_jobs : int or None, default=1
+        Threads of the first factorisation.
 
     Notes
     -----
@@ -168,6 +170,7 @@ class LSSVMBag(Bag):
         rho: float,
         solver: str,
         intercept: bool,
+        n_jobs: int | None = 1,
     ) -> None:
         self._store = store
         self._codes = Rows(np.array(codes, dtype=np.int64))
@@ -175,7 +178,7 @@ class LSSVMBag(Bag):
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
         self._forget_solution()
-        self._ready()
+        self._ready(n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
@@ -210,12 +213,14 @@ class LSSVMBag(Bag):
         self._ordered: _Ordered | None = None
         self._asked = 0  # test objects since then
 
-    def _ready(self) -> _Fitted:
+    def _ready(self, n_jobs: int | None = 1) -> _Fitted:
         fitted = self._fitted
         if fitted is None:
             factorisation, codes = self._factorisation, self.codes()
             if factorisation is None:
-                factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                factorisation = factorise(
+                    self._store, self._rho, self._solver, intercept=self._intercept, n_jobs=n_jobs
+                )
                 self._factorisation = factorisation
             solution = factorisation.solve(targets(codes, self._n_labels))
             own = solution.residuals[np.arange(codes.size), codes]
@@ -236,7 +241,7 @@ class LSSVMBag(Bag):
 
     def label_counts(self, X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        m, fitted = X.shape[0], self._ready()
+        m, fitted = X.shape[0], self._ready(n_jobs)
         prepared = self._store.prepare(X)
         self._asked += m
         ordered, size = self._order(fitted), ROWS
@@ -291,7 +296,7 @@ class LSSVMBag(Bag):
         self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, n_jobs: int | None = None, verbose: int = 0
     ) -> list[Result]:
         """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(n_jobs), self._store.prepare(X)
         factorisation, across = fitted.factorisation, fitted.factorisation.arrange()
         examples = (
             np.ascontiguousarray(fitted.solution.residuals.T),

@@ -60,6 +60,8 @@ class RidgeBag(AffineBag):
     rho : float
     solver : {"auto", "primal", "dual", "svd"}
     intercept : bool
+    n_jobs : int or None, default=1
+        Threads of the first factorisation.
 
     Notes
     -----
@@ -76,13 +78,14 @@ class RidgeBag(AffineBag):
         rho: float,
         solver: str,
         intercept: bool,
+        n_jobs: int | None = 1,
     ) -> None:
         self._store, self._kind = store, KINDS[residual]
         self._y = np.array(y, dtype=np.float64)
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
         self._fitted: _Fitted | None = None
-        self._ready()
+        self._ready(n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         # it holds functions of the factorisation, which cannot be pickled and are quickly made anew
@@ -101,13 +104,13 @@ class RidgeBag(AffineBag):
         """Return what targets are counted from in solutions and pieces."""
         return self._ready().origin
 
-    def _ready(self) -> _Fitted:
+    def _ready(self, n_jobs: int | None = 1) -> _Fitted:
         """Factorise and solve, if that has not been done."""
         fitted = self._fitted
         if fitted is None:
             made = self._factorisation
             if made is None:
-                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept, n_jobs=n_jobs)
                 self._factorisation = made
             self._refuse_indefinite(is_indefinite=made.is_indefinite)
             # a regression through the origin does not follow shifts of the targets
@@ -182,7 +185,7 @@ class RidgeBag(AffineBag):
         if within is not None:
             return super().counts(X, y, within=within)
         m, n = X.shape[0], self.n
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(n_jobs), self._store.prepare(X)
         y = y - fitted.origin
         greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
 
@@ -209,7 +212,7 @@ class RidgeBag(AffineBag):
         verbose: int = 0,
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
-        if within is None and self._is_fast():
+        if within is None and self._is_fast(n_jobs):
             hull = self.intervals(X, thresholds, n_jobs=n_jobs, verbose=verbose)
             return [row[None][~np.isnan(row[:1])] for row in hull]
 
@@ -218,7 +221,7 @@ class RidgeBag(AffineBag):
             shifted = None if within is None else lambda t: within(first + t)
             return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
 
-        self._ready()
+        self._ready(n_jobs)
         parts = map_blocks(solve, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
         return [region for part in parts for region in part]
 
@@ -232,9 +235,9 @@ class RidgeBag(AffineBag):
         verbose: int = 0,
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        if within is not None or not self._is_fast():
+        if within is not None or not self._is_fast(n_jobs):
             return hulls(self.regions(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose))
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(n_jobs), self._store.prepare(X)
 
         def bound(first: int) -> np.ndarray:
             return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
@@ -242,8 +245,8 @@ class RidgeBag(AffineBag):
         parts = map_blocks(bound, range(0, X.shape[0], ROWS), n_jobs=n_jobs, verbose=verbose, task="predicting")
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
-    def _is_fast(self) -> bool:
-        return self._kind == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
+    def _is_fast(self, n_jobs: int | None) -> bool:
+        return self._kind == STUDENTIZED and bool(self._ready(n_jobs).slack.min() >= LEAST_SLACK)
 
     def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""

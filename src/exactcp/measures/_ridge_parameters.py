@@ -49,7 +49,7 @@ class RidgeParameters:
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _stored(self, X: np.ndarray) -> FeatureStore | KernelStore:
+    def _stored(self, X: np.ndarray, *, n_jobs: int | None = 1) -> FeatureStore | KernelStore:
         """Check the parameters, and put objects where the solver wants them."""
         check_parameters(self)
         kernel = KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
@@ -65,4 +65,5 @@ class RidgeParameters:
             )
             if self.kernel == "linear" or feature_map is not None:
                 return FeatureStore(FeatureMap(feature_map), X, intercept=bool(self.fit_intercept))
-        return KernelStore(kernel, X, FeatureMap(self.feature_map), Memory(self.memory_limit, MATRICES[self.solver]))
+        memory = Memory(self.memory_limit, MATRICES[self.solver])
+        return KernelStore(kernel, X, FeatureMap(self.feature_map), memory, n_jobs=n_jobs)

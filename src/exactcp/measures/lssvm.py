@@ -178,7 +178,7 @@ class LSSVM(RidgeParameters, Measure):
         codes: np.ndarray,
         n_labels: int,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002  (one BLAS thread, for the same digits on every machine)
+        n_jobs: int | None = None,
         verbose: int = 0,  # noqa: ARG002
     ) -> LSSVMBag:
         """Return the bag of these examples.
@@ -196,9 +196,10 @@ class LSSVM(RidgeParameters, Measure):
         -------
         LSSVMBag
         """
-        store = self._stored(X)
+        store = self._stored(X, n_jobs=n_jobs)
         if isinstance(store, KernelStore):
             store.require_diagonal()
+        intercept = bool(self.fit_intercept)
         return LSSVMBag(
-            store, codes, n_labels, rho=float(self.rho), solver=self.solver, intercept=bool(self.fit_intercept)
+            store, codes, n_labels, rho=float(self.rho), solver=self.solver, intercept=intercept, n_jobs=n_jobs
         )

@@ -99,8 +99,8 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
         return bool(self.fit_intercept)
 
-    def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool) -> RidgeBag:
-        store = self._stored(X)
+    def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool, n_jobs: int | None = 1) -> RidgeBag:
+        store = self._stored(X, n_jobs=n_jobs)
         if diagonal and isinstance(store, KernelStore):
             store.require_diagonal()
         return RidgeBag(
@@ -110,6 +110,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
             rho=float(self.rho),
             solver=self.solver,
             intercept=bool(self.fit_intercept),
+            n_jobs=n_jobs,
         )
 
     @changes
@@ -149,7 +150,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002  (BLAS uses all cores)
+        n_jobs: int | None = None,
         verbose: int = 0,  # noqa: ARG002
     ) -> RidgeBag:
         """Return the bag of these examples.
@@ -165,14 +166,14 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         -------
         RidgeBag
         """
-        return self._bag(X, y, diagonal=True)
+        return self._bag(X, y, diagonal=True, n_jobs=n_jobs)
 
     def leave_one_out(
         self,
         X: np.ndarray,
         y: np.ndarray,
         *,
-        n_jobs: int | None = None,  # noqa: ARG002
+        n_jobs: int | None = None,
         verbose: int = 0,  # noqa: ARG002
     ) -> RidgeLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.
@@ -188,4 +189,4 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         -------
         RidgeLeftOut
         """
-        return RidgeLeftOut(self._bag(X, y, diagonal=False))
+        return RidgeLeftOut(self._bag(X, y, diagonal=False, n_jobs=n_jobs))
