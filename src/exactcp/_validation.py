@@ -339,7 +339,7 @@ def check_indices(indices: Any, n: int) -> np.ndarray:
         wrong = array[(array < 0) | (array >= n)][0]
         msg = f"index {wrong} is not there: the {n} examples have the positions 0 to {n - 1}."
         raise IndexError(msg)
-    if np.unique(array).size < array.size:
+    if array.size > 1 and np.unique(array).size < array.size:
         msg = f"indices={indices!r} name an example twice: give each position once."
         raise ValueError(msg)
     return array
