@@ -183,7 +183,7 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         codes = encode(y, classes, what="y", remedy="")
         self.classes_ = classes
         if self.method == "full":
-            self._calibrated = model.bag(X, codes, classes.size)
+            self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
             self.measure_ = model
         else:
             self._calibrated = [_Calibrated(self, model, X, y, *parts) for parts in self._parts(X, y, seed)]

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from exactcp._parallel import Effort, map_blocks
 from exactcp._parameters import NONE, Allowed, integer, number
 from exactcp.geometry.distances import euclidean_block
 from exactcp.measures.least_squares._polynomial_map import PolynomialMap
@@ -17,6 +18,7 @@ from exactcp.measures.least_squares.kernels.updates import rows_times
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
 FEW_MONOMIALS = 200
+ROWS = 64  # of one block of a matrix
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 
 
@@ -84,6 +86,18 @@ class KernelFunction:
         if not np.isfinite(values).all():
             msg = f"kernel={self.kernel!r} gave a value that is not finite for some pair: scale X, or lower gamma."
             raise ValueError(msg)
+        return values
+
+    def among(self, A: np.ndarray, *, effort: Effort) -> np.ndarray:
+        """Return `between(A, A)`, in blocks of rows on threads."""
+        if callable(self.kernel):  # asked for each pair once, which takes the whole
+            return self.between(A, A)
+        values = np.empty((A.shape[0], A.shape[0]))
+
+        def fill(first: int) -> None:
+            values[first : first + ROWS] = self.between(A[first : first + ROWS], A)
+
+        map_blocks(fill, range(0, A.shape[0], ROWS), effort=effort)
         return values
 
     def diagonal(self, A: np.ndarray) -> np.ndarray:

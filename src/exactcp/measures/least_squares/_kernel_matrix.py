@@ -12,6 +12,7 @@ import numpy as np
 
 from exactcp._changes import twin
 from exactcp._growing import Rows, Square
+from exactcp._parallel import ALONE, Effort
 from exactcp._validation import check_scale
 from exactcp.measures.least_squares._features import FeatureMap
 from exactcp.measures.least_squares._kernel_function import KernelFunction
@@ -91,9 +92,19 @@ class KernelStore:
         Applied to objects before the kernel.
     memory : Memory
         What the matrices may take; it is asked before they are made.
+    effort : Effort
+        Threads that make them.
     """
 
-    def __init__(self, kernel: KernelFunction, X: np.ndarray, feature_map: FeatureMap, memory: Memory) -> None:
+    def __init__(
+        self,
+        kernel: KernelFunction,
+        X: np.ndarray,
+        feature_map: FeatureMap,
+        memory: Memory,
+        *,
+        effort: Effort = ALONE,
+    ) -> None:
         memory.check(X.shape[0])
         self.kernel, self._map, self._memory = kernel, feature_map, memory
         self.is_precomputed = kernel.kernel == "precomputed"
@@ -111,7 +122,7 @@ class KernelStore:
             self._matrix = Square(np.ascontiguousarray(X[np.ix_(first, first)], dtype=np.float64))
         else:
             objects = np.array(X[first], dtype=np.float64, order="C")
-            self._matrix = Square(kernel.between(objects, objects))
+            self._matrix = Square(kernel.among(objects, effort=effort))
         self._rows = Rows(objects)
 
     def fork(self) -> KernelStore:

@@ -190,7 +190,7 @@ class LSSVM(RidgeParameters, Measure):
         codes: np.ndarray,
         n_labels: int,
         *,
-        effort: Effort = FREE,  # noqa: ARG002  (one BLAS thread, for the same digits on every machine)
+        effort: Effort = FREE,
     ) -> LSSVMBag:
         """Return the bag of these examples.
 
@@ -207,9 +207,10 @@ class LSSVM(RidgeParameters, Measure):
         -------
         LSSVMBag
         """
-        store = self._stored(X)
+        store = self._stored(X, effort=effort)
         if isinstance(store, KernelStore):
             store.require_diagonal()
+        intercept = bool(self.fit_intercept)
         return LSSVMBag(
-            store, codes, n_labels, rho=float(self.rho), solver=self.solver, intercept=bool(self.fit_intercept)
+            store, codes, n_labels, rho=float(self.rho), solver=self.solver, intercept=intercept, effort=effort
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from exactcp._changes import twin
 from exactcp._growing import Rows
-from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import Bands, make_bands
 from exactcp.measures._contract import LabelBagBase
@@ -151,6 +151,8 @@ class LSSVMBag(LabelBagBase):
     rho : float
     solver : {"auto", "primal", "dual", "svd"}
     intercept : bool
+    effort : Effort
+        Threads of the first factorisation.
 
     Notes
     -----
@@ -169,6 +171,7 @@ class LSSVMBag(LabelBagBase):
         rho: float,
         solver: str,
         intercept: bool,
+        effort: Effort = ALONE,
     ) -> None:
         self._store = store
         self._codes = Rows(np.array(codes, dtype=np.int64))
@@ -176,7 +179,7 @@ class LSSVMBag(LabelBagBase):
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
         self._forget_solution()
-        self._ready()
+        self._ready(effort)
 
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
@@ -211,12 +214,14 @@ class LSSVMBag(LabelBagBase):
         self._ordered: _Ordered | None = None
         self._asked = 0  # test objects since then
 
-    def _ready(self) -> _Fitted:
+    def _ready(self, effort: Effort = ALONE) -> _Fitted:
         fitted = self._fitted
         if fitted is None:
             factorisation, codes = self._factorisation, self.codes()
             if factorisation is None:
-                factorisation = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                factorisation = factorise(
+                    self._store, self._rho, self._solver, intercept=self._intercept, effort=effort
+                )
                 self._factorisation = factorisation
             solution = factorisation.solve(targets(codes, self._n_labels))
             own = solution.residuals[np.arange(codes.size), codes]
@@ -237,7 +242,7 @@ class LSSVMBag(LabelBagBase):
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        m, fitted = X.shape[0], self._ready()
+        m, fitted = X.shape[0], self._ready(effort)
         prepared = self._store.prepare(X)
         self._asked += m
         ordered, size = self._order(fitted), ROWS
@@ -292,7 +297,7 @@ class LSSVMBag(LabelBagBase):
         self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, effort: Effort = FREE
     ) -> list[Result]:
         """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(effort), self._store.prepare(X)
         factorisation, across = fitted.factorisation, fitted.factorisation.arrange()
         examples = (
             np.ascontiguousarray(fitted.solution.residuals.T),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
+from exactcp._parallel import ALONE, Effort
 from exactcp._parameters import BOOLEAN, Allowed, check_parameters, number, one_of, positive
 from exactcp.measures._contract import Objects
 from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
@@ -58,7 +59,7 @@ class RidgeParameters:
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         return {name: value for name, value in params.items() if name not in ("solver", "memory_limit")}
 
-    def _stored(self, X: np.ndarray) -> FeatureStore | KernelStore:
+    def _stored(self, X: np.ndarray, *, effort: Effort = ALONE) -> FeatureStore | KernelStore:
         """Check the parameters, and put objects where the solver wants them."""
         check_parameters(self)
         kernel = KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
@@ -74,4 +75,5 @@ class RidgeParameters:
             )
             if self.kernel == "linear" or feature_map is not None:
                 return FeatureStore(FeatureMap(feature_map), X, intercept=bool(self.fit_intercept))
-        return KernelStore(kernel, X, FeatureMap(self.feature_map), Memory(self.memory_limit, MATRICES[self.solver]))
+        memory = Memory(self.memory_limit, MATRICES[self.solver])
+        return KernelStore(kernel, X, FeatureMap(self.feature_map), memory, effort=effort)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
 from exactcp._changes import changes
-from exactcp._parallel import FREE, Effort
+from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._parameters import check_parameters, one_of
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.measures._contract import RegressionMeasure
@@ -113,8 +113,8 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
         return bool(self.fit_intercept)
 
-    def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool) -> RidgeBag:
-        store = self._stored(X)
+    def _bag(self, X: np.ndarray, y: np.ndarray, *, diagonal: bool, effort: Effort = ALONE) -> RidgeBag:
+        store = self._stored(X, effort=effort)
         if diagonal and isinstance(store, KernelStore):
             store.require_diagonal()
         return RidgeBag(
@@ -124,6 +124,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
             rho=float(self.rho),
             solver=self.solver,
             intercept=bool(self.fit_intercept),
+            effort=effort,
         )
 
     @changes
@@ -163,7 +164,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        effort: Effort = FREE,  # noqa: ARG002  (BLAS uses all cores)
+        effort: Effort = FREE,
     ) -> RidgeBag:
         """Return the bag of these examples.
 
@@ -178,14 +179,14 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         -------
         RidgeBag
         """
-        return self._bag(X, y, diagonal=True)
+        return self._bag(X, y, diagonal=True, effort=effort)
 
     def leave_one_out(
         self,
         X: np.ndarray,
         y: np.ndarray,
         *,
-        effort: Effort = FREE,  # noqa: ARG002
+        effort: Effort = FREE,
     ) -> RidgeLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.
 
@@ -200,4 +201,4 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         -------
         RidgeLeftOut
         """
-        return RidgeLeftOut(self._bag(X, y, diagonal=False))
+        return RidgeLeftOut(self._bag(X, y, diagonal=False, effort=effort))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from exactcp._changes import twin
-from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
 from exactcp.measures._contract import Within
@@ -61,6 +61,8 @@ class RidgeBag(AffineBag):
     rho : float
     solver : {"auto", "primal", "dual", "svd"}
     intercept : bool
+    effort : Effort
+        Threads of the first factorisation.
 
     Notes
     -----
@@ -77,13 +79,14 @@ class RidgeBag(AffineBag):
         rho: float,
         solver: str,
         intercept: bool,
+        effort: Effort = ALONE,
     ) -> None:
         self._store, self._kind = store, KINDS[residual]
         self._y = np.array(y, dtype=np.float64)
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
         self._fitted: _Fitted | None = None
-        self._ready()
+        self._ready(effort)
 
     def __getstate__(self) -> dict[str, Any]:
         # it holds functions of the factorisation, which cannot be pickled and are quickly made anew
@@ -102,13 +105,13 @@ class RidgeBag(AffineBag):
         """Return what targets are counted from in solutions and pieces."""
         return self._ready().origin
 
-    def _ready(self) -> _Fitted:
+    def _ready(self, effort: Effort = ALONE) -> _Fitted:
         """Factorise and solve, if that has not been done."""
         fitted = self._fitted
         if fitted is None:
             made = self._factorisation
             if made is None:
-                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept)
+                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept, effort=effort)
                 self._factorisation = made
             self._refuse_indefinite(is_indefinite=made.is_indefinite)
             # a regression through the origin does not follow shifts of the targets
@@ -182,7 +185,7 @@ class RidgeBag(AffineBag):
         if within is not None:
             return super().counts(X, y, within=within)
         m, n = X.shape[0], self.n
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(effort), self._store.prepare(X)
         y = y - fitted.origin
         greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
 
@@ -208,7 +211,7 @@ class RidgeBag(AffineBag):
         effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
-        if within is None and self._is_fast():
+        if within is None and self._is_fast(effort):
             hull = self.intervals(X, thresholds, effort=effort)
             return [row[None][~np.isnan(row[:1])] for row in hull]
 
@@ -217,7 +220,7 @@ class RidgeBag(AffineBag):
             shifted = None if within is None else lambda t: within(first + t)
             return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
 
-        self._ready()
+        self._ready(effort)
         parts = map_blocks(solve, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
         return [region for part in parts for region in part]
 
@@ -230,9 +233,9 @@ class RidgeBag(AffineBag):
         effort: Effort = FREE,
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        if within is not None or not self._is_fast():
+        if within is not None or not self._is_fast(effort):
             return hulls(self.regions(X, thresholds, within=within, effort=effort))
-        fitted, prepared = self._ready(), self._store.prepare(X)
+        fitted, prepared = self._ready(effort), self._store.prepare(X)
 
         def bound(first: int) -> np.ndarray:
             return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
@@ -240,8 +243,8 @@ class RidgeBag(AffineBag):
         parts = map_blocks(bound, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
-    def _is_fast(self) -> bool:
-        return self._kind == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
+    def _is_fast(self, effort: Effort) -> bool:
+        return self._kind == STUDENTIZED and bool(self._ready(effort).slack.min() >= LEAST_SLACK)
 
     def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""

@@ -28,6 +28,7 @@ from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
+    count_euclidean,
     count_example,
     new_own,
     stream_euclidean,
@@ -159,9 +160,9 @@ class NeighbourBag(LabelBagBase):
         """Return a bag of the first n of these examples."""
         lists, sums, scores, entrances, codes, sizes, order, rows = examples
         search = self.search.successor(self._store.shell(rows, n), codes, self.search.n_labels)
-        arrays = {"_lists": lists, "_sums": sums, "_scores": scores, "_entrances": entrances, "_order": order}
         bag = object.__new__(NeighbourBag)
-        vars(bag).update(vars(self) | arrays, sizes=sizes, search=search, _sorted=None, **changed)
+        vars(bag).update(vars(self), _lists=lists, _sums=sums, _scores=scores, _entrances=entrances, _order=order)
+        vars(bag).update(sizes=sizes, search=search, _sorted=None, **changed)
         return bag
 
     def fork(self) -> NeighbourBag:
@@ -283,9 +284,14 @@ class NeighbourBag(LabelBagBase):
         store.check_new(X)
         x, code = np.ascontiguousarray(store.arrange(X, self.order)), int(codes[0])
         self._stand_at_entrances()
-        distances, own = store.rows_from(x)[0], new_own(self.kinds, self._lists.values.shape[2], n)
+        examples, own = self._examples(), new_own(self.kinds, self._lists.values.shape[2], n)
         counts = np.empty((1, 4), np.int64)
-        used = count_example(distances, code, self.k, self._examples(), own, counts[0])
+        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+            distances = np.empty(n)
+            used = count_euclidean(x[0], code, self.k, examples, own, distances, counts[0])
+        else:
+            distances = store.rows_from(x)[0]
+            used = count_example(distances, code, self.k, examples, own, counts[0])
         args = (distances, code, x[0], store.is_matrix, self.k, own, used)
         return counts, self._change(n + 1, commit_streamed, *args, streaming=True)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from exactcp._changes import twin
 from exactcp._growing import SPARE, take_alone
+from exactcp._parallel import ALONE, Effort
 from exactcp.measures.least_squares._kernel_matrix import Columns, KernelStore, group_sums
 from exactcp.measures.least_squares.factorisations.form import DRIFT, REFRESH, SMALLEST, Across, Solution, on_one_thread
+from exactcp.measures.least_squares.factorisations.tiled_cholesky import positive_inverse
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
 
@@ -22,9 +23,9 @@ class Dual:
     1 - h_i = rho A_ii, e0_i = rho c_i.
     """
 
-    def __init__(self, store: KernelStore, rho: float, *, intercept: bool) -> None:
+    def __init__(self, store: KernelStore, rho: float, *, intercept: bool, effort: Effort = ALONE) -> None:
         self._store, self._rho, self._intercept = store, rho, intercept
-        inverse = _positive_inverse(self._system())
+        inverse = positive_inverse(self._system(), effort=effort)
         self.is_indefinite = inverse is None
         if inverse is None:
             if not store.kernel.may_be_indefinite:
@@ -209,18 +210,6 @@ class Dual:
 
 def _fits(room: np.ndarray, size: int) -> bool:
     return size <= room.shape[0] and room.flags.writeable
-
-
-def _positive_inverse(B: np.ndarray) -> np.ndarray | None:
-    """Return the inverse of a symmetric matrix, which is overwritten, by its Cholesky factor; None if it has none."""
-    factor, failed = linalg.lapack.dpotrf(B.T, lower=True, overwrite_a=True)  # in place: B.T is in Fortran's order
-    if failed:
-        return None
-    half, _ = linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)
-    inverse = half.T  # its upper triangle, in C order
-    for i in range(1, inverse.shape[0]):
-        inverse[i, :i] = inverse[:i, i]
-    return np.ascontiguousarray(inverse)
 
 
 def _not_positive(kernel: object, rho: float) -> str:

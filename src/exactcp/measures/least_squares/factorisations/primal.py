@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from exactcp._changes import twin
+from exactcp._parallel import ALONE, Effort, map_blocks
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares.factorisations.dual import Dual
@@ -23,6 +24,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     on_one_thread,
 )
 from exactcp.measures.least_squares.factorisations.singular_values import KernelSpectral, RowSpectral
+from exactcp.measures.least_squares.factorisations.tiled_cholesky import TILE
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
 SOLVERS = ("auto", "primal", "dual", "svd")
@@ -143,8 +145,13 @@ def _plus_outer(matrix: np.ndarray, vector: np.ndarray, factor: float) -> np.nda
 
 
 @on_one_thread
-def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool) -> Factorisation:
-    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits."""
+def factorise(
+    store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool, effort: Effort = ALONE
+) -> Factorisation:
+    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits.
+
+    The dual form is spread over threads; none depends on their number.
+    """
     if isinstance(store, FeatureStore):
         if solver == "primal" or (solver == "auto" and store.n >= store.rows.shape[1]):
             try:
@@ -160,7 +167,7 @@ def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, int
                 if solver == "primal" or primal.is_accurate:
                     return primal
         return RowSpectral(store, rho, intercept=intercept)
-    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho) > DUAL_LOSS):
+    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho, effort) > DUAL_LOSS):
         if not store.kernel.may_be_indefinite:
             spectral = KernelSpectral(store, rho, intercept=intercept)
             if spectral.is_positive:
@@ -171,11 +178,15 @@ def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, int
                 "or not on these objects: use solver='auto'."
             )
             raise ValueError(msg)
-    return Dual(store, rho, intercept=intercept)
+    return Dual(store, rho, intercept=intercept, effort=effort)
 
 
-def _dual_loss(store: KernelStore, rho: float) -> float:
+def _dual_loss(store: KernelStore, rho: float, effort: Effort) -> float:
     """Bound of the rounding error of delta relative to rho in the plain dual form: eps lambda_max K(x, x) / rho^2."""
-    K = np.abs(store.matrix)
-    largest = float((K @ store.counts).max())  # the largest row sum bounds lambda_max
-    return float(np.finfo(np.float64).eps) * largest * float(K.diagonal().max()) / rho**2
+    K = store.matrix
+
+    def largest_sum(first: int) -> float:
+        return float((np.abs(K[first : first + TILE]) @ store.counts).max())
+
+    sums = map_blocks(largest_sum, range(0, K.shape[0], TILE), effort=effort)  # the largest bounds lambda_max
+    return float(np.finfo(np.float64).eps) * max(sums) * float(np.abs(K.diagonal()).max()) / rho**2

@@ -30,3 +30,13 @@ def add_outer(matrix, vector, factor, out):
         row, sum_row = matrix[i, :size], out[i, :size]
         for j in range(size):
             sum_row[j] = row[j] + factor * (vector[i] * vector[j])
+
+
+@compiled
+def solve_lower(L, X):
+    """Replace X by L^-1 X, L lower triangular: each column of X by forward substitution, in a fixed order."""
+    for i in range(L.shape[0]):
+        for k in range(i):
+            _add_multiple(-L[i, k], X[k], X[i])
+        for j in range(X.shape[1]):
+            X[i, j] /= L[i, i]

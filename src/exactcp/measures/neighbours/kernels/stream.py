@@ -113,6 +113,15 @@ def count_example(distances, label, k, examples, own, out):
 
 
 @compiled
+def count_euclidean(x, label, k, examples, own, distances, out):
+    """Do the same for an object, and leave its distances from the n stored ones."""
+    rows = examples.rows
+    for i in range(distances.shape[0]):
+        distances[i] = euclidean(x, rows[i])
+    return count_example(distances, label, k, examples, own, out)
+
+
+@compiled
 def _admit(distances, label, k, examples, own, used):
     """Learn the example that `own` belongs to, in slot n = len(distances)."""
     lists, sums, scores, sizes = examples.lists, examples.sums, examples.scores, examples.sizes
