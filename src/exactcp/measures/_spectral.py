@@ -103,20 +103,22 @@ class Spectral:
         """Return what the regression without rho leaves of 1 - h of every object."""
         rest = 1.0 - (self._U**2).sum(axis=1)
         high = np.flatnonzero(rest < HIGH_LEVERAGE)
+        if self._alone is not None:
+            rest[self._alone.objects] = 0.0
+            high = np.setdiff1d(high, self._alone.objects)
         for part in np.array_split(high, 1 + high.size * self._U.shape[0] // 2**22):
             row = -self._U[part] @ self._U.T
             row[np.arange(part.size), part] += 1.0
             rest[part] = (row**2).sum(axis=1)
-        if self._alone is not None:
-            rest[self._alone.objects] = 0.0
         return rest
 
     @on_one_thread
     def _find_alone(self) -> None:
         """Find the objects that stand alone, if there are some; then U is not taken for square."""
-        rest, noise = self._rest(), NOISE * np.sqrt(self._U.shape[0])
         is_high = (self._counts == 1.0) & ((self._U**2) @ self._kept < HIGH_LEVERAGE)
-        objects = np.flatnonzero(is_high & (rest <= noise**2))
+        if not is_high.any():
+            return
+        objects = np.flatnonzero(is_high & (self._rest() <= NOISE**2 * self._U.shape[0]))
         if objects.size:
             turn, R = np.linalg.qr(self._U[objects].T, mode="complete")
             turn[:, : objects.size] *= np.sign(R.diagonal())
