@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -17,17 +18,32 @@ from record import record
 
 PACKAGE = str(Path(exactcp.__file__).parent)
 CALL, LINE = "call", "line"
+REPEATS = 100  # a place in a long loop, such as a metric's, is one so many times
+
+
+class Places:
+    """Tells which events are places to interrupt."""
+
+    def __init__(self, event: str) -> None:
+        self._event, self._seen = event, Counter[tuple[Any, int]]()
+
+    def has(self, frame: Any, happened: str) -> bool:
+        """Tell whether this event, the next of its operation, is one."""
+        if happened != self._event:
+            return False
+        self._seen[frame.f_code, frame.f_lineno] += 1
+        return self._seen[frame.f_code, frame.f_lineno] <= REPEATS
 
 
 def count_places(operation: Callable[[], Any], *, event: str = CALL) -> int:
     """Run an operation, and count its calls of functions of the package, or the lines of it that it runs."""
-    places = 0
+    places, known = 0, Places(event)
 
     def trace(frame: Any, happened: str, _: Any) -> Any:
         nonlocal places
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        places += happened == event
+        places += known.has(frame, happened)
         return trace
 
     outside = sys.gettrace()
@@ -46,13 +62,13 @@ def interrupted(
 
     With event=LINE it is raised before its k-th line. Other threads that the operation starts are not counted.
     """
-    passed, is_reached = 0, False
+    passed, is_reached, places = 0, False, Places(event)
 
     def trace(frame: Any, happened: str, _: Any) -> Any:
         nonlocal passed, is_reached
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        if happened == event:
+        if places.has(frame, happened):
             if passed == k:
                 is_reached = True
                 raise error

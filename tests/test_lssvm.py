@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,30 @@ def _problem(kind, n=20, p=3, n_labels=3, seed=0):
     }
     X = draw[kind]()
     return X[:n], _labels(rng, n, n_labels), np.concatenate([X[n:], X[:1]])
+
+
+def _inverse(A):
+    """Gauss and Jordan, in rational arithmetic."""
+    q = len(A)
+    M = [[*row, *(Fraction(int(i == j)) for j in range(q))] for i, row in enumerate(A)]
+    for c in range(q):
+        pivot = next(r for r in range(c, q) if M[r][c] != 0)
+        M[c], M[pivot] = M[pivot], M[c]
+        M[c] = [v / M[c][c] for v in M[c]]
+        M = [row if r == c else [v - row[c] * w for v, w in zip(row, M[c], strict=True)] for r, row in enumerate(M)]
+    return np.array([row[q:] for row in M])
+
+
+def _rational_scores(X, y, rho, *, fit_intercept):
+    """Leave-one-out scores of whole numbers, without rounding until the end."""
+    Z = np.array([[Fraction(int(v)) for v in [1] * fit_intercept + list(row)] for row in X])
+    penalty = [Fraction(0)] * fit_intercept + [Fraction(rho)] * X.shape[1]
+    M = _inverse((Z.T @ Z + np.diag(penalty)).tolist())
+    scores = []
+    for z, label in zip(Z, y, strict=True):
+        t = np.where(y == label, 1, -1)
+        scores.append(float((1 - z @ M @ (Z.T @ t)) / (1 - z @ M @ z) - 1))
+    return np.array(scores)
 
 
 def _assert_equals_textbook(measure, X, y, X_test, score=None):
@@ -400,6 +426,18 @@ class TestDefinition:
         bag = LSSVM(rho=1e-16, solver="svd", fit_intercept=False).bag(X, np.arange(30) % 2, 2)
         found = bag.label_counts(np.array([[0.7, -1.0, 0.0]])).scores  # perpendicular to all objects
         np.testing.assert_allclose(found, 0.0, atol=1e-12)
+
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    @pytest.mark.parametrize("rho", [1e-6, 1e-9, 1e-12, 1e-30])
+    @pytest.mark.parametrize(("n", "p", "seed"), [(9, 2, 0), (9, 3, 1), (14, 2, 2)])
+    def test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other(self, n, p, seed, rho, fit_intercept):
+        X, y, X_test = _problem("one-hot", n, p, seed=seed)
+        measure = LSSVM(rho=rho, solver="svd", fit_intercept=fit_intercept)
+        for x, (training, candidates) in zip(X_test, measure.bag(X, y, 3).scores(X_test), strict=True):
+            for c in range(3):
+                wanted = _rational_scores(np.vstack([X, x]), np.append(y, c), rho, fit_intercept=fit_intercept)
+                np.testing.assert_allclose(training[c], wanted[:-1], rtol=1e-12, atol=1e-12)
+                np.testing.assert_allclose(candidates[c], wanted[-1], rtol=1e-12, atol=1e-12)
 
     def test_a_label_that_no_example_has(self):
         X, y, X_test = _problem("random", 12, 2, 2)

@@ -25,6 +25,7 @@ WINDOWS = (
     "test_lssvm_windows.py::TestOrder",
     *NEAR_TIES,
 )
+TINY_RHO = ("test_lssvm.py::TestDefinition::test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other",)
 EVERY_KIND = ("test_lssvm_windows.py::TestCounts::test_every_kind_of_objects",)
 LEARNING = "test_lssvm.py::TestLearning::"
 UPDATES = (
@@ -219,15 +220,51 @@ FAMILY = Family(
         ),
         "outside the span": Mutant(
             "measures/least_squares/factorisations/singular_values.py",
-            'np.einsum("ij,ij->i", outside, outside) / self._rho',
-            'np.einsum("ij,ij->i", outside, outside)',
+            "leverage += beyond / self._rho",
+            "leverage += beyond",
             (f"{EQUAL}test_linear[random-9-20-0.001-False]",),
+        ),
+        "rounding that is outside the span": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "            beyond[beyond <= NOISE**2 * rows.shape[1] * size] = 0.0\n",
+            "",
+            TINY_RHO,
         ),
         "rounding that is a singular value": Mutant(
             "measures/least_squares/factorisations/singular_values.py",
-            "s[s <= max(weighted.shape) * EPS * s.max(initial=0.0)] = 0.0",
-            "s[s < 0.0] = 0.0",
+            "rank = int((s > max(weighted.shape) * EPS * s.max(initial=0.0)).sum())",
+            "rank = s.size",
             ("test_lssvm.py::TestDefinition::test_singular_values_that_are_rounding_have_no_say",),
+        ),
+        "nobody is alone": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "        if objects.size:\n",
+            "        if False:\n",
+            TINY_RHO,
+        ),
+        "a share that is rounding": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "        share[np.abs(share) <= NOISE * np.sqrt(shares.shape[1]) * size] = 0.0\n",
+            "",
+            TINY_RHO,
+        ),
+        "rounding that an object alone leaves of 1 - h": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "            rest[self._alone.objects] = 0.0\n",
+            "            pass\n",
+            TINY_RHO,
+        ),
+        "rounding that an object alone leaves of a target": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "                left[self._alone.objects] = 0.0\n",
+            "                pass\n",
+            TINY_RHO,
+        ),
+        "a basis turned away": Mutant(
+            "measures/least_squares/factorisations/singular_values.py",
+            "            turn[:, : objects.size] *= np.sign(R.diagonal())\n",
+            "",
+            TINY_RHO,
         ),
         "the solution outlives a change": Mutant(
             "measures/least_squares/_lssvm_bag.py",

@@ -15,6 +15,7 @@ from exactcp.measures.least_squares.kernels.updates import rows_times
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
 GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank
 EPS = float(np.finfo(np.float64).eps)
+NOISE = 32 * EPS  # what is smaller than this beside its terms, times the square root of their number, is rounding
 
 
 class Coordinates(NamedTuple):
@@ -43,6 +44,28 @@ class Basis(NamedTuple):
     group: np.ndarray  # (n,) the object of each example
 
 
+class Alone(NamedTuple):
+    """Objects, each of one example, that no combination of the others equals: the regression fits them but for rho.
+
+    Their g is as small as rho unless the test object has a share in them, and in the singular basis a sum of terms that
+    cancel. In a basis that is turned towards them it is one coordinate: the share, which is 0 if it is rounding, less a
+    product of small numbers.
+    """
+
+    objects: np.ndarray  # (k,)
+    turn: np.ndarray  # (r, r) orthogonal, its first k columns their rows of U
+    rows: np.ndarray  # (objects, r) U in the turned basis, where theirs are unit vectors
+
+    def reach(self, shares: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """Return the test objects' side of g in the turned basis, from that without rho in the singular one."""
+        k = self.objects.size
+        share, size = shares @ self.turn[:, :k], np.linalg.norm(shares, axis=1)[:, None]
+        share[np.abs(share) <= NOISE * np.sqrt(shares.shape[1]) * size] = 0.0
+        outer = (shares * (1.0 - kept)) @ self.turn
+        outer[:, :k] = share - (shares * kept) @ self.turn[:, :k]
+        return np.asarray(outer)
+
+
 class Spectral:
     """A singular basis; the unpenalised bias is one more column of U.
 
@@ -61,6 +84,7 @@ class Spectral:
             self._kept = np.append(self._kept, 0.0)
         self._U = U
         self._is_complete = U.shape[0] == U.shape[1]
+        self._alone: Alone | None = None
 
     def fork(self, store: Any) -> Self:  # noqa: ARG002
         """Return this: it is never changed."""
@@ -72,14 +96,36 @@ class Spectral:
         """1 - h_i of every example."""
         unexplained = (self._U**2) @ self._kept
         if not self._is_complete:
-            rest = 1.0 - (self._U**2).sum(axis=1)
-            high = np.flatnonzero(rest < HIGH_LEVERAGE)
-            for part in np.array_split(high, 1 + high.size * self._U.shape[0] // 2**22):
-                row = -self._U[part] @ self._U.T
-                row[np.arange(part.size), part] += 1.0
-                rest[part] = (row**2).sum(axis=1)
-            unexplained += rest
+            unexplained += self._rest()
         return np.asarray(((self._counts - 1.0 + unexplained) / self._counts)[self._group])
+
+    def _rest(self) -> np.ndarray:
+        """Return what the regression without rho leaves of 1 - h of every object."""
+        rest = 1.0 - (self._U**2).sum(axis=1)
+        high = np.flatnonzero(rest < HIGH_LEVERAGE)
+        if self._alone is not None:
+            rest[self._alone.objects] = 0.0
+            high = np.setdiff1d(high, self._alone.objects)
+        for part in np.array_split(high, 1 + high.size * self._U.shape[0] // 2**22):
+            row = -self._U[part] @ self._U.T
+            row[np.arange(part.size), part] += 1.0
+            rest[part] = (row**2).sum(axis=1)
+        return rest
+
+    @on_one_thread
+    def _find_alone(self) -> None:
+        """Find the objects that stand alone, if there are some; then U is not taken for square."""
+        is_high = (self._counts == 1.0) & ((self._U**2) @ self._kept < HIGH_LEVERAGE)
+        if not is_high.any():
+            return
+        objects = np.flatnonzero(is_high & (self._rest() <= NOISE**2 * self._U.shape[0]))
+        if objects.size:
+            turn, R = np.linalg.qr(self._U[objects].T, mode="complete")
+            turn[:, : objects.size] *= np.sign(R.diagonal())
+            rows = self._U @ turn
+            rows[:, : objects.size] = 0.0
+            rows[objects] = np.eye(objects.size, turn.shape[1])
+            self._alone, self._is_complete = Alone(objects, turn, rows), False
 
     @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
@@ -90,7 +136,10 @@ class Spectral:
         P = self._U.T @ Y
         rest = self._U @ (self._kept[:, None] * P)
         if not self._is_complete:
-            rest += Y - self._U @ P
+            left = Y - self._U @ P
+            if self._alone is not None:
+                left[self._alone.objects] = 0.0
+            rest += left
         coefficients = self._gain[:, None] * P[: self._gain.size]
         if self._intercept:
             coefficients = np.concatenate([coefficients, T.mean(axis=0)[None]])
@@ -121,6 +170,10 @@ class Spectral:
         if self._intercept:
             d += 1.0 / n
             outer = np.concatenate([outer, np.full((d.size, 1), 1.0 / np.sqrt(n))], axis=1)
+        if self._alone is not None:
+            shares = outer.copy()
+            shares[:, : self._gain.size] /= 1.0 - self._kept[: self._gain.size]
+            return self._alone.reach(shares, self._kept), d
         if not self._is_complete:
             return outer, d
         for t in np.flatnonzero(place.same >= 0):
@@ -133,7 +186,8 @@ class Spectral:
         group = self._group if order is None else self._group[order]
         # without equal objects or another order this is U itself, which need not be copied for every prediction
         plain = order is None and group.size == self._counts.size and bool((np.diff(group) == 1).all())
-        left = self._U if plain else (self._U / np.sqrt(self._counts)[:, None])[group]
+        U = self._U if self._alone is None else self._alone.rows
+        left = U if plain else (U / np.sqrt(self._counts)[:, None])[group]
         if not self._is_complete:
             return RowProduct(left, self._is_bounded)
 
@@ -174,12 +228,14 @@ class RowSpectral(Spectral):
             weighted = _reflect(mirror, weighted)[1:]
         U, s, Vt = _thin_svd(weighted)
         # a singular value that is rounding must not be divided by a smaller rho
-        s[s <= max(weighted.shape) * EPS * s.max(initial=0.0)] = 0.0
+        rank = int((s > max(weighted.shape) * EPS * s.max(initial=0.0)).sum())
+        U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
         if mirror is not None:
             U = _reflect(mirror, np.concatenate([np.zeros((1, U.shape[1])), U]))
         self._V, self._rho, self._s = np.ascontiguousarray(Vt.T), rho, s
         square = s * s + rho
         super().__init__(Basis(U, rho / square, s / square, s, counts, group), intercept=intercept)
+        self._find_alone()
 
     @on_one_thread
     def coordinates(self, seen: np.ndarray) -> Coordinates:
@@ -191,7 +247,9 @@ class RowSpectral(Spectral):
         leverage = (z * z) @ (1.0 / (self._s**2 + self._rho))
         if self._V.shape[0] > self._V.shape[1]:
             outside = rows - z @ self._V.T
-            leverage += np.einsum("ij,ij->i", outside, outside) / self._rho
+            beyond, size = (np.einsum("ij,ij->i", part, part) for part in (outside, rows))
+            beyond[beyond <= NOISE**2 * rows.shape[1] * size] = 0.0
+            leverage += beyond / self._rho
         return self._recognised(Coordinates(z, leverage, same))
 
 
