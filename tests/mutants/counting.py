@@ -11,22 +11,22 @@ PVALUES = (
     "test_pvalues.py::test_sorted_counting_equals_plain_counting",
 )
 RANKS = (
-    "test_equals_textbook.py::test_label_counts[plain-KNN 3-four labels]",
-    "test_equals_textbook.py::test_label_counts[plain-KNN 3-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-NN-duplicates only]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-KNN 3-four labels]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-KNN 3-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-NN-duplicates only]",
 )
 SETS = (
-    "test_affine_sets.py::test_covered_is_where_enough_sets_are[0]",
-    "test_affine_sets.py::test_points_that_touch_are_kept",
-    "test_affine_sets.py::test_touching_intervals_are_joined",
-    "test_affine_sets.py::test_regions_go_over_pieces",
-    "test_affine_sets.py::test_a_region_ends_where_its_piece_does",
+    "counting/test_affine_sets.py::test_covered_is_where_enough_sets_are[0]",
+    "counting/test_affine_sets.py::test_points_that_touch_are_kept",
+    "counting/test_affine_sets.py::test_touching_intervals_are_joined",
+    "counting/test_affine_sets.py::test_regions_go_over_pieces",
+    "counting/test_affine_sets.py::test_a_region_ends_where_its_piece_does",
 )
 RIDGE = tuple(
-    f"test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-ordinary]"
+    f"measures/least_squares/test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-ordinary]"
     for problem in ("ten labels", "grid with ties", "constant targets")
 )
-ORIGINS = ("test_affine_sets.py::test_origins",)
+ORIGINS = ("counting/test_affine_sets.py::test_origins",)
 
 FAMILY = Family(
     tests=PVALUES,
@@ -165,7 +165,7 @@ FAMILY = Family(
             "measures/_affine_bag.py",
             "lower - origin < intervals[:, 0], upper - origin > intervals[:, 1]",
             "lower - origin > intervals[:, 0], upper - origin < intervals[:, 1]",
-            ("test_affine_sets.py::test_ends_counted_from_an_origin_are_inside",),
+            ("counting/test_affine_sets.py::test_ends_counted_from_an_origin_are_inside",),
         ),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutants import Family, Mutant
 
 COUNTS = tuple(
-    f"test_kde.py::test_every_route_counts_like_the_textbook[{measure}-{problem}]"
+    f"measures/density/test_kde.py::test_every_route_counts_like_the_textbook[{measure}-{problem}]"
     for measure, problem in (
         ("gaussian-1.0", "grid with ties"),
         ("gaussian-0.4", "far halves"),
@@ -17,8 +17,8 @@ COUNTS = tuple(
         ("gaussian-scott", "singleton label"),
     )
 )
-KERNELS = ("test_kde.py::test_all_distances_have_the_same_bits",)
-HISTORY = "test_kde.py::TestHistory::"
+KERNELS = ("measures/density/test_kde.py::test_all_distances_have_the_same_bits",)
+HISTORY = "measures/density/test_kde.py::TestHistory::"
 UPDATES = (
     f"{HISTORY}test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[gaussian-1.0-grid with ties]",
     f"{HISTORY}test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[gaussian-scott-random]",
@@ -27,17 +27,17 @@ UPDATES = (
 )
 KEPT = (f"{HISTORY}test_what_a_prediction_keeps_is_forgotten_with_the_next_change",)
 STREAMS = (
-    "test_stream.py::TestBags::test_stream_is_counting_and_then_learning[KDE-four labels]",
-    "test_stream.py::TestBags::test_stream_is_counting_and_then_learning[KDE-singleton label]",
+    "exchangeability/test_stream.py::TestBags::test_stream_is_counting_and_then_learning[KDE-four labels]",
+    "exchangeability/test_stream.py::TestBags::test_stream_is_counting_and_then_learning[KDE-singleton label]",
 )
 FORKS = tuple(
-    f"test_bag_forks.py::test_two_copies_change[{measure}-{first}-{second}]"
+    f"measures/test_bag_forks.py::test_two_copies_change[{measure}-{first}-{second}]"
     for measure in ("KDE",)
     for first in ("learn one", "a label comes")
     for second in ("unlearn few", "learn many")
 )
 LABELS = (f"{HISTORY}test_classes_come_and_go",)
-PRODUCTS = ("test_kde.py::test_products_are_as_exact_as_their_bound_says",)
+PRODUCTS = ("measures/density/test_kde.py::test_products_are_as_exact_as_their_bound_says",)
 
 FAMILY = Family(
     tests=COUNTS,
@@ -82,7 +82,7 @@ FAMILY = Family(
             "measures/density/kernels/log_sums.py",
             "fewer_above += old > hi and new <= hi",
             "fewer_above += old > lo and new <= hi",
-            ("test_equals_textbook.py::test_label_counts[plain-KDE tophat 1.5-grid with ties]",),
+            ("measures/test_equals_textbook.py::test_label_counts[plain-KDE tophat 1.5-grid with ties]",),
         ),
         "scores that are lower already": Mutant("measures/density/kernels/log_sums.py", "if old >= lo and k", "if k"),
         "touched by half": Mutant("measures/density/kernels/log_sums.py", "TOUCH = 37.0", "TOUCH = 1.0"),
@@ -197,7 +197,7 @@ FAMILY = Family(
             "_growing.py",
             "        return mark == first\n",
             "        return True\n",
-            ("test_stream.py::TestBags::test_a_fork_streams_by_itself[KDE]",),
+            ("exchangeability/test_stream.py::TestBags::test_a_fork_streams_by_itself[KDE]",),
         ),
     },
 )

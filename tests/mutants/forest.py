@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-UPDATES = ("test_forest.py::test_learning_and_unlearning_equal_the_textbook",)
-MANY_UPDATES = ("test_forest.py::TestBernoulliUpdates::test_learning_one_by_one_equals_a_fit_on_all",)
-FORKS = ("test_forest_bag.py::test_a_fork_changes_alone_and_equals_a_fresh_bag",)
-INTERRUPTIONS = ("test_forest_interrupted.py::test_classifiers",)
+UPDATES = ("measures/forest/test_forest.py::test_learning_and_unlearning_equal_the_textbook",)
+MANY_UPDATES = ("measures/forest/test_forest.py::TestBernoulliUpdates::test_learning_one_by_one_equals_a_fit_on_all",)
+FORKS = ("measures/forest/test_forest_bag.py::test_a_fork_changes_alone_and_equals_a_fresh_bag",)
+INTERRUPTIONS = ("measures/forest/test_forest_interrupted.py::test_classifiers",)
 
 FAMILY = Family(
-    tests=("test_forest.py::test_small_problems_equal_the_textbook",),
+    tests=("measures/forest/test_forest.py::test_small_problems_equal_the_textbook",),
     compiled=False,
     mutants={
         "extremes": Mutant("measures/forest/kernels/cuts.py", ">= least\n    at_best", ">= np.inf\n    at_best"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_lasso_residual.py::TestEqualsTextbook::"
+EQUAL = "measures/lasso/test_lasso_residual.py::TestEqualsTextbook::"
 COUNTS = (
     f"{EQUAL}test_solution",
     *(
@@ -14,19 +14,19 @@ COUNTS = (
     ),
 )
 CONDITIONS = tuple(
-    f"test_lasso_residual.py::TestHardColumns::test_optimality_conditions[{kind}-{fit_intercept}]"
+    f"measures/lasso/test_lasso_residual.py::TestHardColumns::test_optimality_conditions[{kind}-{fit_intercept}]"
     for kind in ("one-hot", "duplicated", "nearly collinear", "dependent")
     for fit_intercept in (False, True)
 )
-TURNS = ("test_lasso_residual.py::TestOrthogonalColumns",)
+TURNS = ("measures/lasso/test_lasso_residual.py::TestOrthogonalColumns",)
 REGIONS = (
-    "test_lasso_residual.py::TestRegions::test_membership_is_the_count",
-    "test_lasso_residual.py::TestRegions::test_all_and_nothing",
+    "measures/lasso/test_lasso_residual.py::TestRegions::test_membership_is_the_count",
+    "measures/lasso/test_lasso_residual.py::TestRegions::test_all_and_nothing",
 )
-LEARNING = ("test_lasso_residual.py::TestLearning",)
+LEARNING = ("measures/lasso/test_lasso_residual.py::TestLearning",)
 PREDICTIONS = (
-    "test_lasso_residual.py::TestMeasure::test_is_scikit_learns_lasso",
-    "test_lasso_residual.py::test_targets_far_from_0",
+    "measures/lasso/test_lasso_residual.py::TestMeasure::test_is_scikit_learns_lasso",
+    "measures/lasso/test_lasso_residual.py::test_targets_far_from_0",
 )
 
 FAMILY = Family(
@@ -131,7 +131,9 @@ FAMILY = Family(
             "measures/lasso/kernels/qr.py",
             "    for _ in range(2):\n",
             "    for _ in range(1):\n",
-            ("test_lasso_residual.py::TestOrthogonalColumns::test_nearly_dependent_columns_are_orthogonal",),
+            (
+                "measures/lasso/test_lasso_residual.py::TestOrthogonalColumns::test_nearly_dependent_columns_are_orthogonal",
+            ),
         ),
         "dependent columns enter": Mutant(
             "measures/lasso/kernels/qr.py", "left <= RANK * RANK * square", "left < 0.0", TURNS
@@ -166,7 +168,7 @@ FAMILY = Family(
             "measures/lasso/_bag.py",
             "if np.isinf(path.ends[used]):",
             "if used > 0:",
-            ("test_lasso_residual.py::TestRegions::test_the_same_for_every_number_of_jobs_and_room",),
+            ("measures/lasso/test_lasso_residual.py::TestRegions::test_the_same_for_every_number_of_jobs_and_room",),
         ),
         "a constant piece is all or nothing": Mutant(
             "measures/lasso/_bag.py", "1.0 * is_greater + is_at_least", "2.0 * is_at_least"

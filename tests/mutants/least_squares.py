@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_lssvm.py::TestEqualsTheTextbook::"
+EQUAL = "measures/least_squares/test_lssvm.py::TestEqualsTheTextbook::"
 COUNTS = (
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM rbf-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM 0.01 intercept-singleton label]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM rbf-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM 0.01 intercept-singleton label]",
     f"{EQUAL}test_linear[grid-25-3-1.0-False]",
     f"{EQUAL}test_linear[duplicates-12-12-0.001-True]",
     f"{EQUAL}test_kernels[grid-rbf-1.0]",
@@ -16,37 +16,39 @@ COUNTS = (
     f"{EQUAL}test_every_solver_where_the_problem_is_well_conditioned",
 )
 NEAR_TIES = (
-    "test_lssvm.py::TestCounting::test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score",
-    "test_lssvm_windows.py::TestKernel::test_near_a_tie_the_divided_score_decides",
+    "measures/least_squares/test_lssvm.py::TestCounting::test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score",
+    "measures/least_squares/test_lssvm_windows.py::TestKernel::test_near_a_tie_the_divided_score_decides",
 )
 WINDOWS = (
-    "test_lssvm_windows.py::TestCounts::test_any_number_of_labels[3]",
-    "test_lssvm_windows.py::TestCounts::test_tiny_labels_and_a_label_without_examples",
-    "test_lssvm_windows.py::TestOrder",
+    "measures/least_squares/test_lssvm_windows.py::TestCounts::test_any_number_of_labels[3]",
+    "measures/least_squares/test_lssvm_windows.py::TestCounts::test_tiny_labels_and_a_label_without_examples",
+    "measures/least_squares/test_lssvm_windows.py::TestOrder",
     *NEAR_TIES,
 )
-TINY_RHO = ("test_lssvm.py::TestDefinition::test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other",)
-EVERY_KIND = ("test_lssvm_windows.py::TestCounts::test_every_kind_of_objects",)
-LEARNING = "test_lssvm.py::TestLearning::"
+TINY_RHO = (
+    "measures/least_squares/test_lssvm.py::TestDefinition::test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other",
+)
+EVERY_KIND = ("measures/least_squares/test_lssvm_windows.py::TestCounts::test_every_kind_of_objects",)
+LEARNING = "measures/least_squares/test_lssvm.py::TestLearning::"
 UPDATES = (
     f"{LEARNING}test_a_sliding_window_equals_a_fresh_fit",
     f"{LEARNING}test_equal_objects_need_no_new_factorisation",
     f"{LEARNING}test_any_history_equals_a_fresh_fit",
     f"{LEARNING}test_new_labels_and_labels_that_leave",
 )
-RELABELLED = ("test_learning.py::test_a_bag_that_is_relabelled_counts_like_a_fresh_one[LSSVM]",)
+RELABELLED = ("measures/test_learning.py::test_a_bag_that_is_relabelled_counts_like_a_fresh_one[LSSVM]",)
 FORKS = tuple(
-    f"test_bag_forks.py::test_two_copies_change[{measure}-learn one-{second}]"
+    f"measures/test_bag_forks.py::test_two_copies_change[{measure}-learn one-{second}]"
     for measure in ("primal", "dual")
     for second in ("learn one", "unlearn few", "a label goes")
 )
 RIDGE = tuple(
-    f"test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-{residual}]"
+    f"measures/least_squares/test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-{residual}]"
     for residual in ("studentized", "ordinary", "deleted")
     for problem in ("grid with ties", "random", "ten labels")
 )
-BRACKETS = ("test_ridge_residual.py::test_brackets_decide_only_how_long_it_takes",)
-RIDGE_UPDATES = ("test_ridge_residual.py::test_learning_and_unlearning_is_a_fresh_fit",)
+BRACKETS = ("measures/least_squares/test_ridge_residual.py::test_brackets_decide_only_how_long_it_takes",)
+RIDGE_UPDATES = ("measures/least_squares/test_ridge_residual.py::test_learning_and_unlearning_is_a_fresh_fit",)
 ROUNDED = "rounding is far below this bound on any data that a test can make: it is there for certainty"
 
 FAMILY = Family(
@@ -234,7 +236,9 @@ FAMILY = Family(
             "measures/least_squares/factorisations/singular_values.py",
             "rank = int((s > max(weighted.shape) * EPS * s.max(initial=0.0)).sum())",
             "rank = s.size",
-            ("test_lssvm.py::TestDefinition::test_singular_values_that_are_rounding_have_no_say",),
+            (
+                "measures/least_squares/test_lssvm.py::TestDefinition::test_singular_values_that_are_rounding_have_no_say",
+            ),
         ),
         "nobody is alone": Mutant(
             "measures/least_squares/factorisations/singular_values.py",
@@ -300,7 +304,7 @@ FAMILY = Family(
             "measures/least_squares/kernels/extents.py",
             "own = own_slack(z[t], size[t])",
             "own = 0.0",
-            ("test_ridge_residual.py::test_near_a_tie_the_candidates_slack_decides",),
+            ("measures/least_squares/test_ridge_residual.py::test_near_a_tie_the_candidates_slack_decides",),
         ),
         "the extents of the other side": Mutant(
             "measures/least_squares/kernels/extents.py",

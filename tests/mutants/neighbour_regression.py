@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_knn_residual.py::test_counts_and_regions_equal_the_textbook"
+EQUAL = "measures/neighbours/test_knn_residual.py::test_counts_and_regions_equal_the_textbook"
 COUNTS = tuple(
     f"{EQUAL}[{path}-{problem}-{k}]"
     for path, problem, k in (
@@ -16,8 +16,8 @@ COUNTS = tuple(
     )
 )
 KEPT = (
-    "test_knn_residual.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",
-    "test_knn_residual.py::test_the_origin_follows_the_targets",
+    "measures/neighbours/test_knn_residual.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",
+    "measures/neighbours/test_knn_residual.py::test_the_origin_follows_the_targets",
 )
 
 FAMILY = Family(
@@ -51,13 +51,17 @@ FAMILY = Family(
             "measures/neighbours/kernels/means.py",
             "(length < k or values[length - 1] == boundary)",
             "length < k",
-            (*COUNTS, "test_knn_residual.py::test_many_examples_at_the_boundary_are_all_found"),
+            (*COUNTS, "measures/neighbours/test_knn_residual.py::test_many_examples_at_the_boundary_are_all_found"),
         ),
         "its own neighbour": Mutant(
             "measures/neighbours/kernels/means.py",
             "if j in (slots[r], gone):",
             "if j == gone:",
-            (*COUNTS, *KEPT, "test_knn_residual.py::test_many_examples_at_the_boundary_are_all_found"),
+            (
+                *COUNTS,
+                *KEPT,
+                "measures/neighbours/test_knn_residual.py::test_many_examples_at_the_boundary_are_all_found",
+            ),
         ),
         "the forgotten neighbour": Mutant(
             "measures/neighbours/kernels/means.py", "if j in (slots[r], gone):", "if j == slots[r]:", KEPT
@@ -171,7 +175,7 @@ FAMILY = Family(
             "measures/neighbours/_target_bag.py",
             "        self._has_origin = False  #",
             "        self._has_origin = hasattr(self, '_has_origin')  #",
-            ("test_knn_residual.py::test_the_origin_follows_the_targets",),
+            ("measures/neighbours/test_knn_residual.py::test_the_origin_follows_the_targets",),
         ),
         "a fork overwrites what it shares": Mutant(
             "measures/neighbours/_target_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", KEPT
@@ -180,43 +184,49 @@ FAMILY = Family(
             "measures/neighbours/_target_bag.py",
             "state=_with_arrays(examples.state, lambda array: copied_with_room(array, room)),",
             "state=_with_arrays(examples.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
-            ("test_knn_residual.py::test_a_fork_changes_no_neighbourhood_of_its_origin",),
+            ("measures/neighbours/test_knn_residual.py::test_a_fork_changes_no_neighbourhood_of_its_origin",),
         ),
         "a residual where the test object is always a neighbour": Mutant(
             "measures/neighbours/kernels/means.py",
             "state.residual[i] = residual if boundary < math.inf else -math.inf",
             "state.residual[i] = residual",
-            ("test_knn_residual.py::test_no_residual_is_known_where_a_test_object_is_always_a_neighbour",),
+            (
+                "measures/neighbours/test_knn_residual.py::test_no_residual_is_known_where_a_test_object_is_always_a_neighbour",
+            ),
         ),
         "pieces at the boundary": Mutant(
             "measures/neighbours/kernels/means.py",
             "if distances[i] > state.boundary[i]:",
             "if distances[i] >= state.boundary[i]:",
-            ("test_knn_residual.py::test_categories_see_a_test_object_at_the_boundary",),
+            ("measures/neighbours/test_knn_residual.py::test_categories_see_a_test_object_at_the_boundary",),
         ),
         "the farthest does not enter a list of all": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
             "if length == n - 1 or distances[i] <= state.values",
             "if distances[i] <= state.values",
-            ("test_knn_residual.py::test_a_list_of_all_others_takes_up_the_farthest",),
+            ("measures/neighbours/test_knn_residual.py::test_a_list_of_all_others_takes_up_the_farthest",),
         ),
         "one fewer is left": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
             "fits = summarise(r, targets[i], n - 1, k, rows)",
             "fits = summarise(r, targets[i], n - 2, k, rows)",
-            ("test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",),
+            (
+                "measures/neighbours/test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",
+            ),
         ),
         "a metric rounds always the same": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
             "state.values[i, length - 1] * (1 + 1e-9):",
             "state.values[i, length - 1]:",
-            ("test_knn_residual.py::test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise",),
+            (
+                "measures/neighbours/test_knn_residual.py::test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise",
+            ),
         ),
         "an extent without the tie band": Mutant(
             "counting/targets.py",
             "return extent + 0.25 * own_slack(extent, size)",
             "return extent - 0.25 * own_slack(extent, size)",
-            ("test_knn_residual.py::test_a_target_as_strange_as_an_example_is_inside",),
+            ("measures/neighbours/test_knn_residual.py::test_a_target_as_strange_as_an_example_is_inside",),
         ),
         "the row of the screen for the slot": Mutant(
             "measures/neighbours/kernels/members.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-BAGS = "test_stream.py::TestBags::"
+BAGS = "exchangeability/test_stream.py::TestBags::"
 STREAMS = tuple(
     f"{BAGS}test_stream_is_counting_and_then_learning[{measure}-{problem}]"
     for measure in ("KNN 3", "SimplifiedKNN 2", "NN manhattan")
@@ -14,14 +14,14 @@ MIXED = tuple(
     f"{BAGS}test_stream_between_learning_and_unlearning[{name}]"
     for name in ("KNN 3", "SimplifiedKNN 2", "NN manhattan")
 )
-TEXTBOOK = "test_stream.py::TestEqualsTextbook::"
+TEXTBOOK = "exchangeability/test_stream.py::TestEqualsTextbook::"
 PREDICTOR = (
     f"{TEXTBOOK}test_without_labels[SimplifiedKNN 2-grid with ties-None]",
     f"{TEXTBOOK}test_without_labels[SimplifiedKNN 2-grid with ties-5]",
     f"{TEXTBOOK}test_with_labels[KNN 3-None]",
     f"{TEXTBOOK}test_with_labels[KNN 3-label]",
 )
-ALONE = ("test_stream.py::TestState::test_one_by_one_equals_many_between_readers",)
+ALONE = ("exchangeability/test_stream.py::TestState::test_one_by_one_equals_many_between_readers",)
 
 FAMILY = Family(
     tests=STREAMS,

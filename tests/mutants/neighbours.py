@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_equals_textbook.py::test_label_counts"
+EQUAL = "measures/test_equals_textbook.py::test_label_counts"
 COUNTS = tuple(
     f"{EQUAL}[{path}-{measure}-{problem}]"
     for path in ("plain", "screened", "sketched")
     for measure in ("KNN 3", "SimplifiedKNN 2")
     for problem in ("grid with ties", "four labels", "singleton label")
 )
-SCREEN = ("test_screen.py::test_the_largest_rounding_error_drops_no_pair",)
-SORTED = ("test_sorted_lists.py",)
-KEPT = ("test_learning.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",)
+SCREEN = ("geometry/test_screen.py::test_the_largest_rounding_error_drops_no_pair",)
+SORTED = ("measures/neighbours/test_sorted_lists.py",)
+KEPT = ("measures/test_learning.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",)
 UPDATES = (
     *(
-        f"test_learning.py::test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[{measure}-{problem}]"
+        f"measures/test_learning.py::test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[{measure}-{problem}]"
         for measure in ("KNN 3", "SimplifiedKNN 2")
         for problem in ("grid with ties", "singleton label")
     ),
-    "test_learning.py::test_a_sliding_window_equals_a_fresh_fit[KNN 3]",
+    "measures/test_learning.py::test_a_sliding_window_equals_a_fresh_fit[KNN 3]",
 )
 COPIES = tuple(f"test_changes.py::test_a_shallow_copy_changes_by_itself[KNN-<lambda>{i}]" for i in range(4))
 FORKS = tuple(
-    f"test_bag_forks.py::test_two_copies_change[KNN-{first}-{second}]"
+    f"measures/test_bag_forks.py::test_two_copies_change[KNN-{first}-{second}]"
     for first in ("learn one", "a label comes")
     for second in ("unlearn few", "a label goes")
 )
-MATRICES = ("test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
+MATRICES = ("measures/test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
 
 FAMILY = Family(
     tests=COUNTS,
@@ -246,7 +246,7 @@ FAMILY = Family(
             "measures/neighbours/_label_bag.py",
             "kept = np.delete(self.order, indices)",
             "kept = np.delete(np.arange(self.n), indices)",
-            ("test_learning.py::test_any_history_equals_a_fresh_fit",),
+            ("measures/test_learning.py::test_any_history_equals_a_fresh_fit",),
         ),
     },
 )

@@ -14,11 +14,11 @@ FORMULAS = (
     "test_pvalues.py::test_chains_of_ties_are_one_group",
 )
 THRESHOLDS = (
-    "test_levels.py::TestThreshold::test_is_the_smallest_count_above_epsilon_for_all_n_and_levels[100]",
-    "test_levels.py::TestThreshold::test_tau_counts_exactly",
-    "test_levels.py::TestThreshold::test_levels_are_what_they_print_as",
-    "test_levels.py::TestThreshold::test_means_of_p_values_are_exact",
-    "test_levels.py::TestThreshold::test_sets_by_counts_and_by_p_values_are_the_rational_ones[100]",
+    "predicting/test_levels.py::TestThreshold::test_is_the_smallest_count_above_epsilon_for_all_n_and_levels[100]",
+    "predicting/test_levels.py::TestThreshold::test_tau_counts_exactly",
+    "predicting/test_levels.py::TestThreshold::test_levels_are_what_they_print_as",
+    "predicting/test_levels.py::TestThreshold::test_means_of_p_values_are_exact",
+    "predicting/test_levels.py::TestThreshold::test_sets_by_counts_and_by_p_values_are_the_rational_ones[100]",
 )
 TAU = ("test_randomness.py::TestTau::test_equals_the_textbook",)
 SEEDS = "test_randomness.py::TestSeeds::"

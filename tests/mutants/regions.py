@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-UNIONS = ("test_regression.py::TestRegion",)
+UNIONS = ("regression/test_regression.py::TestRegion",)
 LABELS = (
-    "test_classification.py::TestPredictions::test_predict_breaks_ties_of_p_by_the_score",
-    "test_classification.py::TestPredictions::test_confidence_and_credibility",
+    "classification/test_classification.py::TestPredictions::test_predict_breaks_ties_of_p_by_the_score",
+    "classification/test_classification.py::TestPredictions::test_confidence_and_credibility",
 )
 WARNINGS = (
-    "test_levels.py::TestRegressors::test_too_few_by_one",
-    "test_levels.py::TestRegressors::test_split",
-    "test_classification.py::TestLevels::test_too_few_examples_for_a_level_warn_once",
-    "test_classification.py::TestLevels::test_enough_examples_do_not_warn",
+    "predicting/test_levels.py::TestRegressors::test_too_few_by_one",
+    "predicting/test_levels.py::TestRegressors::test_split",
+    "classification/test_classification.py::TestLevels::test_too_few_examples_for_a_level_warn_once",
+    "classification/test_classification.py::TestLevels::test_enough_examples_do_not_warn",
 )
-INTERVALS = ("test_levels.py::TestRegressors::test_split", "test_levels.py::TestRegressors::test_left_out")
-CATEGORIES = ("test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
-NORMALISED = ("test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
+INTERVALS = (
+    "predicting/test_levels.py::TestRegressors::test_split",
+    "predicting/test_levels.py::TestRegressors::test_left_out",
+)
+CATEGORIES = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
+NORMALISED = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
 METRICS = (
-    "test_metrics.py::test_a_hand_computed_example",
-    "test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
-    "test_metrics.py::test_summary_holds_the_value_of_each_function",
-    "test_metrics.py::test_error_by_label",
-    "test_levels.py::test_calibration_curves",
+    "metrics/test_metrics.py::test_a_hand_computed_example",
+    "metrics/test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
+    "metrics/test_metrics.py::test_summary_holds_the_value_of_each_function",
+    "metrics/test_metrics.py::test_error_by_label",
+    "predicting/test_levels.py::test_calibration_curves",
 )
-DISTRIBUTIONS = ("test_levels.py::test_predictive_distributions",)
+DISTRIBUTIONS = ("predicting/test_levels.py::test_predictive_distributions",)
 
 FAMILY = Family(
     tests=UNIONS,
@@ -98,7 +101,7 @@ FAMILY = Family(
             "regression/_split.py",
             "scores[m - 1] if m > 0 else np.inf",
             "scores[m - 1] if scores.size else np.inf",
-            ("test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
+            ("regression/test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
         ),
         "ascending residuals": Mutant(
             "regression/_split.py",

@@ -11,7 +11,7 @@ from exactcp import FullConformalClassifier
 from exactcp.measures import KDE, KNN, NN, RandomForest, SimplifiedKNN
 from exactcp.metrics import fuzziness_per_object
 
-MNIST = Path(__file__).parents[2] / "shared" / "data" / "mnist.npz"
+MNIST = Path(__file__).parents[3] / "shared" / "data" / "mnist.npz"
 
 pytestmark = [
     pytest.mark.slow,

@@ -14,7 +14,7 @@ import exactcp
 from exactcp import measures
 from exactcp.cli import app
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_version():

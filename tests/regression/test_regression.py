@@ -358,7 +358,7 @@ def test_all_problems_go_through_the_estimator(name):
 def test_the_documentation_runs():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    text = (Path(__file__).parents[1] / "docs" / "regression.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "regression.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == 4
     exec("\n".join(blocks), {})

@@ -295,7 +295,7 @@ def _calibration(probability, outcome):
 
 
 def test_the_guide_runs():
-    guide = Path(__file__).parents[1] / "docs" / "venn.md"
+    guide = Path(__file__).parents[2] / "docs" / "venn.md"
     if not guide.exists():
         pytest.skip("the documentation is not part of this distribution")
     names: dict[str, object] = {}

@@ -17,7 +17,7 @@ from scipy.stats import binom
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
 from exactcp.report.expectation import expected_coverage, judge
 
-CSS = (Path(__file__).parent.parent / "src/exactcp/report/templates/page.css").read_text()
+CSS = (Path(__file__).parents[2] / "src/exactcp/report/templates/page.css").read_text()
 VOID = {"img", "meta", "br", "link", "hr", "input"}
 
 
