@@ -28,12 +28,11 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 
 def _estimators():
-    measures = [None, NN(), KNN(k=3), SimplifiedKNN(k=3), KDE(), LSSVM(), LSSVM(kernel="rbf")]
-    yield from (predictor(measure) for predictor in PREDICTORS for measure in measures)
-    for resampling in ("multinomial", "bernoulli"):
-        yield from (predictor(RandomForest(3, resampling=resampling)) for predictor in PREDICTORS)
-    yield SplitConformalClassifier(ModelScore(GaussianNB()))
-    yield SplitConformalClassifier(Bootstrap(GaussianNB(), n_estimators=3))
+    """One of each kind and family: what differs within a family is no matter of the checks."""
+    families = (KNN(k=3), KDE(), LSSVM(kernel="rbf"), RandomForest(3))
+    yield from (FullConformalClassifier(measure) for measure in families)
+    others = (None, ModelScore(GaussianNB()), Bootstrap(GaussianNB(), n_estimators=3))
+    yield from (SplitConformalClassifier(measure) for measure in others)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -39,7 +39,7 @@ def selector():
 # estimators without a fitted test have nothing to warn of, and checks that shuffle rows shuffle time
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
-@parametrize_with_checks([ExchangeabilitySelector(), ExchangeabilitySelector(KDE(), betting="jumper")])
+@parametrize_with_checks([ExchangeabilitySelector()])
 def test_sklearn_checks(estimator, check):
     check(estimator)
 

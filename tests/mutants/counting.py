@@ -11,9 +11,9 @@ PVALUES = (
     "test_pvalues.py::test_sorted_counting_equals_plain_counting",
 )
 RANKS = (
-    "measures/test_equals_textbook.py::test_label_counts[plain-KNN 3-four labels]",
-    "measures/test_equals_textbook.py::test_label_counts[plain-KNN 3-grid with ties]",
-    "measures/test_equals_textbook.py::test_label_counts[plain-NN-duplicates only]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-KNN 3-four labels]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-KNN 3-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-NN-duplicates only]",
 )
 SETS = (
     "counting/test_affine_sets.py::test_covered_is_where_enough_sets_are[0]",

@@ -82,7 +82,7 @@ FAMILY = Family(
             "measures/density/kernels/log_sums.py",
             "fewer_above += old > hi and new <= hi",
             "fewer_above += old > lo and new <= hi",
-            ("measures/test_equals_textbook.py::test_label_counts[plain-KDE tophat 1.5-grid with ties]",),
+            ("measures/test_equals_textbook.py::test_label_counts[KDE tophat 1.5-grid with ties]",),
         ),
         "scores that are lower already": Mutant("measures/density/kernels/log_sums.py", "if old >= lo and k", "if k"),
         "touched by half": Mutant("measures/density/kernels/log_sums.py", "TOUCH = 37.0", "TOUCH = 1.0"),

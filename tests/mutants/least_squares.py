@@ -6,9 +6,9 @@ from mutants import Family, Mutant
 
 EQUAL = "measures/least_squares/test_lssvm.py::TestEqualsTheTextbook::"
 COUNTS = (
-    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM-grid with ties]",
-    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM rbf-grid with ties]",
-    "measures/test_equals_textbook.py::test_label_counts[plain-LSSVM 0.01 intercept-singleton label]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM rbf-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM 0.01 intercept-singleton label]",
     f"{EQUAL}test_linear[grid-25-3-1.0-False]",
     f"{EQUAL}test_linear[duplicates-12-12-0.001-True]",
     f"{EQUAL}test_kernels[grid-rbf-1.0]",

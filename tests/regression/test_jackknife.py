@@ -14,7 +14,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
-from exactcp.measures import KNNResidual, LassoResidual, RidgeResidual
+from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.predicting.folds import make_folds
 from exactcp.predicting.left_out_models import RefittedModels
 
@@ -36,11 +36,8 @@ MEASURES = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
     [
-        SplitConformalRegressor(),
-        CVPlusRegressor(cv=3),
         JackknifePlusRegressor(),
         JackknifePlusRegressor(RidgeResidual(), method="minmax"),
-        SplitConformalRegressor(LassoResidual()),
     ]
 )
 def test_sklearn_checks(estimator, check):
