@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "measures/test_equals_textbook.py::test_label_counts"
+EQUAL = "measures/test_equals_textbook.py::test_label_counts_on_every_path"
 COUNTS = tuple(
     f"{EQUAL}[{path}-{measure}-{problem}]"
     for path in ("plain", "screened", "sketched")
