@@ -152,11 +152,10 @@ def test_what_python_calls_returns_none_or_a_number_or_one_array():
     )
     returned = {}
     for _, name, _ in pkgutil.iter_modules(kernels.__path__):
-        if name.startswith("forest_"):
-            for function in vars(import_module(f"{kernels.__name__}.{name}")).values():
-                if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
-                    for signature in function.nopython_signatures:
-                        returned.setdefault(function.__name__, set()).add(signature.return_type)
+        for function in vars(import_module(f"{kernels.__name__}.{name}")).values():
+            if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
+                for signature in function.nopython_signatures:
+                    returned.setdefault(function.__name__, set()).add(signature.return_type)
     assert {"grow_flat", "place", "count_objects", "tree_key"} <= set(returned)
     tuples = [name for name, kinds in returned.items() if any(isinstance(kind, types.BaseTuple) for kind in kinds)]
     assert tuples == []

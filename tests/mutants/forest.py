@@ -51,9 +51,9 @@ FAMILY = Family(
             "if event[FORM] == GOES_LEFT else memo",
             "if event[FORM] != GOES_LEFT else memo",
         ),
-        "bounds": Mutant("measures/forest/kernels/votes.py", "if (lowest <= a < highest)", "if (lowest < a < highest)"),
+        "bounds": Mutant("measures/forest/kernels/tally.py", "if (lowest <= a < highest)", "if (lowest < a < highest)"),
         "doubt": Mutant(
-            "measures/forest/kernels/votes.py",
+            "measures/forest/kernels/tally.py",
             "tally[i, LOSE if right else GAIN] += 1",
             "tally[i, GAIN if right else LOSE] += 1",
         ),

@@ -24,16 +24,8 @@ from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.draws import tree_key
 from exactcp.measures.forest.kernels.items import make_desk
 from exactcp.measures.forest.kernels.layout import VOTED, WHO, Examples, Trees
-from exactcp.measures.forest.kernels.votes import (
-    ALL_COUNTS,
-    AT_LEAST,
-    SETS,
-    VOTES,
-    Forest,
-    Stage,
-    count_objects,
-    make_stage,
-)
+from exactcp.measures.forest.kernels.tally import ALL_COUNTS, AT_LEAST, SETS, VOTES
+from exactcp.measures.forest.kernels.votes import Forest, Stage, count_objects, make_stage
 
 BLOCK = 64  # test objects at a time
 WORTH_THREADS = 1000  # examples from which trees grow in several threads

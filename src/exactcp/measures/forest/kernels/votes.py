@@ -1,8 +1,7 @@
-"""Count, for a test object and each label, the training examples with no more right votes than it (theory FO.9-11).
+"""The votes of the training examples in trees that take a test object in, for each label (theory FO.9-11).
 
-The tally says how far each training example's votes are known: what has changed for sure, and how many votes it may
-still lose and gain in branches that are to be grown again. Only those examples whose bounds straddle the test example's
-votes are worth growing a branch for.
+What the object changes in a tree is noted by a walk down it; a branch that changes is grown again, or one that was
+grown before under the same cut is remembered, as long as the tally leaves open what is asked for.
 """
 
 from __future__ import annotations
@@ -37,6 +36,22 @@ from exactcp.measures.forest.kernels.layout import (
     with_room,
 )
 from exactcp.measures.forest.kernels.regrow import regrow
+from exactcp.measures.forest.kernels.tally import (
+    AT_LEAST,
+    CHANGE,
+    GAIN,
+    LOSE,
+    RIGHT_BEFORE,
+    SETS,
+    STATE,
+    VOTES,
+    Book,
+    bounds_of_count,
+    clear_tally,
+    enter_events,
+    in_question,
+    write_counts,
+)
 from exactcp.measures.forest.kernels.walk import (
     AT,
     EVENT_COLUMNS,
@@ -49,7 +64,6 @@ from exactcp.measures.forest.kernels.walk import (
     LOWER_HALF,
     NEW,
     REGROW,
-    RELABEL,
     SIZE,
     TREE,
     UPPER_HALF,
@@ -59,9 +73,6 @@ from exactcp.measures.forest.kernels.walk import (
 )
 
 SETTLED = 2  # an event that has been dealt with
-SETS, AT_LEAST, ALL_COUNTS, VOTES = 0, 1, 2, 3  # what is asked for
-CHANGE, LOSE, GAIN, STATE = 0, 1, 2, 3  # columns of the tally
-TOUCHED, RIGHT_BEFORE = 1, 2  # bits of the state
 
 
 class Forest(NamedTuple):
@@ -73,16 +84,6 @@ class Forest(NamedTuple):
     key: np.ndarray  # (T,) uint64
     max_depth: int
     n_features: int
-
-
-class Book(NamedTuple):
-    """The votes of the training examples: without the test example, and what is known about them with it."""
-
-    labels: np.ndarray  # (n,)
-    votes: np.ndarray  # (n,) right votes without the test example
-    table: np.ndarray  # (l, B + 2): examples of a label with fewer than v right votes
-    tally: np.ndarray  # (n, 4) int32, zero between test examples
-    touched: np.ndarray  # (n + 1,) int32: examples in the tally, and in the last place how many
 
 
 class Stage(NamedTuple):
@@ -108,55 +109,6 @@ def make_stage(forest: Forest, votes: np.ndarray, table: np.ndarray, desk: Desk,
     nothing = empty_trees(0, 0, 0, 0, n_labels)
     book = Book(forest.examples.labels, votes, table, np.zeros((n, 4), np.int32), np.zeros(n + 1, np.int32))
     return Stage(forest, memo, np.zeros(4, np.int64), memo_from, root, book, nothing, desk)
-
-
-@compiled(nogil=False, inline="always")
-def _touch(tally, touched, i):
-    if tally[i, STATE] & TOUCHED == 0:
-        tally[i, STATE] |= TOUCHED
-        touched[touched[-1]] = i
-        touched[-1] += 1
-
-
-@inner
-def _enter_events(book, forest, memo, events, first, last):
-    """Enter new events into the tally.
-
-    Where a leaf gets a new label, its users' votes change; where a branch is to be grown again, a user who is right may
-    lose a vote and one who is wrong may gain one.
-    """
-    labels, tally, touched = book.labels, book.tally, book.touched
-    for e in range(first, last):
-        trees = forest if events[e, WHERE] == IN_FOREST else memo
-        v, new, relabel = events[e, AT], events[e, NEW], events[e, WHAT] == RELABEL
-        for j in range(trees.node[v, USERS], trees.node[v, USERS_END]):
-            i, right = trees.users[j, WHO], trees.users[j, VOTED] == labels[trees.users[j, WHO]]
-            _touch(tally, touched, i)
-            if not relabel:
-                tally[i, LOSE if right else GAIN] += 1
-            elif right:
-                tally[i, CHANGE] -= 1
-            elif labels[i] == new:
-                tally[i, CHANGE] += 1
-
-
-@inner
-def _in_question(book, trees, v, a, ask):
-    """Return the users of branch v whose bounds do not decide what is asked for."""
-    votes, tally, labels = book.votes, book.tally, book.labels
-    first, last = trees.node[v, USERS], trees.node[v, USERS_END]
-    users = np.empty((last - first, 2), np.int32)
-    k = 0
-    for j in range(first, last):
-        i = trees.users[j, WHO]
-        lowest = votes[i] + tally[i, CHANGE] - tally[i, LOSE]
-        highest = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
-        if (lowest <= a < highest) or (ask >= ALL_COUNTS and lowest < a <= highest) or ask == VOTES:
-            users[k, WHO] = i
-            right = trees.users[j, VOTED] == labels[i]
-            tally[i, STATE] = TOUCHED | (RIGHT_BEFORE if right else 0)
-            k += 1
-    return users[:k]
 
 
 @inner
@@ -230,28 +182,8 @@ def _switch(stage, event, root, test, log):
     events, used = log
     label = np.array([y])
     events, after = walk(stage.forest.examples, memo, child, (IN_MEMO, event[TREE]), u, w, label, log)
-    _enter_events(stage.book, stage.forest.trees, memo, events, used, after)
+    enter_events(stage.book, stage.forest.trees, memo, events, used, after)
     return events, after
-
-
-@inner
-def _bounds(book, y, a, same_only):
-    """Return how many examples have at most a votes, at least and at most."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
-    known = np.int64(0)
-    for c in range(table.shape[0]):
-        if c == y or not same_only:
-            known += table[c, a + 1]
-    low, high = known, known
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
-        if same_only and labels[i] != y:
-            continue
-        now = votes[i] + tally[i, CHANGE]
-        before = 1 if votes[i] <= a else 0
-        low += (1 if now + tally[i, GAIN] <= a else 0) - before
-        high += (1 if now - tally[i, LOSE] <= a else 0) - before
-    return low, high
 
 
 @inner
@@ -264,10 +196,10 @@ def _settle(stage, y, a, test, star_weights, log, wanted):
     x, u = test
     ask, threshold, same_only = wanted
     events, used = log
-    _enter_events(stage.book, stage.forest.trees, stage.memo, events, 0, used)
+    enter_events(stage.book, stage.forest.trees, stage.memo, events, 0, used)
     while True:
         if ask == SETS:
-            low, high = _bounds(stage.book, y, a, same_only)
+            low, high = bounds_of_count(stage.book, y, a, same_only)
             if low >= threshold or high < threshold:
                 return
         pick = -1
@@ -279,7 +211,7 @@ def _settle(stage, y, a, test, star_weights, log, wanted):
         events[pick, WHAT] = SETTLED
         event = events[pick].copy()
         trees = stage.forest.trees if event[WHERE] == IN_FOREST else stage.memo
-        users = _in_question(stage.book, trees, event[AT], a, ask)
+        users = in_question(stage.book, trees, event[AT], a, ask)
         if users.shape[0] == 0:
             continue
         whole = (x, u, y, star_weights[event[TREE]])
@@ -290,34 +222,6 @@ def _settle(stage, y, a, test, star_weights, log, wanted):
             events, used = _switch(stage, event, root, whole, (events, used))
         else:
             _grow_again(stage, event, users, whole)
-
-
-@inner
-def _write_counts(book, y, a, out):
-    """Write (fewer votes, equal votes) among same-label examples, then among the others."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
-    for j in range(4):
-        out[j] = 0
-    for c in range(table.shape[0]):
-        side = 0 if c == y else 2
-        out[side] += table[c, a]
-        out[side + 1] += table[c, a + 1]
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
-        side = 0 if labels[i] == y else 2
-        now = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
-        out[side] += (1 if now < a else 0) - (1 if votes[i] < a else 0)
-        out[side + 1] += (1 if now <= a else 0) - (1 if votes[i] <= a else 0)
-    out[1] -= out[0]
-    out[3] -= out[2]
-
-
-@inner
-def _clear(tally, touched):
-    for k in range(touched[-1]):
-        for j in range(4):
-            tally[touched[k], j] = 0
-    touched[-1] = 0
 
 
 @compiled
@@ -405,10 +309,10 @@ def count_objects(stage, X, star_weights, voting, wanted, thresholds, out):
             a = own[t, y]
             _settle(stage, y, a, (X[t], u), star_weights[column], (mine, used), (ask, thresholds[y], same_only))
             if ask == SETS:
-                inside[t, y] = _bounds(book, y, a, same_only)[0] >= thresholds[y]
+                inside[t, y] = bounds_of_count(book, y, a, same_only)[0] >= thresholds[y]
             elif ask == VOTES:
                 for i in range(book.votes.shape[0]):
                     everyone[t, y, i] = book.votes[i] + book.tally[i, CHANGE]
             else:
-                _write_counts(book, y, a, counts[t, y])
-            _clear(book.tally, book.touched)
+                write_counts(book, y, a, counts[t, y])
+            clear_tally(book.tally, book.touched)
