@@ -16,8 +16,8 @@ from exactcp.measures import RandomForest
 from exactcp.measures.forest import _forest_bag
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import Sample, gather, grow_tree
-from exactcp.measures.forest.kernels.grow import predict
-from exactcp.measures.forest.kernels.layout import Examples
+from exactcp.measures.forest.kernels.grow import predict_label
+from exactcp.measures.forest.kernels.layout import RankedExamples
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
 CHUNKS = 25
@@ -163,18 +163,21 @@ class TestBernoulliUpdates:
     def test_updates_search_few_nodes_again(self):
         """What the old tree had is kept: a tree grown on from an old one copies all nodes it shares with it."""
         ranks = RankCodes(self.X)
-        examples = Examples(ranks.codes, ranks.values, ranks.first, self.y)
+        examples = RankedExamples(ranks.codes, ranks.values, ranks.first, self.y)
         rows, users = np.arange(0, 298), np.array([298, 299])
         plan = self.measure._plan(*self.X.shape)
         sample = Sample(3, rows, np.ones_like(rows), users, 1, votes_for_test=True)
         old = grow_tree(examples, sample, plan, 2)
         # an old tree with a forged threshold shows whether it was looked at
-        forged = old._replace(threshold=old.threshold + 0.125)
+        nodes = old.nodes.copy()
+        nodes["threshold"] += 0.125
+        forged = old._replace(nodes=nodes)
         again = grow_tree(examples, sample, plan, 2, forged)
-        assert again.threshold[0] == forged.threshold[0]
+        assert again.nodes["threshold"][0] == forged.nodes["threshold"][0]
         fewer = sample._replace(rows=rows[:-1], weights=np.ones(297, np.int64))
         np.testing.assert_array_equal(
-            grow_tree(examples, fewer, plan, 2, old).threshold, grow_tree(examples, fewer, plan, 2).threshold
+            grow_tree(examples, fewer, plan, 2, old).nodes["threshold"],
+            grow_tree(examples, fewer, plan, 2).nodes["threshold"],
         )
 
     def test_each_test_object_has_its_own_column(self):
@@ -194,14 +197,14 @@ def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
     labels = np.append(y[:-1], label)
     samples = measure.samples(np.arange(10_000), X[-1])
     ranks, plan = RankCodes(X), measure._plan(*X.shape)
-    examples = Examples(ranks.codes, ranks.values, ranks.first, labels)
+    examples = RankedExamples(ranks.codes, ranks.values, ranks.first, labels)
     votes, left = np.zeros(10_001, int), np.full(10_001, 3)
     for b, weights in enumerate(samples):
         rows, users = np.flatnonzero(weights), np.flatnonzero((weights == 0) & (left > 0))
         left[users] -= 1
         tree = grow_tree(examples, Sample(b, rows, weights[rows], users, 0, votes_for_test=True), plan, 2)
         trees, (root,) = gather([tree], 2)
-        votes[users] += np.array([predict(trees, root, x) for x in X[users]]) == labels[users]
+        votes[users] += np.array([predict_label(trees, root, x) for x in X[users]]) == labels[users]
     np.testing.assert_array_equal(-training[label], votes[:-1])
     assert -own[label] == votes[-1]
 

@@ -22,10 +22,10 @@ from exactcp.measures.forest._resampling import (
 )
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree, recode
 from exactcp.measures.forest.kernels.draws import tree_key
-from exactcp.measures.forest.kernels.items import make_desk
-from exactcp.measures.forest.kernels.layout import VOTED, WHO, Examples, Trees
-from exactcp.measures.forest.kernels.tally import ALL_COUNTS, AT_LEAST, SETS, VOTES
-from exactcp.measures.forest.kernels.votes import Forest, Stage, count_objects, make_stage
+from exactcp.measures.forest.kernels.items import make_node_workspace
+from exactcp.measures.forest.kernels.layout import RankedExamples, Trees, empty_trees
+from exactcp.measures.forest.kernels.tally import ALL_COUNTS, AT_LEAST, SETS, VOTES, make_tally
+from exactcp.measures.forest.kernels.votes import Answers, Forest, VotingState, count_objects, make_memo
 
 BLOCK = 64  # test objects at a time
 WORTH_THREADS = 1000  # examples from which trees grow in several threads
@@ -88,8 +88,8 @@ class ForestBag(ReplacingBag, LabelBagBase):
     def _independent(self) -> bool:
         return self._plan.resampling == "bernoulli"
 
-    def _examples(self) -> Examples:
-        return Examples(self._ranks.codes, self._ranks.values, self._ranks.first, self._codes)
+    def _examples(self) -> RankedExamples:
+        return RankedExamples(self._ranks.codes, self._ranks.values, self._ranks.first, self._codes)
 
     def _draw(self) -> list[Sample]:
         """Draw which examples each tree holds, and who votes with it."""
@@ -139,11 +139,11 @@ class ForestBag(ReplacingBag, LabelBagBase):
         votes = np.zeros(self.n, np.int64)
         for tree in trees:
             if tree is not None:
-                users = tree.users[:, WHO]
-                votes[users] += tree.users[:, VOTED] == self._codes[users]
-        table = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
-        np.add.at(table, (self._codes, votes + 1), 1)
-        self._votes, self._table = votes, table.cumsum(axis=1)
+                users = tree.users["example"]
+                votes[users] += tree.users["vote"] == self._codes[users]
+        equal = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
+        np.add.at(equal, (self._codes, votes + 1), 1)
+        self._votes, self._fewer = votes, equal.cumsum(axis=1)
         kept = [tree if need else None for tree, need in zip(trees, needed, strict=True)]
         self._trees = kept if self._independent else []
         self._forest = self._gathered(kept)
@@ -164,7 +164,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
             return forest, self._star_weights, self._voting
         B, n_trees = self._plan.n_estimators, len(self._trees)
         inside = bernoulli_samples(object_keys(X, self._plan.seed), B, at_least=n_trees)
-        if inside.shape[1] > forest.root.size:
+        if inside.shape[1] > forest.roots.size:
             forest = self._forest = self._grown_for_tests(inside.shape[1])
         return forest, inside[:, :n_trees].astype(np.int64), voters(inside.T, B)
 
@@ -179,14 +179,16 @@ class ForestBag(ReplacingBag, LabelBagBase):
             more.append(Sample(b, rows, np.ones_like(rows), nobody, 0, votes_for_test=True))
         return self._gathered([*self._trees, *self._grow(more, [None] * len(more), effort=FREE)])
 
-    def _stages(self, forest: Forest, threads: int) -> SimpleQueue[Stage]:
-        """Return one room to work in for each thread."""
-        stages: SimpleQueue[Stage] = SimpleQueue()
-        n, p = self.n, self._ranks.codes.shape[0]
+    def _states(self, forest: Forest, threads: int) -> SimpleQueue[VotingState]:
+        """Return what each thread works with."""
+        states: SimpleQueue[VotingState] = SimpleQueue()
+        n_labels = self._n_labels
         for _ in range(threads):
-            desk = make_desk(n, p, self._n_labels)
-            stages.put(make_stage(forest, self._votes, self._table, desk, MEMORY, REMEMBER_FROM))
-        return stages
+            memo = make_memo(forest, n_labels, MEMORY, REMEMBER_FROM)
+            tally = make_tally(self._codes, self._votes, self._fewer)
+            workspace = make_node_workspace(self.n, self._ranks.codes.shape[0], n_labels)
+            states.put(VotingState(forest, memo, tally, empty_trees(n_labels), workspace))
+        return states
 
     def _ask(
         self, X: np.ndarray, ask: int, thresholds: np.ndarray, *, same_only: bool, effort: Effort
@@ -198,16 +200,16 @@ class ForestBag(ReplacingBag, LabelBagBase):
         inside, everyone = np.zeros((m, n_labels), bool), np.empty((m, n_labels, 0), np.int64)
         forest, star_weights, voting = self._columns(X)
         blocks = [slice(first, min(first + BLOCK, m)) for first in range(0, m, BLOCK)]
-        stages = self._stages(forest, max(1, min(effort.threads(), len(blocks))))
+        states = self._states(forest, max(1, min(effort.threads(), len(blocks))))
 
         def work(block: slice) -> None:
             rows = block if star_weights.shape[0] > 1 else slice(0, 1)
-            out = (own[block], counts[block], inside[block], everyone[block])
-            stage = stages.get()
+            answers = Answers(own[block], counts[block], inside[block], everyone[block])
+            state = states.get()
             try:
-                count_objects(stage, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, out)
+                count_objects(state, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, answers)
             finally:
-                stages.put(stage)  # or the next block would wait for it for ever
+                states.put(state)  # or the next block would wait for it for ever
 
         map_blocks(work, blocks, effort=effort, task="predicting")
         return own, counts, inside
@@ -237,13 +239,13 @@ class ForestBag(ReplacingBag, LabelBagBase):
         X = np.require(X, np.float64, ["C", "W"])  # a read-only array would be compiled for again
         none, n_labels = np.zeros(self._n_labels, np.int64), self._n_labels
         own, everyone = np.empty((1, n_labels), np.int64), np.empty((1, n_labels, self.n), np.int64)
-        out = (own, np.empty((1, n_labels, 4), np.int64), np.empty((1, n_labels), bool), everyone)
+        answers = Answers(own, np.empty((1, n_labels, 4), np.int64), np.empty((1, n_labels), bool), everyone)
         forest, star_weights, voting = self._columns(X)
-        stage = self._stages(forest, 1).get()
+        state = self._states(forest, 1).get()
         for row in range(X.shape[0]):
             column = slice(row, row + 1) if star_weights.shape[0] > 1 else slice(0, 1)
             asked = X[row : row + 1], star_weights[column], voting[column], (VOTES, False), none
-            count_objects(stage, *asked, out)
+            count_objects(state, *asked, answers)
             yield -everyone[0].astype(np.float64), -own[0].astype(np.float64)
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:

@@ -19,7 +19,7 @@ from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
-from exactcp.measures.forest.kernels.layout import Examples
+from exactcp.measures.forest.kernels.layout import RankedExamples
 from exactcp.textbook import Trainer
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
@@ -185,7 +185,7 @@ class RandomForest(Measure):
         else:
             held = held_by_bernoulli(arrival_keys(np.arange(n), plan.seed), 0, plan.n_estimators).T
         ranks = RankCodes(X)
-        examples = Examples(ranks.codes, ranks.values, ranks.first, codes.astype(np.int64))
+        examples = RankedExamples(ranks.codes, ranks.values, ranks.first, codes.astype(np.int64))
         nobody = np.empty(0, np.int64)
 
         def work(b: int) -> Any:

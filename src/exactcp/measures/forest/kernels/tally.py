@@ -12,107 +12,145 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.forest.kernels.layout import USERS, USERS_END, VOTED, WHO
-from exactcp.measures.forest.kernels.walk import AT, IN_FOREST, NEW, RELABEL, WHAT, WHERE
+from exactcp.measures.forest.kernels.layout import USER
+from exactcp.measures.forest.kernels.walk import IN_FOREST, RELABEL
 
 SETS, AT_LEAST, ALL_COUNTS, VOTES = 0, 1, 2, 3  # what is asked for
-CHANGE, LOSE, GAIN, STATE = 0, 1, 2, 3  # columns of the tally
+KNOWN = np.dtype([(name, np.int32) for name in ("change", "may_lose", "may_gain", "state")], align=True)
 TOUCHED, RIGHT_BEFORE = 1, 2  # bits of the state
 
 
-class Book(NamedTuple):
+class VoteTally(NamedTuple):
     """The votes of the training examples: without the test example, and what is known about them with it."""
 
     labels: np.ndarray  # (n,)
     votes: np.ndarray  # (n,) right votes without the test example
-    table: np.ndarray  # (l, B + 2): examples of a label with fewer than v right votes
-    tally: np.ndarray  # (n, 4) int32, zero between test examples
-    touched: np.ndarray  # (n + 1,) int32: examples in the tally, and in the last place how many
+    fewer: np.ndarray  # (l, B + 2): examples of a label with fewer than v right votes
+    known: np.ndarray  # (n,) of KNOWN, zero between test examples
+    touched: np.ndarray  # (n + 1,) int32: examples that are not zero in it, and in the last place how many
+
+
+def make_tally(labels: np.ndarray, votes: np.ndarray, fewer: np.ndarray) -> VoteTally:
+    """Return the tally of training examples with so many right votes, before any test example."""
+    return VoteTally(labels, votes, fewer, np.zeros(votes.size, KNOWN), np.zeros(votes.size + 1, np.int32))
 
 
 @compiled(nogil=False, inline="always")
-def _touch(tally, touched, i):
-    if tally[i, STATE] & TOUCHED == 0:
-        tally[i, STATE] |= TOUCHED
+def _touch(known, touched, i):
+    if known[i]["state"] & TOUCHED == 0:
+        known[i]["state"] |= TOUCHED
         touched[touched[-1]] = i
         touched[-1] += 1
 
 
 @inner
-def enter_events(book, forest, memo, events, first, last):
+def enter_events(tally, forest, memo, events, first, last):
     """Enter new events into the tally.
 
     Where a leaf gets a new label, its users' votes change; where a branch is to be grown again, a user who is right may
     lose a vote and one who is wrong may gain one.
     """
-    labels, tally, touched = book.labels, book.tally, book.touched
+    labels, known, touched = tally.labels, tally.known, tally.touched
     for e in range(first, last):
-        trees = forest if events[e, WHERE] == IN_FOREST else memo
-        v, new, relabel = events[e, AT], events[e, NEW], events[e, WHAT] == RELABEL
-        for j in range(trees.node[v, USERS], trees.node[v, USERS_END]):
-            i, right = trees.users[j, WHO], trees.users[j, VOTED] == labels[trees.users[j, WHO]]
-            _touch(tally, touched, i)
-            if not relabel:
-                tally[i, LOSE if right else GAIN] += 1
+        event = events[e]
+        trees = forest if event["pool"] == IN_FOREST else memo
+        node, new_label, relabel = trees.nodes[event["node"]], event["new_label"], event["action"] == RELABEL
+        for j in range(node["users"], node["users_end"]):
+            i = trees.users[j]["example"]
+            right = trees.users[j]["vote"] == labels[i]
+            _touch(known, touched, i)
+            if relabel:
+                known[i]["change"] += (1 if labels[i] == new_label else 0) - (1 if right else 0)
             elif right:
-                tally[i, CHANGE] -= 1
-            elif labels[i] == new:
-                tally[i, CHANGE] += 1
+                known[i]["may_lose"] += 1
+            else:
+                known[i]["may_gain"] += 1
 
 
 @inner
-def in_question(book, trees, v, a, ask):
+def in_question(tally, trees, v, a, ask):
     """Return the users of branch v whose bounds do not decide what is asked for."""
-    votes, tally, labels = book.votes, book.tally, book.labels
-    first, last = trees.node[v, USERS], trees.node[v, USERS_END]
-    users = np.empty((last - first, 2), np.int32)
+    votes, known, labels = tally.votes, tally.known, tally.labels
+    first, last = trees.nodes[v]["users"], trees.nodes[v]["users_end"]
+    users = np.empty(last - first, USER)
     k = 0
     for j in range(first, last):
-        i = trees.users[j, WHO]
-        lowest = votes[i] + tally[i, CHANGE] - tally[i, LOSE]
-        highest = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
+        i = trees.users[j]["example"]
+        now = votes[i] + known[i]["change"]
+        lowest, highest = now - known[i]["may_lose"], now + known[i]["may_gain"]
         if (lowest <= a < highest) or (ask >= ALL_COUNTS and lowest < a <= highest) or ask == VOTES:
-            users[k, WHO] = i
-            right = trees.users[j, VOTED] == labels[i]
-            tally[i, STATE] = TOUCHED | (RIGHT_BEFORE if right else 0)
+            users[k]["example"] = i
+            right = trees.users[j]["vote"] == labels[i]
+            known[i]["state"] = TOUCHED | (RIGHT_BEFORE if right else 0)
             k += 1
     return users[:k]
 
 
 @inner
-def bounds_of_count(book, y, a, same_only):
+def enter_votes(tally, users):
+    """Enter what users in question vote, now that their branch has been grown again."""
+    known, labels = tally.known, tally.labels
+    for j in range(users.shape[0]):
+        i = users[j]["example"]
+        right = users[j]["vote"] == labels[i]
+        if known[i]["state"] & RIGHT_BEFORE:
+            known[i]["may_lose"] -= 1
+            known[i]["change"] -= 0 if right else 1
+        else:
+            known[i]["may_gain"] -= 1
+            known[i]["change"] += 1 if right else 0
+
+
+@inner
+def replace_votes(tally, trees, v, memo, root):
+    """Let the users of branch v vote as they do in the memo's branch with this root."""
+    known, labels = tally.known, tally.labels
+    for j in range(trees.nodes[v]["users"], trees.nodes[v]["users_end"]):
+        i = trees.users[j]["example"]
+        if trees.users[j]["vote"] == labels[i]:
+            known[i]["may_lose"] -= 1
+            known[i]["change"] -= 1
+        else:
+            known[i]["may_gain"] -= 1
+    for j in range(memo.nodes[root]["users"], memo.nodes[root]["users_end"]):
+        i = memo.users[j]["example"]
+        known[i]["change"] += 1 if memo.users[j]["vote"] == labels[i] else 0
+
+
+@inner
+def bounds_of_count(tally, y, a, same_only):
     """Return how many examples have at most a votes, at least and at most."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
-    known = np.int64(0)
-    for c in range(table.shape[0]):
+    fewer, votes, known, labels = tally.fewer, tally.votes, tally.known, tally.labels
+    low = np.int64(0)
+    for c in range(fewer.shape[0]):
         if c == y or not same_only:
-            known += table[c, a + 1]
-    low, high = known, known
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
+            low += fewer[c, a + 1]
+    high = low
+    for k in range(tally.touched[-1]):
+        i = tally.touched[k]
         if same_only and labels[i] != y:
             continue
-        now = votes[i] + tally[i, CHANGE]
+        now = votes[i] + known[i]["change"]
         before = 1 if votes[i] <= a else 0
-        low += (1 if now + tally[i, GAIN] <= a else 0) - before
-        high += (1 if now - tally[i, LOSE] <= a else 0) - before
+        low += (1 if now + known[i]["may_gain"] <= a else 0) - before
+        high += (1 if now - known[i]["may_lose"] <= a else 0) - before
     return low, high
 
 
 @inner
-def write_counts(book, y, a, out):
+def write_counts(tally, y, a, out):
     """Write (fewer votes, equal votes) among same-label examples, then among the others."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
+    fewer, votes, known, labels = tally.fewer, tally.votes, tally.known, tally.labels
     for j in range(4):
         out[j] = 0
-    for c in range(table.shape[0]):
+    for c in range(fewer.shape[0]):
         side = 0 if c == y else 2
-        out[side] += table[c, a]
-        out[side + 1] += table[c, a + 1]
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
+        out[side] += fewer[c, a]
+        out[side + 1] += fewer[c, a + 1]
+    for k in range(tally.touched[-1]):
+        i = tally.touched[k]
         side = 0 if labels[i] == y else 2
-        now = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
+        now = votes[i] + known[i]["change"] + known[i]["may_gain"]
         out[side] += (1 if now < a else 0) - (1 if votes[i] < a else 0)
         out[side + 1] += (1 if now <= a else 0) - (1 if votes[i] <= a else 0)
     out[1] -= out[0]
@@ -120,9 +158,10 @@ def write_counts(book, y, a, out):
 
 
 @inner
-def clear_tally(tally, touched):
+def clear_tally(tally):
     """Make the tally what it is between test examples: zero."""
+    known, touched = tally.known, tally.touched
     for k in range(touched[-1]):
-        for j in range(4):
-            tally[touched[k], j] = 0
+        entry = known[touched[k]]
+        entry["change"] = entry["may_lose"] = entry["may_gain"] = entry["state"] = 0
     touched[-1] = 0
