@@ -17,7 +17,7 @@ from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import predict_label
 from exactcp.measures.forest.kernels.items import fill_items, make_node_workspace
-from exactcp.measures.forest.kernels.layout import ROW, SPLIT, RankedExamples, encode_object
+from exactcp.measures.forest.kernels.layout import ROW, SPLIT, encode_object
 from exactcp.measures.forest.kernels.walk import EVENT, IN_FOREST, walk_down
 
 SEED, TREE = 5, 3
@@ -42,8 +42,7 @@ def _examples(seed, n=24, p=4, n_labels=3, *, gridded):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 4, (n, p)).astype(float) if gridded else rng.normal(size=(n, p))
     y, weights = rng.integers(0, n_labels, n), rng.integers(1, 3, n)
-    ranks = RankCodes(X)
-    return X, y, weights, RankedExamples(ranks.codes, ranks.values, ranks.first, y)
+    return X, y, weights, RankCodes(X).labelled(y)
 
 
 def _grown(examples, weights, *, n_labels=3, max_depth=4, n_features=2, star=2, whole=True):
@@ -76,7 +75,7 @@ def test_items_are_in_ascending_order_and_lose_nothing(n, distinct):
     rng = np.random.default_rng(n)
     X, y, weights = rng.integers(0, distinct, (n, 1)).astype(float), rng.integers(0, 2, n), rng.integers(1, 4, n)
     ranks = RankCodes(X)
-    examples, workspace = RankedExamples(ranks.codes, ranks.values, ranks.first, y), make_node_workspace(n, 1, 2)
+    examples, workspace = ranks.labelled(y), make_node_workspace(n, 1, 2)
     rows = np.empty(n, ROW)
     rows["example"], rows["times"] = np.arange(n), weights
     rows["example"][-1] = -1  # the test example takes the place of the last one

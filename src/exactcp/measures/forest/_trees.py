@@ -40,7 +40,7 @@ class Sample(NamedTuple):
     rows: np.ndarray
     weights: np.ndarray
     users: np.ndarray
-    star: int  # weight of the test example, 0 if it is never in it
+    star_weight: int  # weight of the test example, 0 if it is never in it
     votes_for_test: bool
 
 
@@ -65,7 +65,9 @@ def grow_tree(
     """
     n, p = examples.labels.size, examples.codes.shape[0]
     key = np.uint64(tree_key(plan.seed, sample.tree))  # numba returns a Python int
-    branch = BranchPlan(key, 1, 0, plan.max_depth, plan.n_features, sample.star, sample.votes_for_test, (-1, 0, 0))
+    branch = BranchPlan(
+        key, 1, 0, plan.max_depth, plan.n_features, sample.star_weight, sample.votes_for_test, (-1, 0, 0)
+    )
     rows, users = np.empty(sample.rows.size, ROW), np.empty(sample.users.size, USER)
     rows["example"], rows["times"], users["example"], users["vote"] = sample.rows, sample.weights, sample.users, -1
     if old is None:

@@ -136,7 +136,7 @@ def _least(cut, counts, total, w, workspace):
 
 @inner
 def _can_win(sums, counts, total, w, workspace):
-    """Tell whether, for some label of the test example, the cut may reach what the best one is worth at least."""
+    """Tell whether, for some label of the test example, the cut may be worth what the best one is worth at least."""
     L, SL, SR = sums
     floor = workspace.floor
     for y in range(counts.shape[0]):

@@ -84,12 +84,13 @@ def _plant(root, plan, rows, users):
 
 
 @inner
-def _fill_weights(weights, rows, labels):
-    """Fill the weight of each label in a node."""
+def fill_weights(weights, rows, labels, star_label):
+    """Fill the weight of each label in a node; row -1 is the test example."""
     for c in range(weights.shape[0]):
         weights[c] = 0
     for j in range(rows.shape[0]):
-        weights[labels[rows[j]["example"]]] += rows[j]["times"]
+        row = rows[j]["example"]
+        weights[star_label if row < 0 else labels[row]] += rows[j]["times"]
 
 
 @inner
@@ -202,7 +203,7 @@ def grow(examples, rows, users, old, plan, workspace):
         node, weights = nodes[v], node_weights[v]
         my_rows = rows[node["rows"] : node["rows_end"]]
         my_users = users[node["users"] : node["users_end"]]
-        _fill_weights(weights, my_rows, examples.labels)
+        fill_weights(weights, my_rows, examples.labels, nobody.label)
         node["label"], node["threshold"] = majority(weights), 0.0
         node["left"] = node["right"] = node["feature"] = -1
         node["cuts"] = node["cuts_end"] = node["best"] = store[2]

@@ -6,7 +6,7 @@ import numpy as np
 
 from exactcp._jit import inner
 from exactcp.measures.forest.kernels.cuts import find_cut
-from exactcp.measures.forest.kernels.grow import is_pure, majority, midpoint, part, value_of
+from exactcp.measures.forest.kernels.grow import fill_weights, is_pure, majority, midpoint, part, value_of
 
 WAITING = np.dtype(
     [(name, np.int64) for name in ("rows", "rows_end", "users", "users_end", "heap", "depth")], align=True
@@ -37,16 +37,6 @@ def _part_rows(codes_f, u_f, lo, rows, spare):
 
 
 @inner
-def _fill_weights_with(weights, rows, labels, star_label):
-    """Fill the weight of each label in a node that may hold the test example."""
-    for c in range(weights.shape[0]):
-        weights[c] = 0
-    for j in range(rows.shape[0]):
-        row = rows[j]["example"]
-        weights[star_label if row < 0 else labels[row]] += rows[j]["times"]
-
-
-@inner
 def regrow(examples, star, rows, users, plan, workspace):
     """Give each user the label that the branch gives it when grown with the test example in it.
 
@@ -65,7 +55,7 @@ def regrow(examples, star, rows, users, plan, workspace):
         first, last, user, users_end = node["rows"], node["rows_end"], node["users"], node["users_end"]
         heap, depth = node["heap"], node["depth"]
         my_rows, my_users = rows[first:last], users[user:users_end]
-        _fill_weights_with(weights, my_rows, examples.labels, star.label)
+        fill_weights(weights, my_rows, examples.labels, star.label)
         f, lo, hi = np.int64(-1), np.int64(0), np.int64(0)
         if depth < plan.max_depth and not is_pure(weights):
             f, lo, hi = plan.first_cut

@@ -27,7 +27,7 @@ class VoteTally(NamedTuple):
     votes: np.ndarray  # (n,) right votes without the test example
     fewer: np.ndarray  # (l, B + 2): examples of a label with fewer than v right votes
     known: np.ndarray  # (n,) of KNOWN, zero between test examples
-    touched: np.ndarray  # (n + 1,) int32: examples that are not zero in it, and in the last place how many
+    touched: np.ndarray  # (n + 1,) int32: examples that are not zero in it, and last how many
 
 
 def make_tally(labels: np.ndarray, votes: np.ndarray, fewer: np.ndarray) -> VoteTally:
