@@ -14,57 +14,64 @@ FAMILY = Family(
     compiled=False,
     mutants={
         "extremes": Mutant("measures/forest/kernels/cuts.py", ">= least\n    at_best", ">= np.inf\n    at_best"),
-        "gap": Mutant("measures/forest/kernels/walk.py", "gap = kept[e, LO] < code < kept[e, HI]", "gap = False"),
+        "gap": Mutant("measures/forest/kernels/walk.py", "gap = lo < code < hi", "gap = False"),
         "constant features": Mutant(
             "measures/forest/kernels/cuts.py",
             "if not (near or isolating):",
-            "if desk.highest[candidate] < 0 or not (near or isolating):",
+            "if highest < 0 or not (near or isolating):",
         ),
-        "fallback": Mutant("measures/forest/kernels/walk.py", "kind in (PURE_LEAF, FALLBACK)", "kind == PURE_LEAF"),
-        "weight": Mutant("measures/forest/kernels/grow.py", "mine, best, w, desk", "mine, best, min(w, 1), desk"),
+        "fallback": Mutant(
+            "measures/forest/kernels/walk.py", "outcome in (PURE_LEAF, FALLBACK)", "outcome == PURE_LEAF"
+        ),
+        "weight": Mutant(
+            "measures/forest/kernels/grow.py",
+            "weights, best, plan.star_weight, workspace",
+            "weights, best, min(plan.star_weight, 1), workspace",
+        ),
         "empty root": Mutant(
             "measures/forest/kernels/walk.py",
-            "and node[v, USERS_END] > node[v, USERS]:",
-            "and node[v, USERS_END] > node[v, USERS] and node[v, ROWS_END] > node[v, ROWS]:",
+            'and node["users_end"] > node["users"]:',
+            'and node["users_end"] > node["users"] and node["rows_end"] > node["rows"]:',
         ),
         "pure leaf": Mutant(
-            "measures/forest/kernels/walk.py", "if kind != PURE_LEAF or y != label:", "if kind != PURE_LEAF:"
+            "measures/forest/kernels/walk.py", "if outcome != PURE_LEAF or y != label:", "if outcome != PURE_LEAF:"
         ),
-        "floor": Mutant(
-            "measures/forest/kernels/cuts.py", "desk.floor[y] = min(pl, pr)", "desk.floor[y] = max(pl, pr) + 0.05"
-        ),
+        "floor": Mutant("measures/forest/kernels/cuts.py", "floor[y] = min(pl, pr)", "floor[y] = max(pl, pr) + 0.05"),
         "ties of cuts, right": Mutant(
             "measures/forest/kernels/walk.py",
-            "counts[y] - own, w)\n                if here > value[j]:",
-            "counts[y] - own, w)\n                if here >= value[j]:",
+            'counts[y] - own, w)\n                if here > winner["value"]:',
+            'counts[y] - own, w)\n                if here >= winner["value"]:',
         ),
         "ties of cuts, left": Mutant(
             "measures/forest/kernels/walk.py",
-            "own, SR, right, w)\n                if here > value[j]:",
-            "own, SR, right, w)\n                if here >= value[j]:",
+            'own, SR, right, w)\n                if here > winner["value"]:',
+            'own, SR, right, w)\n                if here >= winner["value"]:',
         ),
         "unsplittable leaf": Mutant(
             "measures/forest/kernels/walk.py", "not _equals_node(examples, trees, v, u)", "False"
         ),
         "memo's side": Mutant(
             "measures/forest/kernels/votes.py",
-            "if event[FORM] == GOES_LEFT else memo",
-            "if event[FORM] != GOES_LEFT else memo",
+            'if event["form"] == GOES_LEFT else memo',
+            'if event["form"] != GOES_LEFT else memo',
         ),
-        "bounds": Mutant("measures/forest/kernels/votes.py", "if (lowest <= a < highest)", "if (lowest < a < highest)"),
+        "bounds": Mutant("measures/forest/kernels/tally.py", "if (lowest <= a < highest)", "if (lowest < a < highest)"),
         "doubt": Mutant(
-            "measures/forest/kernels/votes.py",
-            "tally[i, LOSE if right else GAIN] += 1",
-            "tally[i, GAIN if right else LOSE] += 1",
+            "measures/forest/kernels/tally.py",
+            'elif right:\n                known[i]["may_lose"] += 1',
+            'elif not right:\n                known[i]["may_lose"] += 1',
         ),
         "same examples": Mutant(
-            "measures/forest/kernels/grow.py", "if before < 0 or node", "if before < 0 and node", UPDATES
+            "measures/forest/kernels/grow.py",
+            'if node["rows_end"] - node["rows"] != former["rows_end"] - former["rows"]:',
+            "if before < 0:",
+            UPDATES,
         ),
         "rows that left": Mutant(
             "measures/forest/_rank_codes.py", "np.delete(self.codes", "np.copy(self.codes", UPDATES
         ),
         "codes of old cuts": Mutant(
-            "measures/forest/_trees.py", "return tree._replace(kept=kept)", "return tree", MANY_UPDATES
+            "measures/forest/_trees.py", "return tree._replace(cuts=cuts)", "return tree", MANY_UPDATES
         ),
         "arrival numbers": Mutant(
             "measures/forest/_forest_bag.py",

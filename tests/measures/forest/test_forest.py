@@ -16,11 +16,14 @@ from exactcp.measures import RandomForest
 from exactcp.measures.forest import _forest_bag
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import Sample, gather, grow_tree
-from exactcp.measures.forest.kernels.grow import predict
-from exactcp.measures.forest.kernels.layout import Examples
+from exactcp.measures.forest.kernels.grow import predict_label
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
 CHUNKS = 25
+
+
+def tune(monkeypatch, **tuning):
+    monkeypatch.setattr(_forest_bag, "FOREST_TUNING", _forest_bag.ForestTuning(**tuning))
 
 
 def make_problem(seed, largest=22):
@@ -86,7 +89,7 @@ def assert_equal_answers(fast, X_test):
 @pytest.mark.parametrize("remember_from", [2, 256])
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
-    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", remember_from)
+    tune(monkeypatch, remember_from=remember_from)
     for seed in range(6 * chunk, 6 * chunk + 6):
         measure, X, y, X_test = make_problem(seed + 1000 * remember_from)
         fast, standard = pair(measure, X, y)
@@ -97,7 +100,7 @@ def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
 @pytest.mark.parametrize("seed", range(30))
 def test_small_problems_equal_the_textbook(seed, monkeypatch):
     """Small enough for kernels that are not compiled: what the mutants of the forest are tried on."""
-    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 3)
+    tune(monkeypatch, remember_from=3)
     measure, X, y, X_test = make_problem(seed, largest=12)
     measure.set_params(n_estimators=min(measure.n_estimators, 2))
     fast, standard = pair(measure, X, y)
@@ -112,7 +115,7 @@ def test_small_problems_equal_the_textbook(seed, monkeypatch):
 @pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
 @pytest.mark.parametrize("gridded", [False, True])
 def test_a_larger_problem_equals_the_textbook(resampling, gridded, monkeypatch):
-    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 16)
+    tune(monkeypatch, remember_from=16)
     X, y = make_classification(251, 6, n_informative=4, n_classes=3, random_state=1)
     X = np.round(X) if gridded else X
     measure = RandomForest(n_estimators=3, max_depth=4, resampling=resampling, random_state=2)
@@ -162,19 +165,21 @@ class TestBernoulliUpdates:
 
     def test_updates_search_few_nodes_again(self):
         """What the old tree had is kept: a tree grown on from an old one copies all nodes it shares with it."""
-        ranks = RankCodes(self.X)
-        examples = Examples(ranks.codes, ranks.values, ranks.first, self.y)
+        examples = RankCodes(self.X).labelled(self.y)
         rows, users = np.arange(0, 298), np.array([298, 299])
         plan = self.measure._plan(*self.X.shape)
         sample = Sample(3, rows, np.ones_like(rows), users, 1, votes_for_test=True)
         old = grow_tree(examples, sample, plan, 2)
         # an old tree with a forged threshold shows whether it was looked at
-        forged = old._replace(threshold=old.threshold + 0.125)
+        nodes = old.nodes.copy()
+        nodes["threshold"] += 0.125
+        forged = old._replace(nodes=nodes)
         again = grow_tree(examples, sample, plan, 2, forged)
-        assert again.threshold[0] == forged.threshold[0]
+        assert again.nodes["threshold"][0] == forged.nodes["threshold"][0]
         fewer = sample._replace(rows=rows[:-1], weights=np.ones(297, np.int64))
         np.testing.assert_array_equal(
-            grow_tree(examples, fewer, plan, 2, old).threshold, grow_tree(examples, fewer, plan, 2).threshold
+            grow_tree(examples, fewer, plan, 2, old).nodes["threshold"],
+            grow_tree(examples, fewer, plan, 2).nodes["threshold"],
         )
 
     def test_each_test_object_has_its_own_column(self):
@@ -193,15 +198,14 @@ def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
     training, own = next(clf._bag.scores(X[-1:]))
     labels = np.append(y[:-1], label)
     samples = measure.samples(np.arange(10_000), X[-1])
-    ranks, plan = RankCodes(X), measure._plan(*X.shape)
-    examples = Examples(ranks.codes, ranks.values, ranks.first, labels)
+    examples, plan = RankCodes(X).labelled(labels), measure._plan(*X.shape)
     votes, left = np.zeros(10_001, int), np.full(10_001, 3)
     for b, weights in enumerate(samples):
         rows, users = np.flatnonzero(weights), np.flatnonzero((weights == 0) & (left > 0))
         left[users] -= 1
         tree = grow_tree(examples, Sample(b, rows, weights[rows], users, 0, votes_for_test=True), plan, 2)
         trees, (root,) = gather([tree], 2)
-        votes[users] += np.array([predict(trees, root, x) for x in X[users]]) == labels[users]
+        votes[users] += np.array([predict_label(trees, root, x) for x in X[users]]) == labels[users]
     np.testing.assert_array_equal(-training[label], votes[:-1])
     assert -own[label] == votes[-1]
 
@@ -265,7 +269,7 @@ def test_threads_and_blocks_do_not_matter(monkeypatch):
         clf = FullConformalClassifier(RandomForest(10, resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
         p, sets = clf.predict_p(X[300:]), clf.predict_set(X[300:], confidence_level=0.8)
         np.testing.assert_array_equal(sets, p > 0.2)
-        monkeypatch.setattr(_forest_bag, "BLOCK", 7)
+        tune(monkeypatch, block=7)
         clf.set_params(n_jobs=2)
         np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
         np.testing.assert_array_equal(clf.predict_set(X[300:], confidence_level=0.8), sets)
@@ -275,8 +279,7 @@ def test_a_full_memory_changes_nothing(monkeypatch):
     X, y = make_classification(400, 5, random_state=0)
     clf = FullConformalClassifier(RandomForest(10)).fit(X[:300], y[:300])
     p = clf.predict_p(X[300:])
-    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 20)
-    monkeypatch.setattr(_forest_bag, "MEMORY", 2**16)
+    tune(monkeypatch, remember_from=20, memory=2**16)
     np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
 
 
@@ -285,7 +288,8 @@ def test_more_codes_than_16_bits():
     X, y = rng.normal(size=(33_000, 2)), rng.integers(0, 2, 33_000)
     ranks = RankCodes(X)
     assert ranks.codes.dtype == np.int32
-    np.testing.assert_array_equal(ranks.objects(), X)
+    rank = (ranks.codes.astype(np.int64) - 2) // 2
+    np.testing.assert_array_equal(ranks.values[ranks.first[:-1, None] + rank].T, X)
     clf = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(X, y)
     narrow = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(np.round(X, 2), y)
     assert clf.predict_p(X[:2]).shape == narrow.predict_p(X[:2]).shape

@@ -111,8 +111,8 @@ def test_trees_that_another_thread_adds_meanwhile_do_not_matter(monkeypatch):
 def test_a_block_that_fails_leaves_its_room_to_the_next(monkeypatch):
     """Or the next block, in the same thread, would wait for it for ever."""
     bag, rooms = BAGS["forest, multinomial"](X, Y), []
-    stages = bag._stages
-    monkeypatch.setattr(bag, "_stages", lambda *args: rooms.append(stages(*args)) or rooms[-1])
+    states = bag._states
+    monkeypatch.setattr(bag, "_states", lambda *args: rooms.append(states(*args)) or rooms[-1])
 
     def fail(*args):
         raise MemoryError

@@ -32,15 +32,6 @@ class Trainable(Protocol):
         ...
 
 
-def _vote(
-    measure: Trainable, X: np.ndarray, labels: np.ndarray, weights: np.ndarray, objects: np.ndarray
-) -> np.ndarray:
-    """Train on a sample, given as the weight of each example, and return the labels that it gives to objects."""
-    if not weights.any():  # the first label, as a majority of nothing is
-        return np.zeros(len(objects), dtype=np.int64)
-    return np.asarray(measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))(objects))
-
-
 class BootstrapBag(ReplacingBag, LabelBagBase):
     """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
 
@@ -86,8 +77,7 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
         alone = [b for b in used if not samples[b, n]]
 
         def train(b: int) -> Predictor:
-            weights = samples[b, :n]
-            return self._measure.train(np.repeat(self._X, weights, axis=0), np.repeat(self._codes, weights))
+            return self._trained(self._X, self._codes, samples[b, :n])
 
         models = dict(zip(alone, map_tasks(train, alone, effort=effort, task="training"), strict=True))
         self._votes = np.zeros(n, dtype=np.int64)
@@ -98,6 +88,10 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
         self._models = [models[b] for b in chosen[n].tolist()]
         self._warned = False
         return self
+
+    def _trained(self, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Predictor:
+        """Train on a sample, given as the weight of each example."""
+        return self._measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
 
     def _say_cost(self, m: int) -> None:
         if not self._warned:
@@ -114,7 +108,7 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
         x, label, b = task
         users = self._users[b]
         X, labels = np.concatenate([self._X, x[None]]), np.append(self._codes, label)
-        return _vote(self._measure, X, labels, self._samples[b], self._X[users]) == self._codes[users]
+        return np.asarray(self._trained(X, labels, self._samples[b])(self._X[users])) == self._codes[users]
 
     def _all_votes(self, X: np.ndarray, **how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the votes (n_labels, n) of the training examples and (n_labels,) of the candidates, for each row."""

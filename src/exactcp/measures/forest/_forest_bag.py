@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,23 +23,22 @@ from exactcp.measures.forest._resampling import (
 )
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree, recode
 from exactcp.measures.forest.kernels.draws import tree_key
-from exactcp.measures.forest.kernels.items import make_desk
-from exactcp.measures.forest.kernels.layout import VOTED, WHO, Examples, Trees
-from exactcp.measures.forest.kernels.votes import (
-    ALL_COUNTS,
-    AT_LEAST,
-    SETS,
-    VOTES,
-    Forest,
-    Stage,
-    count_objects,
-    make_stage,
-)
+from exactcp.measures.forest.kernels.items import make_node_workspace
+from exactcp.measures.forest.kernels.layout import Trees, empty_trees
+from exactcp.measures.forest.kernels.tally import ALL_COUNTS, AT_LEAST, SETS, VOTES, make_tally
+from exactcp.measures.forest.kernels.votes import Answers, Forest, VotingState, count_objects, make_memo
 
-BLOCK = 64  # test objects at a time
-WORTH_THREADS = 1000  # examples from which trees grow in several threads
-REMEMBER_FROM = 256  # examples in a branch, below which growing it again is cheap
-MEMORY = 2**28  # bytes in which a thread remembers branches grown before, about
+
+class ForestTuning(NamedTuple):
+    """What changes time and memory only."""
+
+    block: int = 64  # test objects at a time
+    threads_from: int = 1000  # examples from which trees grow in several threads
+    remember_from: int = 256  # examples in a branch, below which growing it again is cheap
+    memory: int = 2**28  # bytes in which a thread remembers branches grown before, about
+
+
+FOREST_TUNING = ForestTuning()
 
 
 def _writable(value: Any) -> Any:
@@ -96,9 +96,6 @@ class ForestBag(ReplacingBag, LabelBagBase):
     def _independent(self) -> bool:
         return self._plan.resampling == "bernoulli"
 
-    def _examples(self) -> Examples:
-        return Examples(self._ranks.codes, self._ranks.values, self._ranks.first, self._codes)
-
     def _draw(self) -> list[Sample]:
         """Draw which examples each tree holds, and who votes with it."""
         n, B = self.n, self._plan.n_estimators
@@ -121,15 +118,15 @@ class ForestBag(ReplacingBag, LabelBagBase):
     def fill(self, *, effort: Effort = FREE) -> ForestBag:
         """Grow all trees anew from the stored examples."""
         samples = self._draw()
-        trees = self._grow(samples, [None] * len(samples), effort=effort)
+        trees = self._grow(samples, [], effort=effort)
         if not self._independent:
-            self._star_weights = np.array([[sample.star if sample.users.size else 0 for sample in samples]])
-        self._take(trees, [sample.star > 0 or sample.votes_for_test for sample in samples])
+            self._star_weights = np.array([[sample.star_weight if sample.users.size else 0 for sample in samples]])
+        self._take(trees, [sample.star_weight > 0 or sample.votes_for_test for sample in samples])
         return self
 
     def _grow(self, samples: list[Sample], olds: list[Trees | None], *, effort: Effort) -> list[Trees | None]:
-        """Return the trees of samples, None where neither users nor the test example need it."""
-        examples = self._examples()
+        """Return the trees of samples, out of the old ones there are; None where nobody needs one."""
+        examples = self._ranks.labelled(self._codes)
 
         def work(pair: tuple[Sample, Trees | None]) -> Trees | None:
             sample, old = pair
@@ -137,21 +134,21 @@ class ForestBag(ReplacingBag, LabelBagBase):
                 return None
             return grow_tree(examples, sample, self._plan, self._n_labels, old)
 
-        pairs = list(zip(samples, olds, strict=True))
-        return map_blocks(
-            work, pairs, effort=effort if self.n >= WORTH_THREADS else effort.alone(), task="growing trees"
-        )
+        pairs = list(zip_longest(samples, olds[: len(samples)]))
+        if self.n < FOREST_TUNING.threads_from:
+            effort = effort.alone()
+        return map_blocks(work, pairs, effort=effort, task="growing trees")
 
     def _take(self, trees: list[Trees | None], needed: list[bool]) -> None:
         """Let the examples vote, and keep the trees that a test example needs."""
         votes = np.zeros(self.n, np.int64)
         for tree in trees:
             if tree is not None:
-                users = tree.users[:, WHO]
-                votes[users] += tree.users[:, VOTED] == self._codes[users]
-        table = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
-        np.add.at(table, (self._codes, votes + 1), 1)
-        self._votes, self._table = votes, table.cumsum(axis=1)
+                users = tree.users["example"]
+                votes[users] += tree.users["vote"] == self._codes[users]
+        equal = np.zeros((self._n_labels, self._plan.n_estimators + 2), np.int64)
+        np.add.at(equal, (self._codes, votes + 1), 1)
+        self._votes, self._fewer = votes, equal.cumsum(axis=1)
         kept = [tree if need else None for tree, need in zip(trees, needed, strict=True)]
         self._trees = kept if self._independent else []
         self._forest = self._gathered(kept)
@@ -160,7 +157,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
         """Return trees in flat arrays, as predictions want them."""
         pool, roots = gather(trees, self._n_labels)
         keys = np.array([tree_key(self._plan.seed, b) for b in range(roots.size)], dtype=np.uint64)
-        return Forest(self._examples(), pool, roots, keys, self._plan.max_depth, self._plan.n_features)
+        return Forest(self._ranks.labelled(self._codes), pool, roots, keys, self._plan.max_depth, self._plan.n_features)
 
     def _columns(self, X: np.ndarray) -> tuple[Forest, np.ndarray, np.ndarray]:
         """Return the forest, each test object's weight in each tree, and the trees that vote for it.
@@ -172,7 +169,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
             return forest, self._star_weights, self._voting
         B, n_trees = self._plan.n_estimators, len(self._trees)
         inside = bernoulli_samples(object_keys(X, self._plan.seed), B, at_least=n_trees)
-        if inside.shape[1] > forest.root.size:
+        if inside.shape[1] > forest.roots.size:
             forest = self._forest = self._grown_for_tests(inside.shape[1])
         return forest, inside[:, :n_trees].astype(np.int64), voters(inside.T, B)
 
@@ -185,37 +182,39 @@ class ForestBag(ReplacingBag, LabelBagBase):
         for b in range(len(self._trees), n_trees):
             rows = np.flatnonzero(held[:, b])
             more.append(Sample(b, rows, np.ones_like(rows), nobody, 0, votes_for_test=True))
-        return self._gathered([*self._trees, *self._grow(more, [None] * len(more), effort=FREE)])
+        return self._gathered([*self._trees, *self._grow(more, [], effort=FREE)])
 
-    def _stages(self, forest: Forest, threads: int) -> SimpleQueue[Stage]:
-        """Return one room to work in for each thread."""
-        stages: SimpleQueue[Stage] = SimpleQueue()
-        n, p = self.n, self._ranks.codes.shape[0]
+    def _states(self, forest: Forest, threads: int) -> SimpleQueue[VotingState]:
+        """Return what each thread works with."""
+        states: SimpleQueue[VotingState] = SimpleQueue()
+        n_labels = self._n_labels
         for _ in range(threads):
-            desk = make_desk(n, p, self._n_labels)
-            stages.put(make_stage(forest, self._votes, self._table, desk, MEMORY, REMEMBER_FROM))
-        return stages
+            memo = make_memo(forest, n_labels, FOREST_TUNING.memory, FOREST_TUNING.remember_from)
+            tally = make_tally(self._codes, self._votes, self._fewer)
+            workspace = make_node_workspace(self.n, self._ranks.codes.shape[0], n_labels)
+            states.put(VotingState(forest, memo, tally, empty_trees(n_labels), workspace))
+        return states
 
     def _ask(
         self, X: np.ndarray, ask: int, thresholds: np.ndarray, *, same_only: bool, effort: Effort
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the candidates' votes (m, l), counts (m, l, 4) and sets (m, l), of which `ask` says what is filled."""
-        m, n_labels = X.shape[0], self._n_labels
+        m, n_labels, size = X.shape[0], self._n_labels, FOREST_TUNING.block
         X = np.require(X, np.float64, ["C", "W"])  # a read-only array would be compiled for again
         own, counts = np.zeros((m, n_labels), np.int64), np.zeros((m, n_labels, 4), np.int64)
         inside, everyone = np.zeros((m, n_labels), bool), np.empty((m, n_labels, 0), np.int64)
         forest, star_weights, voting = self._columns(X)
-        blocks = [slice(first, min(first + BLOCK, m)) for first in range(0, m, BLOCK)]
-        stages = self._stages(forest, max(1, min(effort.threads(), len(blocks))))
+        blocks = [slice(first, min(first + size, m)) for first in range(0, m, size)]
+        states = self._states(forest, max(1, min(effort.threads(), len(blocks))))
 
         def work(block: slice) -> None:
             rows = block if star_weights.shape[0] > 1 else slice(0, 1)
-            out = (own[block], counts[block], inside[block], everyone[block])
-            stage = stages.get()
+            answers = Answers(own[block], counts[block], inside[block], everyone[block])
+            state = states.get()
             try:
-                count_objects(stage, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, out)
+                count_objects(state, X[block], star_weights[rows], voting[rows], (ask, same_only), thresholds, answers)
             finally:
-                stages.put(stage)  # or the next block would wait for it for ever
+                states.put(state)  # or the next block would wait for it for ever
 
         map_blocks(work, blocks, effort=effort, task="predicting")
         return own, counts, inside
@@ -245,13 +244,13 @@ class ForestBag(ReplacingBag, LabelBagBase):
         X = np.require(X, np.float64, ["C", "W"])  # a read-only array would be compiled for again
         none, n_labels = np.zeros(self._n_labels, np.int64), self._n_labels
         own, everyone = np.empty((1, n_labels), np.int64), np.empty((1, n_labels, self.n), np.int64)
-        out = (own, np.empty((1, n_labels, 4), np.int64), np.empty((1, n_labels), bool), everyone)
+        answers = Answers(own, np.empty((1, n_labels, 4), np.int64), np.empty((1, n_labels), bool), everyone)
         forest, star_weights, voting = self._columns(X)
-        stage = self._stages(forest, 1).get()
+        state = self._states(forest, 1).get()
         for row in range(X.shape[0]):
             column = slice(row, row + 1) if star_weights.shape[0] > 1 else slice(0, 1)
             asked = X[row : row + 1], star_weights[column], voting[column], (VOTES, False), none
-            count_objects(stage, *asked, out)
+            count_objects(state, *asked, answers)
             yield -everyone[0].astype(np.float64), -own[0].astype(np.float64)
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
@@ -285,7 +284,5 @@ class ForestBag(ReplacingBag, LabelBagBase):
 
     def _grow_on(self, olds: list[Trees | None], effort: Effort) -> None:
         """Grow the trees of the present samples out of what they were, as far as they were there."""
-        samples = self._draw()
-        more = len(samples) - len(olds)
-        trees = self._grow(samples, [*olds[: len(samples)], *[None] * more], effort=effort)
+        trees = self._grow(self._draw(), olds, effort=effort)
         self._take(trees, [True] * len(trees))

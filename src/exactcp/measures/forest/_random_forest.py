@@ -19,11 +19,10 @@ from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
-from exactcp.measures.forest.kernels.layout import Examples
 from exactcp.textbook import Trainer
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
-LARGEST = 2**26  # examples whose squared number float64 holds exactly
+MOST_EXAMPLES = 2**26  # examples whose squared number float64 holds exactly
 
 
 class RandomForest(Measure):
@@ -108,8 +107,10 @@ class RandomForest(Measure):
         """Return what the forest is made of, all checked."""
         check_parameters(self)
         depth = BOTTOMLESS if self.max_depth is None else self.max_depth
-        if n > LARGEST:
-            msg = f"RandomForest got {n} examples: expected at most {LARGEST}, whose squares float64 holds exactly."
+        if n > MOST_EXAMPLES:
+            msg = (
+                f"RandomForest got {n} examples: expected at most {MOST_EXAMPLES}, whose squares float64 holds exactly."
+            )
             raise ValueError(msg)
         return ForestPlan(
             int(self.n_estimators), int(depth), self._features_of(p), self.resampling, seed_of(self.random_state)
@@ -184,8 +185,7 @@ class RandomForest(Measure):
             held = np.array([np.bincount(draw, minlength=n) for draw in draws])
         else:
             held = held_by_bernoulli(arrival_keys(np.arange(n), plan.seed), 0, plan.n_estimators).T
-        ranks = RankCodes(X)
-        examples = Examples(ranks.codes, ranks.values, ranks.first, codes.astype(np.int64))
+        examples = RankCodes(X).labelled(codes.astype(np.int64))
         nobody = np.empty(0, np.int64)
 
         def work(b: int) -> Any:

@@ -6,7 +6,9 @@ import copy
 
 import numpy as np
 
-SMALL = 2**16  # codes below it fit into 16 bits
+from exactcp.measures.forest.kernels.layout import RankedExamples
+
+CODES_OF_16_BITS = 2**16
 
 
 class RankCodes:
@@ -40,10 +42,9 @@ class RankCodes:
             codes[f] = 2 * ranks + 2
         self.codes, self.values, self.first = _together(codes, distinct)
 
-    def objects(self) -> np.ndarray:
-        """Return the objects (n, p)."""
-        ranks = (self.codes.astype(np.int64) - 2) // 2
-        return np.ascontiguousarray(self.values[self.first[:-1, None] + ranks].T)
+    def labelled(self, labels: np.ndarray) -> RankedExamples:
+        """Return the objects with their labels (n,), as trees are grown from them."""
+        return RankedExamples(self.codes, self.values, self.first, labels)
 
     def extended(self, X: np.ndarray) -> tuple[RankCodes, np.ndarray]:
         """Return the ranks with more objects, and the new code of every old value in the order of `values`."""
@@ -72,5 +73,5 @@ def _together(codes: np.ndarray, distinct: list[np.ndarray]) -> tuple[np.ndarray
     """Return codes in the smallest type, all features' distinct values together, and where each feature's begin."""
     first = np.concatenate([[0], np.cumsum([v.size for v in distinct])]).astype(np.int64)
     largest = 2 * max(v.size for v in distinct) + 3
-    kind = np.uint16 if largest < SMALL else np.int32
-    return np.ascontiguousarray(codes, dtype=kind), np.concatenate(distinct), first
+    dtype = np.uint16 if largest < CODES_OF_16_BITS else np.int32
+    return np.ascontiguousarray(codes, dtype=dtype), np.concatenate(distinct), first

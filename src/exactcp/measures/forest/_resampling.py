@@ -12,9 +12,9 @@ from exactcp._draws import TEST_COLUMN, mix, row_keys
 from exactcp._parameters import integer
 from exactcp._seeds import draw_seed
 
-SHARE = 1 - math.exp(-1)  # of the examples that are in a sample
+SHARE_IN_SAMPLE = 1 - math.exp(-1)  # of the examples that are in a sample
 AT_ONCE = 2**18  # elements and samples whose hashes are in memory
-_BELOW = np.uint64(int(SHARE * 2**64))
+_BELOW = np.uint64(int(SHARE_IN_SAMPLE * 2**64))
 _LEARNED = np.uint64(1)
 
 N_ESTIMATORS = integer("a number of trees or models", at_least=1)
@@ -51,11 +51,11 @@ def multinomial_samples(n: int, n_estimators: int, seed: int) -> np.ndarray:
 
 def held_by_bernoulli(keys: np.ndarray, first: int, last: int) -> np.ndarray:
     """Return which of the samples first..last-1 hold the elements with these keys (elements, samples)."""
-    places = np.arange(first, last, dtype=np.uint64)
-    inside = np.empty((keys.size, places.size), dtype=bool)
-    step = max(1, AT_ONCE // max(1, places.size))
+    numbers = np.arange(first, last, dtype=np.uint64)
+    inside = np.empty((keys.size, numbers.size), dtype=bool)
+    step = max(1, AT_ONCE // max(1, numbers.size))
     for row in range(0, keys.size, step):
-        inside[row : row + step] = mix(keys[row : row + step, None] ^ places) < _BELOW
+        inside[row : row + step] = mix(keys[row : row + step, None] ^ numbers) < _BELOW
     return inside
 
 
@@ -115,8 +115,7 @@ def voters(samples: np.ndarray, n_estimators: int) -> np.ndarray:
     """
     absent = samples == 0
     chosen = absent & (np.cumsum(absent, axis=0, dtype=np.int32) <= n_estimators)
-    elements, trees = np.nonzero(chosen.T)
-    return trees.reshape(-1, n_estimators) if elements.size else np.empty((samples.shape[1], n_estimators), np.int64)
+    return np.nonzero(chosen.T)[1].reshape(-1, n_estimators)
 
 
 def expected_samples(n_estimators: int, n: int) -> float:

@@ -16,7 +16,7 @@ from exactcp.measures._contract import Objects, RegressionMeasure
 from exactcp.measures.models._refit_bag import ModelBag
 
 _REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
-SHARE = 0.1  # of the mean residual, added to every estimated difficulty so that none is zero
+SHARE_OF_MEAN = 0.1  # of the mean residual, added to every estimated difficulty so that none is zero
 
 
 class ModelResidual(RegressionMeasure):
@@ -96,7 +96,7 @@ class ModelResidual(RegressionMeasure):
         if self.difficulty is not None:
             residuals = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
             self.difficulty_ = clone(self.difficulty).fit(X, residuals)
-            self._least = SHARE * float(residuals.mean()) or 1.0
+            self._least = SHARE_OF_MEAN * float(residuals.mean()) or 1.0
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Randomness that depends on a place alone: splitmix64 of (seed, tree, node), never a series of draws (theory FO.3)."""
+"""Randomness that depends on a node alone: splitmix64 of (seed, tree, node), never a series of draws (theory FO.3)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ def tree_key(seed, tree):
 
 
 @inner
-def draw_feature(key, heap, j, order):
-    """The j-th feature of a node: step j of the Fisher-Yates shuffle of `order`, drawn from the node's place."""
-    p = order.shape[0]
+def _partner(key, heap, j, p):
+    """The position that step j of a node's Fisher-Yates shuffle of p features swaps with position j."""
     node = mix_one(key ^ np.uint64(heap))
-    other = j + np.int64(mix_one(node ^ np.uint64(j)) % np.uint64(p - j))
-    chosen = order[other]
-    order[other] = order[j]
-    order[j] = chosen
-    return chosen
+    return j + np.int64(mix_one(node ^ np.uint64(j)) % np.uint64(p - j))
+
+
+@inner
+def draw_feature(key, heap, j, order):
+    """The j-th feature of a node: step j of the shuffle of `order`, which depends on the node alone."""
+    other = _partner(key, heap, j, order.shape[0])
+    order[j], order[other] = order[other], order[j]
+    return order[j]
 
 
 @inner
 def undo_draws(key, heap, drawn, order):
     """Return `order` to what it was before the first `drawn` features of a node were drawn from it."""
-    p = order.shape[0]
-    node = mix_one(key ^ np.uint64(heap))
     for j in range(drawn - 1, -1, -1):
-        other = j + np.int64(mix_one(node ^ np.uint64(j)) % np.uint64(p - j))
-        chosen = order[j]
-        order[j] = order[other]
-        order[other] = chosen
+        other = _partner(key, heap, j, order.shape[0])
+        order[j], order[other] = order[other], order[j]

@@ -7,35 +7,22 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.measures.forest.kernels.cuts import find_cut, keep_cuts
 from exactcp.measures.forest.kernels.layout import (
-    BEST,
-    COUNTS,
-    DEPTH,
+    CUT,
     DEPTH_LEAF,
     EMPTY,
     FALLBACK,
-    FEATURE,
-    HEAP,
-    KEPT,
-    KEPT_END,
-    KIND,
-    LABEL,
-    LEFT,
-    OWN,
+    NODE,
     PURE_LEAF,
-    RIGHT,
-    ROWS,
-    ROWS_END,
     SPLIT,
-    TIMES,
     UNGROWN,
     UNSPLITTABLE,
-    USERS,
-    USERS_END,
-    VOTED,
-    WHO,
+    StarExample,
     Trees,
-    with_room,
+    enlarged,
 )
+
+NODE_WORDS, CUT_WORDS = NODE.itemsize // 8, CUT.itemsize // 8
+SIZES = 2  # words before a flat tree: how many nodes and cuts it has
 
 
 @inner
@@ -72,192 +59,220 @@ def is_pure(counts):
 
 
 @inner
-def part(examples, f, threshold, who, spare):
+def part(examples, f, threshold, members, spare):
     """Put the rows or users whose value is at most the threshold first, keeping their order, and return how many."""
     codes_f = examples.codes[f]
     kept, moved = 0, 0
-    for j in range(who.shape[0]):
-        one, other = who[j, 0], who[j, 1]
-        if value_of(examples, f, codes_f[one]) <= threshold:
-            who[kept, 0], who[kept, 1] = one, other
+    for j in range(members.shape[0]):
+        if value_of(examples, f, codes_f[members[j]["example"]]) <= threshold:
+            members[kept] = members[j]
             kept += 1
         else:
-            spare[moved, 0], spare[moved, 1] = one, other
+            spare[moved] = members[j]
             moved += 1
     for j in range(moved):
-        who[kept + j, 0], who[kept + j, 1] = spare[j, 0], spare[j, 1]
+        members[kept + j] = spare[j]
     return kept
 
 
 @inner
-def _plant(node, heap, depth, rows, users):
-    """Make node 0 the root of all rows and users."""
-    node[0, HEAP], node[0, DEPTH] = heap, depth
-    node[0, ROWS] = node[0, USERS] = 0
-    node[0, ROWS_END], node[0, USERS_END] = rows, users
+def _plant(root, plan, rows, users):
+    """Make a node the root of all rows and users."""
+    root["heap"], root["depth"] = plan.heap, plan.depth
+    root["rows"] = root["users"] = 0
+    root["rows_end"], root["users_end"] = rows, users
 
 
 @inner
-def _weigh(node, v, rows, labels):
-    """Fill and return the weight of each label in a node."""
-    counts = node[v, COUNTS:]
-    for c in range(counts.shape[0]):
-        counts[c] = 0
+def fill_weights(weights, rows, labels, star_label):
+    """Fill the weight of each label in a node; row -1 is the test example."""
+    for c in range(weights.shape[0]):
+        weights[c] = 0
     for j in range(rows.shape[0]):
-        counts[labels[rows[j, WHO]]] += rows[j, TIMES]
-    return counts
+        row = rows[j]["example"]
+        weights[star_label if row < 0 else labels[row]] += rows[j]["times"]
 
 
 @inner
-def _follow(before, v, nodes, old, f, t):
-    """Note the children's former selves: those of the node's own, if it is cut where it was."""
-    o = before[v]
-    same = o >= 0 and old.node[o, LEFT] >= 0 and old.node[o, FEATURE] == f and old.threshold[o] == t
-    before[nodes] = old.node[o, LEFT] if same else -1
-    before[nodes + 1] = old.node[o, RIGHT] if same else -1
+def _follow(before, v, n_nodes, old, node):
+    """Note the children's former selves: those of node v's own, if it is cut where it was."""
+    left, right = np.int64(-1), np.int64(-1)
+    if before[v] >= 0:
+        former = old.nodes[before[v]]
+        if former["feature"] == node["feature"] and former["threshold"] == node["threshold"]:
+            left, right = former["left"], former["right"]
+    before[n_nodes], before[n_nodes + 1] = left, right
 
 
 @inner
-def _bear(node, v, nodes, cut, parting):
+def _bear(nodes, v, n_nodes, cut, parting):
     """Make two children of node v, which part its rows at `cut` and its users at `parting`."""
-    node[v, LEFT], node[v, RIGHT] = nodes, nodes + 1
+    node = nodes[v]
+    node["left"], node["right"] = n_nodes, n_nodes + 1
     for side in range(2):
-        child = nodes + side
-        node[child, HEAP], node[child, DEPTH] = 2 * node[v, HEAP] + side, node[v, DEPTH] + 1
-        node[child, ROWS] = node[v, ROWS] if side == 0 else cut
-        node[child, ROWS_END] = cut if side == 0 else node[v, ROWS_END]
-        node[child, USERS] = node[v, USERS] if side == 0 else parting
-        node[child, USERS_END] = parting if side == 0 else node[v, USERS_END]
+        child = nodes[n_nodes + side]
+        child["heap"], child["depth"] = 2 * node["heap"] + side, node["depth"] + 1
+        child["rows"] = node["rows"] if side == 0 else cut
+        child["rows_end"] = cut if side == 0 else node["rows_end"]
+        child["users"] = node["users"] if side == 0 else parting
+        child["users_end"] = parting if side == 0 else node["users_end"]
 
 
 @inner
-def _kind_of_leaf(node, v, max_depth, whole):
-    """What kind of leaf the node is for sure, or SPLIT if it may be split."""
-    if node[v, ROWS_END] == node[v, ROWS]:
+def _leaf_outcome(node, weights, plan):
+    """The outcome of a node that is a leaf for sure, or SPLIT if it may be split."""
+    if node["rows_end"] == node["rows"]:
         return EMPTY
-    if node[v, USERS_END] == node[v, USERS] and whole == 0:
+    if node["users_end"] == node["users"] and not plan.whole:
         return UNGROWN
-    if node[v, DEPTH] >= max_depth:
+    if node["depth"] >= plan.max_depth:
         return DEPTH_LEAF
-    return PURE_LEAF if is_pure(node[v, COUNTS:]) else SPLIT
+    return PURE_LEAF if is_pure(weights) else SPLIT
 
 
 @inner
-def _is_as_before(node, v, old, before):
+def _is_as_before(node, old, before):
     """Tell whether a node has the examples of its former self, and may keep its cuts: it had users, or has none now."""
-    if before < 0 or node[v, ROWS_END] - node[v, ROWS] != old.node[before, ROWS_END] - old.node[before, ROWS]:
+    if before < 0:
         return False
-    had_users = old.node[before, USERS_END] > old.node[before, USERS]
-    return had_users or node[v, USERS_END] == node[v, USERS]
+    former = old.nodes[before]
+    if node["rows_end"] - node["rows"] != former["rows_end"] - former["rows"]:
+        return False
+    return former["users_end"] > former["users"] or node["users_end"] == node["users"]
 
 
 @inner
-def _copy_cuts(node, v, old, before, kept, used):
+def _copy_cuts(node, former, old, store):
     """Take over the kept cuts of a node's former self, if it still has users."""
-    if node[v, USERS_END] == node[v, USERS]:
-        return kept, used
-    first, last = old.node[before, KEPT], old.node[before, KEPT_END]
-    kept = with_room(kept, used, used + last - first)
-    for e in range(first, last):
-        for j in range(kept.shape[1]):
-            kept[used, j] = old.kept[e, j]
-        used += 1
-    node[v, BEST], node[v, KEPT_END] = node[v, KEPT] + old.node[before, BEST] - first, used
-    return kept, used
+    cuts, left_weights, used = store
+    if node["users_end"] > node["users"]:
+        first, last = former["cuts"], former["cuts_end"]
+        needed = used + last - first
+        cuts, left_weights = enlarged(cuts, used, needed), enlarged(left_weights, used, needed)
+        for e in range(first, last):
+            cuts[used] = old.cuts[e]
+            for c in range(left_weights.shape[1]):
+                left_weights[used, c] = old.left_weights[e, c]
+            used += 1
+        node["best"], node["cuts_end"] = node["cuts"] + former["best"] - first, used
+    return cuts, left_weights, used
 
 
 @inner
-def grow(examples, rows, users, old, forced, plan, desk):
-    """Grow a tree, or the subtree at a place, and return it with its users' votes.
+def _most_nodes(n_rows, levels):
+    """How many nodes a branch of so many rows and levels may have."""
+    most = 2 * n_rows + 1
+    return min(most, 1 << (levels + 1)) if levels < 40 else most
+
+
+@inner
+def _choose(examples, nobody, node, weights, rows, plan, workspace, store):
+    """Search a node for its cut, enter it with the cuts it keeps, and return the store."""
+    f, lo, hi = plan.first_cut
+    if f < 0 or node["depth"] > plan.depth:
+        best = find_cut(examples, nobody, rows, node["heap"], weights, plan, workspace)
+        f, lo, hi = best.feature, best.cut.lo, best.cut.hi
+        node["outcome"] = UNSPLITTABLE if not best.found else FALLBACK if best.fallback else SPLIT
+        if node["outcome"] == SPLIT and plan.star_weight > 0 and node["users_end"] > node["users"]:
+            store, node["best"] = keep_cuts(examples, rows, weights, best, plan.star_weight, workspace, store)
+            node["cuts_end"] = store[2]
+    node["feature"] = f
+    if f >= 0:
+        node["threshold"] = midpoint(value_of(examples, f, lo), value_of(examples, f, hi))
+    return store
+
+
+@inner
+def grow(examples, rows, users, old, plan, workspace):
+    """Grow a branch, and return it with its users' votes.
 
     `rows` and `users` are put in the order of the nodes. `old` is what the tree was before examples came, or before
-    examples left: nodes that have the same ones are not searched again (an empty tree: search all). forced = (feature,
-    lo, hi) makes the first cut, where feature is not -1. plan = (tree key, heap number, depth, max_depth, n_features,
-    w, whole): w is the weight that a test example will have here (0: keep no cuts); 1 grows branches without users.
+    examples left: nodes that have the same ones are not searched again (an empty tree: search all).
     """
-    key, root_heap, root_depth, max_depth, n_features, w, whole = plan
-    n_labels = desk.left.shape[1]
-    most = 2 * rows.shape[0] + 1
-    if max_depth - root_depth < 40:
-        most = min(most, 1 << (max_depth - root_depth + 1))
-    node, threshold, before = np.empty((most, COUNTS + n_labels), np.int64), np.empty(most), np.empty(most, np.int64)
-    kept, used = np.empty((64, OWN + n_labels), np.int64), 0
+    n_labels = workspace.left.shape[0]
+    most = _most_nodes(rows.shape[0], plan.max_depth - plan.depth)
+    nodes, node_weights, before = np.empty(most, NODE), np.empty((most, n_labels), np.int64), np.empty(most, np.int64)
+    store = (np.empty(64, CUT), np.empty((64, n_labels), np.int64), 0)
     spare_rows, spare_users = np.empty_like(rows), np.empty_like(users)
-    no_codes, nobody = np.zeros(examples.codes.shape[0], np.int64), (np.int64(0), np.int64(0))
-    _plant(node, root_heap, root_depth, rows.shape[0], users.shape[0])
-    before[0] = 0 if old.node.shape[0] > 0 else -1
-    nodes, v = 1, 0
-    while v < nodes:  # breadth first: children are appended behind
-        my_rows = rows[node[v, ROWS] : node[v, ROWS_END]]
-        my_users = users[node[v, USERS] : node[v, USERS_END]]
-        mine = _weigh(node, v, my_rows, examples.labels)
-        node[v, LABEL], node[v, LEFT], node[v, RIGHT], node[v, FEATURE] = majority(mine), -1, -1, -1
-        node[v, KEPT] = node[v, KEPT_END] = node[v, BEST] = used
-        kind = _kind_of_leaf(node, v, max_depth, whole)
-        f, lo, hi = forced
-        t = 0.0
-        if kind == SPLIT and _is_as_before(node, v, old, before[v]):
-            kind, f, t = old.node[before[v], KIND], old.node[before[v], FEATURE], old.threshold[before[v]]
-            kept, used = _copy_cuts(node, v, old, before[v], kept, used)
-        elif kind == SPLIT:
-            if v > 0 or f < 0:
-                place = (key, node[v, HEAP])
-                best = find_cut(examples, no_codes, nobody, my_rows, place, mine, n_features, desk)
-                f, lo, hi = best.feature, best.lo, best.hi
-                kind = UNSPLITTABLE if not best.found else FALLBACK if best.fallback else SPLIT
-                if kind == SPLIT and w > 0 and my_users.shape[0] > 0:
-                    kept, used, at = keep_cuts(examples, my_rows, mine, best, w, desk, (kept, used))
-                    node[v, BEST], node[v, KEPT_END] = at, used
-            if f >= 0:
-                t = midpoint(value_of(examples, f, lo), value_of(examples, f, hi))
-        node[v, KIND], threshold[v] = kind, t
-        if kind in (SPLIT, FALLBACK):
-            node[v, FEATURE] = f
-            cut = node[v, ROWS] + part(examples, f, t, my_rows, spare_rows)
-            parting = node[v, USERS] + part(examples, f, t, my_users, spare_users)
-            _bear(node, v, nodes, cut, parting)
-            _follow(before, v, nodes, old, f, t)
-            nodes += 2
+    p = examples.codes.shape[0]
+    nobody = StarExample(np.zeros(p), np.zeros(p, np.int64), np.int64(0), np.int64(0))
+    _plant(nodes[0], plan, rows.shape[0], users.shape[0])
+    before[0] = 0 if old.nodes.shape[0] > 0 else -1
+    n_nodes, v = 1, 0
+    while v < n_nodes:  # breadth first: children are appended behind
+        node, weights = nodes[v], node_weights[v]
+        my_rows = rows[node["rows"] : node["rows_end"]]
+        my_users = users[node["users"] : node["users_end"]]
+        fill_weights(weights, my_rows, examples.labels, nobody.label)
+        node["label"], node["threshold"] = majority(weights), 0.0
+        node["left"] = node["right"] = node["feature"] = -1
+        node["cuts"] = node["cuts_end"] = node["best"] = store[2]
+        node["outcome"] = _leaf_outcome(node, weights, plan)
+        if node["outcome"] == SPLIT:
+            if _is_as_before(node, old, before[v]):
+                former = old.nodes[before[v]]
+                node["outcome"], node["feature"] = former["outcome"], former["feature"]
+                node["threshold"] = former["threshold"]
+                store = _copy_cuts(node, former, old, store)
+            else:
+                store = _choose(examples, nobody, node, weights, my_rows, plan, workspace, store)
+        if node["feature"] >= 0:
+            f, threshold = node["feature"], node["threshold"]
+            cut = node["rows"] + part(examples, f, threshold, my_rows, spare_rows)
+            parting = node["users"] + part(examples, f, threshold, my_users, spare_users)
+            _bear(nodes, v, n_nodes, cut, parting)
+            _follow(before, v, n_nodes, old, node)
+            n_nodes += 2
         else:
             for j in range(my_users.shape[0]):
-                my_users[j, VOTED] = node[v, LABEL]
+                my_users[j]["vote"] = node["label"]
         v += 1
-    return Trees(node[:nodes], threshold[:nodes], kept[:used], rows, users)
+    cuts, left_weights, used = store
+    return Trees(nodes[:n_nodes], node_weights[:n_nodes], cuts[:used], left_weights[:used], rows, users)
 
 
 @compiled
-def grow_flat(examples, rows, users, old, forced, plan, desk):
+def grow_flat(examples, rows, users, old, plan, workspace):
     """Grow a tree, put rows and users in its order, and return all else in one array that `unfolded` makes a tree of.
 
     What Python calls returns one array: several would not survive an interruption.
     """
-    tree = grow(examples, rows, users, old, forced, plan, desk)
-    (nodes, columns), (entries, fields) = tree.node.shape, tree.kept.shape
-    flat = np.empty(1 + nodes * (columns + 1) + entries * fields, np.int64)
-    flat[0] = nodes
-    after_nodes = 1 + nodes * columns
-    flat[1:after_nodes].reshape(nodes, columns)[:] = tree.node
-    flat[after_nodes : after_nodes + nodes].view(np.float64)[:] = tree.threshold
-    flat[after_nodes + nodes :].reshape(entries, fields)[:] = tree.kept
+    tree = grow(examples, rows, users, old, plan, workspace)
+    (n_nodes, n_labels), n_cuts = tree.node_weights.shape, tree.cuts.shape[0]
+    flat = np.empty(SIZES + n_nodes * (NODE_WORDS + n_labels) + n_cuts * (CUT_WORDS + n_labels), np.int64)
+    flat[0], flat[1] = n_nodes, n_cuts
+    first, last = SIZES, SIZES + n_nodes * NODE_WORDS
+    flat[first:last].view(NODE)[:] = tree.nodes
+    first, last = last, last + n_nodes * n_labels
+    flat[first:last].reshape(n_nodes, n_labels)[:] = tree.node_weights
+    first, last = last, last + n_cuts * CUT_WORDS
+    flat[first:last].view(CUT)[:] = tree.cuts
+    flat[last:].reshape(n_cuts, n_labels)[:] = tree.left_weights
     return flat
 
 
 def unfolded(flat: np.ndarray, rows: np.ndarray, users: np.ndarray, n_labels: int) -> Trees:
     """Return the tree of `grow_flat`, given the rows and users that it put in order."""
-    nodes, columns = int(flat[0]), COUNTS + n_labels
-    node, threshold, kept = np.split(flat[1:], [nodes * columns, nodes * (columns + 1)])
+    n_nodes, n_cuts = flat[:SIZES].tolist()
+    sizes = (n_nodes * NODE_WORDS, n_nodes * n_labels, n_cuts * CUT_WORDS)
+    nodes, node_weights, cuts, left_weights = np.split(flat[SIZES:], np.cumsum(sizes))
     return Trees(
-        node.reshape(nodes, columns), threshold.view(np.float64), kept.reshape(-1, OWN + n_labels), rows, users
+        nodes.view(NODE),
+        node_weights.reshape(n_nodes, n_labels),
+        cuts.view(CUT),
+        left_weights.reshape(n_cuts, n_labels),
+        rows,
+        users,
     )
 
 
 @compiled
-def predict(trees, root, x):
+def predict_label(trees, root, x):
     """The label that the tree with this root gives to an object."""
-    v = root
-    while trees.node[v, LEFT] >= 0:
-        v = trees.node[v, LEFT] if x[trees.node[v, FEATURE]] <= trees.threshold[v] else trees.node[v, RIGHT]
-    return trees.node[v, LABEL]
+    node = trees.nodes[root]
+    while node["left"] >= 0:
+        node = trees.nodes[node["left"] if x[node["feature"]] <= node["threshold"] else node["right"]]
+    return node["label"]
 
 
 @compiled
@@ -265,4 +280,4 @@ def count_votes(trees, roots, X, votes):
     """Add to votes (m, l) the label that each tree gives to each object."""
     for i in range(X.shape[0]):
         for root in roots:
-            votes[i, predict(trees, root, X[i])] += 1
+            votes[i, predict_label(trees, root, X[i])] += 1

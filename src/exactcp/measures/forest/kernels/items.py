@@ -1,7 +1,7 @@
 """A node's examples in the order of a feature: (code, label, weight) items, by sorting or through a table.
 
-A row of -1 stands for the test example, whose code, label and weight come as `z`. The `Desk` is room to work in, one
-for each thread.
+A row of -1 stands for the test example, whose code, label and weight come as `z`. The `NodeWorkspace` is room to work
+in, one for each thread.
 """
 
 from __future__ import annotations
@@ -11,46 +11,52 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.measures.forest.kernels.layout import ABOVE_ALL, TIMES, WHO
+from exactcp.measures.forest.kernels.layout import ABOVE_ALL
 
-FEW = 24  # examples up to which they are sorted by insertion
+FEW_ITEMS = 24  # which are sorted by insertion
 MANY_CODES, MANY_CELLS = 2**16, 2**21  # at most in the table of (code, label)
 POSITION = 32  # bits of a sort key that tell the example
-CODE, OF_LABEL, OF_WEIGHT, KEYS, SPARE = 0, 1, 2, 3, 4  # rows of `items`
+ITEM = np.dtype([("code", np.int64), ("label", np.int64), ("weight", np.int64)], align=True)
+CANDIDATE = np.dtype([("feature", np.int64), ("highest", np.float64)], align=True)  # and the worth of its best cut
 
 
-class Desk(NamedTuple):
-    """Room to work in."""
+class NodeWorkspace(NamedTuple):
+    """Room to work on one node at a time."""
 
-    items: np.ndarray  # (5, n + 1) int64: code, label and weight in ascending order of the code; keys and their copy
+    items: np.ndarray  # (n + 1,) of ITEM, in ascending order of the code
+    keys: np.ndarray  # (2, n + 1) int64: what is sorted, and its copy
     digits: np.ndarray  # (2^11 + 1,)
     cells: np.ndarray  # (codes, l + 1) weight of each label at each code, and in all; zero between searches
-    left: np.ndarray  # (2, l) weight of each label on the left: of the cut looked at, of the best
+    left: np.ndarray  # (l,) weight of each label on the left of the cut looked at
+    best_left: np.ndarray  # (l,) of the best cut
     floor: np.ndarray  # (l,) what the best cut is worth at least when the test example comes
-    features: np.ndarray  # (2, p): all, the identity between searches; the candidates in the order of search
-    highest: np.ndarray  # (p,) the best value of each candidate
+    order: np.ndarray  # (p,) all features; the identity between searches
+    candidates: np.ndarray  # (p,) of CANDIDATE, in the order of search
 
 
-def make_desk(n: int, p: int, n_labels: int) -> Desk:
+def make_node_workspace(n: int, p: int, n_labels: int) -> NodeWorkspace:
     """Return room to work on nodes of up to n examples."""
     cells = min(4 * n + 64, MANY_CODES, max(64, MANY_CELLS // n_labels))
-    return Desk(
-        np.empty((5, n + 1), dtype=np.int64),
+    return NodeWorkspace(
+        np.empty(n + 1, ITEM),
+        np.empty((2, n + 1), np.int64),
         np.empty(2**11 + 1, np.int64),
         np.zeros((cells, n_labels + 1), np.int64),
-        np.empty((2, n_labels), np.int64),
+        np.empty(n_labels, np.int64),
+        np.empty(n_labels, np.int64),
         np.empty(n_labels),
-        np.tile(np.arange(p), (2, 1)),
-        np.empty(p),
+        np.arange(p),
+        np.empty(p, CANDIDATE),
     )
 
 
 @inner
 def varies(codes_f, u_f, rows):
     """Tell whether the feature has two values among the rows."""
-    first = u_f if rows[0, WHO] < 0 else np.int64(codes_f[rows[0, WHO]])
+    row = rows[0]["example"]
+    first = u_f if row < 0 else np.int64(codes_f[row])
     for j in range(1, rows.shape[0]):
-        row = rows[j, WHO]
+        row = rows[j]["example"]
         if (u_f if row < 0 else np.int64(codes_f[row])) != first:
             return True
     return False
@@ -93,16 +99,16 @@ def _radix_sort(keys, spare, digits, n, largest):
 
 
 @inner
-def _items_by_table(codes_f, z, rows, labels, desk):
-    """Fill the desk's items from the weight in each (code, label): for features of few values."""
+def _items_by_table(codes_f, z, rows, labels, workspace):
+    """Fill the items from the weight in each (code, label): for features of few values."""
     u_f, z_label, z_weight = z
-    cells, items = desk.cells, desk.items
+    cells, items = workspace.cells, workspace.items
     n_labels = cells.shape[1] - 1
     lowest, highest = np.int64(ABOVE_ALL), np.int64(0)
     for j in range(rows.shape[0]):
-        row = rows[j, WHO]
+        row = rows[j]["example"]
         code = u_f if row < 0 else np.int64(codes_f[row])
-        weight = z_weight if row < 0 else np.int64(rows[j, TIMES])
+        weight = z_weight if row < 0 else np.int64(rows[j]["times"])
         cells[code, z_label if row < 0 else labels[row]] += weight
         cells[code, n_labels] += weight
         lowest, highest = min(lowest, code), max(highest, code)
@@ -112,44 +118,45 @@ def _items_by_table(codes_f, z, rows, labels, desk):
             cells[code, n_labels] = 0
             for c in range(n_labels):
                 if cells[code, c] > 0:
-                    items[CODE, k], items[OF_LABEL, k], items[OF_WEIGHT, k] = code, c, cells[code, c]
+                    item = items[k]
+                    item["code"], item["label"], item["weight"] = code, c, cells[code, c]
                     cells[code, c] = 0
                     k += 1
     return k
 
 
 @inner
-def _items_by_sorting(codes_f, z, rows, labels, desk):
-    """Fill the desk's items, one an example."""
+def _items_by_sorting(codes_f, z, rows, labels, workspace):
+    """Fill the items, one an example."""
     u_f, z_label, z_weight = z
-    items, keys, spare = desk.items, desk.items[KEYS], desk.items[SPARE]
+    items, keys, spare = workspace.items, workspace.keys[0], workspace.keys[1]
     n = rows.shape[0]
     lowest, highest = np.int64(ABOVE_ALL), np.int64(0)
     for j in range(n):
-        row = rows[j, WHO]
+        row = rows[j]["example"]
         code = u_f if row < 0 else np.int64(codes_f[row])
         lowest, highest = min(lowest, code), max(highest, code)
         keys[j] = code
     for j in range(n):
         keys[j] = ((keys[j] - lowest) << POSITION) | j
-    if n <= FEW:
+    if n <= FEW_ITEMS:
         _insertion_sort(keys, n)
-    elif _radix_sort(keys, spare, desk.digits, n, highest - lowest):
+    elif _radix_sort(keys, spare, workspace.digits, n, highest - lowest):
         keys = spare
     for j in range(n):
         at = keys[j] & ((1 << POSITION) - 1)
-        row = rows[at, WHO]
-        items[CODE, j] = (keys[j] >> POSITION) + lowest
-        items[OF_LABEL, j] = z_label if row < 0 else labels[row]
-        items[OF_WEIGHT, j] = z_weight if row < 0 else np.int64(rows[at, TIMES])
+        row, item = rows[at]["example"], items[j]
+        item["code"] = (keys[j] >> POSITION) + lowest
+        item["label"] = z_label if row < 0 else labels[row]
+        item["weight"] = z_weight if row < 0 else np.int64(rows[at]["times"])
     return n
 
 
 @inner
-def fill_items(examples, f, z, rows, desk):
-    """Fill the desk with the items of a feature in ascending order, and return how many; z = (code, label, weight)."""
+def fill_items(examples, f, z, rows, workspace):
+    """Fill the items of a feature in ascending order, and return how many; z = (code, label, weight)."""
     codes_f = examples.codes[f]
     n_codes = 2 * (examples.first[f + 1] - examples.first[f]) + 4
-    if n_codes <= 4 * rows.shape[0] and n_codes <= desk.cells.shape[0]:
-        return _items_by_table(codes_f, z, rows, examples.labels, desk)
-    return _items_by_sorting(codes_f, z, rows, examples.labels, desk)
+    if n_codes <= 4 * rows.shape[0] and n_codes <= workspace.cells.shape[0]:
+        return _items_by_table(codes_f, z, rows, examples.labels, workspace)
+    return _items_by_sorting(codes_f, z, rows, examples.labels, workspace)

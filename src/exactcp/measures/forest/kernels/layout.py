@@ -8,10 +8,27 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 
-# columns of `node`; from COUNTS on, the weight of each label
-HEAP, DEPTH, KIND, FEATURE, LEFT, RIGHT, LABEL = 0, 1, 2, 3, 4, 5, 6
-ROWS, ROWS_END, USERS, USERS_END, KEPT, KEPT_END, BEST, COUNTS = 7, 8, 9, 10, 11, 12, 13, 14
-# kinds of nodes
+NODE = np.dtype(
+    [
+        ("heap", np.int64),  # 1 for the root, 2h and 2h + 1 for the children of h
+        ("depth", np.int64),
+        ("outcome", np.int64),
+        ("feature", np.int64),  # -1 in a leaf, as are the children
+        ("threshold", np.float64),
+        ("left", np.int64),
+        ("right", np.int64),
+        ("label", np.int64),
+        ("rows", np.int64),
+        ("rows_end", np.int64),
+        ("users", np.int64),
+        ("users_end", np.int64),
+        ("cuts", np.int64),
+        ("cuts_end", np.int64),
+        ("best", np.int64),  # the kept cut that splits it
+    ],
+    align=True,
+)
+# outcomes of growing a node
 SPLIT = 0  # at the best cut of its candidate features
 FALLBACK = 1  # at the first feature that varies, since all candidates are constant
 DEPTH_LEAF = 2
@@ -19,15 +36,26 @@ PURE_LEAF = 3
 UNSPLITTABLE = 4  # several labels, one object
 EMPTY = 5  # a root without examples
 UNGROWN = 6  # no example votes here
-# columns of `kept`: a cut between the codes LO and HI of a feature; weight and sum of squares left, sum of squares
-# right; from OWN on, the weight of each label on the left
-CUT, LO, HI, WEIGHT, SQUARES_LEFT, SQUARES_RIGHT, OWN = 0, 1, 2, 3, 4, 5, 6
+
+CUT = np.dtype(
+    [
+        ("feature", np.int64),
+        ("lo", np.int64),  # it lies between these codes
+        ("hi", np.int64),
+        ("weight", np.int64),  # on the left
+        ("squares_left", np.int64),  # sums of the labels' squared weights
+        ("squares_right", np.int64),
+    ],
+    align=True,
+)
 BELOW_ALL, ABOVE_ALL = 0, 2**31 - 1  # codes of no value; values have even codes from 2 on, what lies between odd ones
-# columns of `rows` and `users`
-WHO, TIMES, VOTED = 0, 1, 1
+
+ROW = np.dtype([("example", np.int32), ("times", np.int32)], align=True)  # of the sample; -1 is the test example
+USER = np.dtype([("example", np.int32), ("vote", np.int32)], align=True)  # who votes here, and the label it is given
+ENDS = np.dtype([(name, np.int64) for name in ("nodes", "cuts", "rows", "users")], align=True)
 
 
-class Examples(NamedTuple):
+class RankedExamples(NamedTuple):
     """Training examples: rank codes by feature, the distinct values they stand for, and labels."""
 
     codes: np.ndarray  # (p, n) uint16 or int32
@@ -37,69 +65,113 @@ class Examples(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """One tree or many: flat arrays; places in them are counted from the beginning of each array."""
+    """One tree or many: flat arrays; positions in them are counted from the beginning of each array."""
 
-    node: np.ndarray  # (nodes, COUNTS + l) int64
-    threshold: np.ndarray  # (nodes,)
-    kept: np.ndarray  # (entries, OWN + l) int64
-    rows: np.ndarray  # (in-bag examples, 2) int32: which one, how often it occurs
-    users: np.ndarray  # (examples that vote here, 2) int32: which one, the label the tree gives it
+    nodes: np.ndarray  # of NODE
+    node_weights: np.ndarray  # (nodes, l) int64: the weight of each label in it
+    cuts: np.ndarray  # of CUT: those that nodes keep
+    left_weights: np.ndarray  # (cuts, l) int64: the weight of each label on the left
+    rows: np.ndarray  # of ROW
+    users: np.ndarray  # of USER
 
 
-def empty_trees(nodes: int, entries: int, rows: int, users: int, n_labels: int) -> Trees:
-    """Return room for trees."""
+class StarExample(NamedTuple):
+    """The test example with one of the labels, as a tree holds it."""
+
+    values: np.ndarray  # (p,)
+    codes: np.ndarray  # (p,) int64
+    label: np.int64
+    weight: np.int64
+
+
+class BranchPlan(NamedTuple):
+    """Where a branch begins, and how it grows; a tree is the branch of its root."""
+
+    key: np.uint64  # of the tree
+    heap: int
+    depth: int
+    max_depth: int
+    n_features: int
+    star_weight: int  # of the test example in this tree, 0 if it is never in it
+    whole: bool  # grow branches without users, too
+    first_cut: tuple[int, int, int]  # feature, lo, hi of the first cut, where feature is not -1
+
+
+def empty_trees(n_labels: int, nodes: int = 0, cuts: int = 0, rows: int = 0, users: int = 0) -> Trees:
+    """Return room for trees: none, unless sizes are given."""
     return Trees(
-        np.empty((nodes, COUNTS + n_labels), np.int64),
-        np.empty(nodes),
-        np.empty((entries, OWN + n_labels), np.int64),
-        np.empty((rows, 2), np.int32),
-        np.empty((users, 2), np.int32),
+        np.empty(nodes, NODE),
+        np.empty((nodes, n_labels), np.int64),
+        np.empty(cuts, CUT),
+        np.empty((cuts, n_labels), np.int64),
+        np.empty(rows, ROW),
+        np.empty(users, USER),
     )
 
 
 @inner
-def with_room(a, used, needed):
-    """Return `a`, or a larger copy of its first `used` rows, with room for `needed` rows."""
-    if needed <= a.shape[0]:
-        return a
-    larger = np.empty((max(needed, 2 * a.shape[0]), a.shape[1]), a.dtype)
-    for i in range(used):
-        for j in range(a.shape[1]):
-            larger[i, j] = a[i, j]
+def enlarged(table, used, needed):
+    """Return the table, or a larger copy of its first `used` entries, with room for `needed` entries."""
+    if needed <= table.shape[0]:
+        return table
+    larger = np.empty((max(needed, 2 * table.shape[0]), *table.shape[1:]), table.dtype)
+    larger[:used] = table[:used]
     return larger
 
 
 @inner
-def _copy_rows(target, at, source):
+def _copy_records(target, at, source):
     for i in range(source.shape[0]):
-        for j in range(source.shape[1]):
-            target[at + i, j] = source[i, j]
+        target[at + i] = source[i]
+
+
+@inner
+def _copy_weights(target, at, source):
+    for i in range(source.shape[0]):
+        for c in range(source.shape[1]):
+            target[at + i, c] = source[i, c]
 
 
 @compiled
-def place(pool, at, tree):
-    """Copy a tree into flat arrays at (node, kept, row, user) places, and return the node that is its root."""
-    nodes, entries, rows, users = at[0], at[1], at[2], at[3]
-    _copy_rows(pool.node, nodes, tree.node)
-    _copy_rows(pool.kept, entries, tree.kept)
-    _copy_rows(pool.rows, rows, tree.rows)
-    _copy_rows(pool.users, users, tree.users)
-    node = pool.node
-    for k in range(tree.node.shape[0]):
-        v = nodes + k
-        pool.threshold[v] = tree.threshold[k]
-        if node[v, LEFT] >= 0:
-            node[v, LEFT] += nodes
-            node[v, RIGHT] += nodes
-        node[v, ROWS] += rows
-        node[v, ROWS_END] += rows
-        node[v, USERS] += users
-        node[v, USERS_END] += users
-        node[v, KEPT] += entries
-        node[v, KEPT_END] += entries
-        node[v, BEST] += entries
-    at[0] += tree.node.shape[0]
-    at[1] += tree.kept.shape[0]
-    at[2] += tree.rows.shape[0]
-    at[3] += tree.users.shape[0]
-    return nodes
+def append_tree(pool, ends, tree):
+    """Copy a tree into flat arrays that are used up to `ends` (1,), and return the node that is its root."""
+    end = ends[0]
+    root, cuts, rows, users = end["nodes"], end["cuts"], end["rows"], end["users"]
+    _copy_records(pool.nodes, root, tree.nodes)
+    _copy_weights(pool.node_weights, root, tree.node_weights)
+    _copy_records(pool.cuts, cuts, tree.cuts)
+    _copy_weights(pool.left_weights, cuts, tree.left_weights)
+    _copy_records(pool.rows, rows, tree.rows)
+    _copy_records(pool.users, users, tree.users)
+    for k in range(tree.nodes.shape[0]):
+        node = pool.nodes[root + k]
+        if node["left"] >= 0:
+            node["left"] += root
+            node["right"] += root
+        node["rows"] += rows
+        node["rows_end"] += rows
+        node["users"] += users
+        node["users_end"] += users
+        node["cuts"] += cuts
+        node["cuts_end"] += cuts
+        node["best"] += cuts
+    end["nodes"] += tree.nodes.shape[0]
+    end["cuts"] += tree.cuts.shape[0]
+    end["rows"] += tree.rows.shape[0]
+    end["users"] += tree.users.shape[0]
+    return root
+
+
+@compiled
+def encode_object(examples, x, u):
+    """Fill the codes of an object: 2r + 2 for the r-th value of a feature, odd codes between and beyond."""
+    values, first = examples.values, examples.first
+    for f in range(x.shape[0]):
+        low, high = first[f], first[f + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < x[f]:
+                low = middle + 1
+            else:
+                high = middle
+        u[f] = 2 * (low - first[f]) + (2 if low < first[f + 1] and values[low] == x[f] else 1)

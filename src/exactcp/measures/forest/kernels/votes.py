@@ -1,8 +1,7 @@
-"""Count, for a test object and each label, the training examples with no more right votes than it (theory FO.9-11).
+"""The votes of the training examples in trees that take a test object in, for each label (theory FO.9-11).
 
-The tally says how far each training example's votes are known: what has changed for sure, and how many votes it may
-still lose and gain in branches that are to be grown again. Only those examples whose bounds straddle the test example's
-votes are worth growing a branch for.
+What the object changes in a tree is noted by a walk down it; a branch that changes is grown again, or one that was
+grown before under the same cut is remembered, as long as the tally leaves open what is asked for.
 """
 
 from __future__ import annotations
@@ -12,403 +11,278 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.forest.kernels.grow import grow, predict
-from exactcp.measures.forest.kernels.items import Desk
+from exactcp.measures.forest.kernels.grow import grow, predict_label
+from exactcp.measures.forest.kernels.items import NodeWorkspace
 from exactcp.measures.forest.kernels.layout import (
     CUT,
-    DEPTH,
-    HEAP,
-    HI,
-    LEFT,
-    LO,
-    OWN,
-    RIGHT,
-    ROWS,
-    ROWS_END,
-    TIMES,
-    USERS,
-    USERS_END,
-    VOTED,
-    WHO,
-    Examples,
+    ENDS,
+    ROW,
+    BranchPlan,
+    RankedExamples,
+    StarExample,
     Trees,
+    append_tree,
     empty_trees,
-    place,
-    with_room,
+    encode_object,
+    enlarged,
 )
 from exactcp.measures.forest.kernels.regrow import regrow
+from exactcp.measures.forest.kernels.tally import (
+    AT_LEAST,
+    SETS,
+    VOTES,
+    VoteTally,
+    bounds_of_count,
+    clear_tally,
+    enter_events,
+    enter_votes,
+    in_question,
+    replace_votes,
+    write_counts,
+)
 from exactcp.measures.forest.kernels.walk import (
-    AT,
-    EVENT_COLUMNS,
-    FOR,
-    FORM,
+    EVENT,
     GOES_LEFT,
     GOES_RIGHT,
     IN_FOREST,
     IN_MEMO,
     LOWER_HALF,
-    NEW,
     REGROW,
-    RELABEL,
-    SIZE,
-    TREE,
+    SETTLED,
     UPPER_HALF,
-    WHAT,
-    WHERE,
-    walk,
+    walk_down,
 )
-
-SETTLED = 2  # an event that has been dealt with
-SETS, AT_LEAST, ALL_COUNTS, VOTES = 0, 1, 2, 3  # what is asked for
-CHANGE, LOSE, GAIN, STATE = 0, 1, 2, 3  # columns of the tally
-TOUCHED, RIGHT_BEFORE = 1, 2  # bits of the state
 
 
 class Forest(NamedTuple):
-    """All trees with their places and keys."""
+    """All trees with their roots and keys."""
 
-    examples: Examples
+    examples: RankedExamples
     trees: Trees
-    root: np.ndarray  # (T,)
-    key: np.ndarray  # (T,) uint64
+    roots: np.ndarray  # (T,)
+    keys: np.ndarray  # (T,) uint64
     max_depth: int
     n_features: int
 
 
-class Book(NamedTuple):
-    """The votes of the training examples: without the test example, and what is known about them with it."""
+class BranchMemo(NamedTuple):
+    """Branches grown under cuts that won before."""
 
-    labels: np.ndarray  # (n,)
-    votes: np.ndarray  # (n,) right votes without the test example
-    table: np.ndarray  # (l, B + 2): examples of a label with fewer than v right votes
-    tally: np.ndarray  # (n, 4) int32, zero between test examples
-    touched: np.ndarray  # (n + 1,) int32: examples in the tally, and in the last place how many
+    trees: Trees
+    ends: np.ndarray  # (1,) of ENDS: how much of the trees is used
+    roots: np.ndarray  # for each kept cut of the forest, then of the memo: -1, or the root of the branch under it
+    least_rows: int  # of a branch that is remembered
 
 
-class Stage(NamedTuple):
-    """Everything one thread works with; the memo are branches grown under cuts that won before."""
+class VotingState(NamedTuple):
+    """Everything one thread works with."""
 
     forest: Forest
-    memo: Trees
-    memo_used: np.ndarray  # (4,) nodes, kept cuts, rows, users
-    memo_from: int  # examples in a branch from which it is remembered
-    memo_root: np.ndarray  # for each kept cut of the forest, then of the memo: -1, or the root of the branch under it
-    book: Book
+    memo: BranchMemo
+    tally: VoteTally
     nothing: Trees  # no tree
-    desk: Desk
+    workspace: NodeWorkspace
 
 
-def make_stage(forest: Forest, votes: np.ndarray, table: np.ndarray, desk: Desk, memory: int, memo_from: int) -> Stage:
-    """Return a thread's room to work in, which remembers branches not too small, in up to `memory` bytes."""
-    n, n_labels = votes.size, table.shape[0]
+class Answers(NamedTuple):
+    """What is written for m objects and l labels; which of them, depends on what is asked for."""
+
+    own_votes: np.ndarray  # (m, l) of the candidates: always
+    counts: np.ndarray  # (m, l, 4) for ALL_COUNTS, and for AT_LEAST, where only fewer + equal is sure
+    inside: np.ndarray  # (m, l) for SETS
+    all_votes: np.ndarray  # (m, l, n) for VOTES
+
+
+def make_memo(forest: Forest, n_labels: int, memory: int, least_rows: int) -> BranchMemo:
+    """Return room to remember branches of so many rows in up to `memory` bytes."""
+    n = forest.examples.labels.size
     # pages that are never written to take no memory
-    rows, kept = min(memory // 16, 2048 * n), min(memory // (8 * (OWN + n_labels)), 64 * n + 1024)
-    memo = empty_trees(kept // 4, kept, rows, rows // 2, n_labels)
-    root = np.full(forest.trees.kept.shape[0] + kept, -1, np.int64)
-    nothing = empty_trees(0, 0, 0, 0, n_labels)
-    book = Book(forest.examples.labels, votes, table, np.zeros((n, 4), np.int32), np.zeros(n + 1, np.int32))
-    return Stage(forest, memo, np.zeros(4, np.int64), memo_from, root, book, nothing, desk)
-
-
-@compiled(nogil=False, inline="always")
-def _touch(tally, touched, i):
-    if tally[i, STATE] & TOUCHED == 0:
-        tally[i, STATE] |= TOUCHED
-        touched[touched[-1]] = i
-        touched[-1] += 1
+    rows, cuts = min(memory // 16, 2048 * n), min(memory // (CUT.itemsize + 8 * n_labels), 64 * n + 1024)
+    roots = np.full(forest.trees.cuts.size + cuts, -1, np.int64)
+    return BranchMemo(empty_trees(n_labels, cuts // 4, cuts, rows, rows // 2), np.zeros(1, ENDS), roots, least_rows)
 
 
 @inner
-def _enter_events(book, forest, memo, events, first, last):
-    """Enter new events into the tally.
-
-    Where a leaf gets a new label, its users' votes change; where a branch is to be grown again, a user who is right may
-    lose a vote and one who is wrong may gain one.
-    """
-    labels, tally, touched = book.labels, book.tally, book.touched
-    for e in range(first, last):
-        trees = forest if events[e, WHERE] == IN_FOREST else memo
-        v, new, relabel = events[e, AT], events[e, NEW], events[e, WHAT] == RELABEL
-        for j in range(trees.node[v, USERS], trees.node[v, USERS_END]):
-            i, right = trees.users[j, WHO], trees.users[j, VOTED] == labels[trees.users[j, WHO]]
-            _touch(tally, touched, i)
-            if not relabel:
-                tally[i, LOSE if right else GAIN] += 1
-            elif right:
-                tally[i, CHANGE] -= 1
-            elif labels[i] == new:
-                tally[i, CHANGE] += 1
+def _plan(forest, event, node, star_weight, first_cut):
+    """The plan of the branch of an event, with or without the test example in it."""
+    key, depth, features = forest.keys[event["tree"]], forest.max_depth, forest.n_features
+    return BranchPlan(key, node["heap"], node["depth"], depth, features, star_weight, False, first_cut)
 
 
 @inner
-def _in_question(book, trees, v, a, ask):
-    """Return the users of branch v whose bounds do not decide what is asked for."""
-    votes, tally, labels = book.votes, book.tally, book.labels
-    first, last = trees.node[v, USERS], trees.node[v, USERS_END]
-    users = np.empty((last - first, 2), np.int32)
-    k = 0
-    for j in range(first, last):
-        i = trees.users[j, WHO]
-        lowest = votes[i] + tally[i, CHANGE] - tally[i, LOSE]
-        highest = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
-        if (lowest <= a < highest) or (ask >= ALL_COUNTS and lowest < a <= highest) or ask == VOTES:
-            users[k, WHO] = i
-            right = trees.users[j, VOTED] == labels[i]
-            tally[i, STATE] = TOUCHED | (RIGHT_BEFORE if right else 0)
-            k += 1
-    return users[:k]
-
-
-@inner
-def _grow_again(stage, event, users, test):
+def _grow_again(state, event, users, star):
     """Grow the branch of an event again, and enter what becomes of the users in question."""
-    forest, tally, labels = stage.forest, stage.book.tally, stage.book.labels
-    trees = forest.trees if event[WHERE] == IN_FOREST else stage.memo
-    _, u, _, w = test
-    v, e = event[AT], event[NEW]
-    first, n = trees.node[v, ROWS], trees.node[v, ROWS_END] - trees.node[v, ROWS]
-    rows = np.empty((n + 1, 2), np.int32)
+    forest = state.forest
+    trees = forest.trees if event["pool"] == IN_FOREST else state.memo.trees
+    node, e = trees.nodes[event["node"]], event["cut"]
+    first, n = node["rows"], node["rows_end"] - node["rows"]
+    rows = np.empty(n + 1, ROW)
     for j in range(n):
-        rows[j, WHO], rows[j, TIMES] = trees.rows[first + j, WHO], trees.rows[first + j, TIMES]
-    rows[n, WHO], rows[n, TIMES] = -1, w
+        rows[j] = trees.rows[first + j]
+    rows[n]["example"], rows[n]["times"] = -1, star.weight
     f, lo, hi = np.int64(-1), np.int64(0), np.int64(0)
     if e >= 0:
-        f = trees.kept[e, CUT]
-        lo = u[f] if event[FORM] == UPPER_HALF else trees.kept[e, LO]
-        hi = u[f] if event[FORM] == LOWER_HALF else trees.kept[e, HI]
-    key = forest.key[event[TREE]]
-    plan = (key, trees.node[v, HEAP], trees.node[v, DEPTH], forest.max_depth, forest.n_features)
-    regrow(forest.examples, test, rows, users, (f, lo, hi), plan, stage.desk)
-    for j in range(users.shape[0]):
-        i = users[j, WHO]
-        right = users[j, VOTED] == labels[i]
-        if tally[i, STATE] & RIGHT_BEFORE:
-            tally[i, LOSE] -= 1
-            tally[i, CHANGE] -= 0 if right else 1
-        else:
-            tally[i, GAIN] -= 1
-            tally[i, CHANGE] += 1 if right else 0
+        f = trees.cuts[e]["feature"]
+        lo = star.codes[f] if event["form"] == UPPER_HALF else trees.cuts[e]["lo"]
+        hi = star.codes[f] if event["form"] == LOWER_HALF else trees.cuts[e]["hi"]
+    plan = _plan(forest, event, node, star.weight, (f, lo, hi))
+    regrow(forest.examples, star, rows, users, plan, state.workspace)
+    enter_votes(state.tally, users)
 
 
 @inner
-def _remembered(stage, event, w):
+def _remembered(state, event, w):
     """Return the memo's branch under the winning cut of an event, grown now if it is new, or -1 if there is no room."""
-    forest, memo, used = stage.forest, stage.memo, stage.memo_used
-    trees = forest.trees if event[WHERE] == IN_FOREST else memo
-    e, v = event[NEW], event[AT]
-    at = e if event[WHERE] == IN_FOREST else forest.trees.kept.shape[0] + e
-    if stage.memo_root[at] >= 0:
-        return stage.memo_root[at]
-    rows = trees.rows[trees.node[v, ROWS] : trees.node[v, ROWS_END]]
-    users = trees.users[trees.node[v, USERS] : trees.node[v, USERS_END]]
-    if used[2] + rows.shape[0] > memo.rows.shape[0] or used[3] + users.shape[0] > memo.users.shape[0]:
+    forest, memo = state.forest, state.memo
+    trees = forest.trees if event["pool"] == IN_FOREST else memo.trees
+    e, node, end = event["cut"], trees.nodes[event["node"]], memo.ends[0]
+    at = e if event["pool"] == IN_FOREST else forest.trees.cuts.shape[0] + e
+    if memo.roots[at] >= 0:
+        return memo.roots[at]
+    rows = trees.rows[node["rows"] : node["rows_end"]]
+    users = trees.users[node["users"] : node["users_end"]]
+    room = memo.trees
+    if end["rows"] + rows.shape[0] > room.rows.shape[0] or end["users"] + users.shape[0] > room.users.shape[0]:
         return np.int64(-1)
-    key = forest.key[event[TREE]]
-    plan = (key, trees.node[v, HEAP], trees.node[v, DEPTH], forest.max_depth, forest.n_features, w, 0)
-    forced = (trees.kept[e, CUT], trees.kept[e, LO], trees.kept[e, HI])
-    branch = grow(forest.examples, rows.copy(), users.copy(), stage.nothing, forced, plan, stage.desk)
-    if used[0] + branch.node.shape[0] > memo.node.shape[0] or used[1] + branch.kept.shape[0] > memo.kept.shape[0]:
+    cut = trees.cuts[e]
+    plan = _plan(forest, event, node, w, (cut["feature"], cut["lo"], cut["hi"]))
+    branch = grow(forest.examples, rows.copy(), users.copy(), state.nothing, plan, state.workspace)
+    if end["nodes"] + branch.nodes.shape[0] > room.nodes.shape[0]:
         return np.int64(-1)
-    stage.memo_root[at] = place(memo, used, branch)
-    return stage.memo_root[at]
+    if end["cuts"] + branch.cuts.shape[0] > room.cuts.shape[0]:
+        return np.int64(-1)
+    memo.roots[at] = append_tree(room, memo.ends, branch)
+    return memo.roots[at]
 
 
 @inner
-def _switch(stage, event, root, test, log):
+def _switch(state, event, root, star, log):
     """Let the users of an event's branch vote in the memo's branch instead, and walk the test example down there."""
-    _, u, y, w = test
-    memo, tally, labels = stage.memo, stage.book.tally, stage.book.labels
-    trees = stage.forest.trees if event[WHERE] == IN_FOREST else memo
-    v = event[AT]
-    for j in range(trees.node[v, USERS], trees.node[v, USERS_END]):
-        i, right = trees.users[j, WHO], trees.users[j, VOTED] == labels[trees.users[j, WHO]]
-        tally[i, LOSE if right else GAIN] -= 1
-        tally[i, CHANGE] -= 1 if right else 0
-    for j in range(memo.node[root, USERS], memo.node[root, USERS_END]):
-        tally[memo.users[j, WHO], CHANGE] += 1 if memo.users[j, VOTED] == labels[memo.users[j, WHO]] else 0
-    child = memo.node[root, LEFT] if event[FORM] == GOES_LEFT else memo.node[root, RIGHT]
+    forest, memo = state.forest, state.memo.trees
+    trees = forest.trees if event["pool"] == IN_FOREST else memo
+    replace_votes(state.tally, trees, event["node"], memo, root)
+    child = memo.nodes[root]["left"] if event["form"] == GOES_LEFT else memo.nodes[root]["right"]
     events, used = log
-    label = np.array([y])
-    events, after = walk(stage.forest.examples, memo, child, (IN_MEMO, event[TREE]), u, w, label, log)
-    _enter_events(stage.book, stage.forest.trees, memo, events, used, after)
+    which = (IN_MEMO, event["tree"], child)
+    events, after = walk_down(forest.examples, memo, which, star.codes, star.weight, np.array([star.label]), log)
+    enter_events(state.tally, forest.trees, memo, events, used, after)
     return events, after
 
 
 @inner
-def _bounds(book, y, a, same_only):
-    """Return how many examples have at most a votes, at least and at most."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
-    known = np.int64(0)
-    for c in range(table.shape[0]):
-        if c == y or not same_only:
-            known += table[c, a + 1]
-    low, high = known, known
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
-        if same_only and labels[i] != y:
-            continue
-        now = votes[i] + tally[i, CHANGE]
-        before = 1 if votes[i] <= a else 0
-        low += (1 if now + tally[i, GAIN] <= a else 0) - before
-        high += (1 if now - tally[i, LOSE] <= a else 0) - before
-    return low, high
-
-
-@inner
-def _settle(stage, y, a, test, star_weights, log, wanted):
+def _settle_events(state, star, a, star_weights, log, wanted):
     """Deal with the events of one label, small branches first, until the bounds tell what is asked for.
 
     wanted = (ask, threshold, same label only): for sets, is the count of examples with at most a votes as large as the
-    threshold?
+    threshold? The test example's weight is taken from star_weights, tree by tree.
     """
-    x, u = test
     ask, threshold, same_only = wanted
     events, used = log
-    _enter_events(stage.book, stage.forest.trees, stage.memo, events, 0, used)
+    enter_events(state.tally, state.forest.trees, state.memo.trees, events, 0, used)
     while True:
         if ask == SETS:
-            low, high = _bounds(stage.book, y, a, same_only)
+            low, high = bounds_of_count(state.tally, star.label, a, same_only)
             if low >= threshold or high < threshold:
                 return
         pick = -1
         for e in range(used):
-            if events[e, WHAT] == REGROW and (pick < 0 or events[e, SIZE] < events[pick, SIZE]):
+            if events[e]["action"] == REGROW and (pick < 0 or events[e]["size"] < events[pick]["size"]):
                 pick = e
         if pick < 0:
             return
-        events[pick, WHAT] = SETTLED
-        event = events[pick].copy()
-        trees = stage.forest.trees if event[WHERE] == IN_FOREST else stage.memo
-        users = _in_question(stage.book, trees, event[AT], a, ask)
+        event = events[pick]
+        event["action"] = SETTLED
+        trees = state.forest.trees if event["pool"] == IN_FOREST else state.memo.trees
+        users = in_question(state.tally, trees, event["node"], a, ask)
         if users.shape[0] == 0:
             continue
-        whole = (x, u, y, star_weights[event[TREE]])
+        here = StarExample(star.values, star.codes, star.label, star_weights[event["tree"]])
         root = np.int64(-1)
-        if event[SIZE] >= stage.memo_from and (event[FORM] == GOES_LEFT or event[FORM] == GOES_RIGHT):
-            root = _remembered(stage, event, whole[3])
+        if event["size"] >= state.memo.least_rows and (event["form"] == GOES_LEFT or event["form"] == GOES_RIGHT):
+            root = _remembered(state, event, here.weight)
         if root >= 0:
-            events, used = _switch(stage, event, root, whole, (events, used))
+            events, used = _switch(state, event, root, here, (events, used))
         else:
-            _grow_again(stage, event, users, whole)
+            _grow_again(state, event, users, here)
 
 
 @inner
-def _write_counts(book, y, a, out):
-    """Write (fewer votes, equal votes) among same-label examples, then among the others."""
-    table, votes, tally, labels = book.table, book.votes, book.tally, book.labels
-    for j in range(4):
-        out[j] = 0
-    for c in range(table.shape[0]):
-        side = 0 if c == y else 2
-        out[side] += table[c, a]
-        out[side + 1] += table[c, a + 1]
-    for k in range(book.touched[-1]):
-        i = book.touched[k]
-        side = 0 if labels[i] == y else 2
-        now = votes[i] + tally[i, CHANGE] + tally[i, GAIN]
-        out[side] += (1 if now < a else 0) - (1 if votes[i] < a else 0)
-        out[side + 1] += (1 if now <= a else 0) - (1 if votes[i] <= a else 0)
-    out[1] -= out[0]
-    out[3] -= out[2]
-
-
-@inner
-def _clear(tally, touched):
-    for k in range(touched[-1]):
-        for j in range(4):
-            tally[touched[k], j] = 0
-    touched[-1] = 0
-
-
-@compiled
-def encode(examples, x, u):
-    """Fill the codes of an object: 2r + 2 for the r-th value of a feature, odd codes between and beyond."""
-    values, first = examples.values, examples.first
-    for f in range(x.shape[0]):
-        low, high = first[f], first[f + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if values[middle] < x[f]:
-                low = middle + 1
-            else:
-                high = middle
-        u[f] = 2 * (low - first[f]) + (2 if low < first[f + 1] and values[low] == x[f] else 1)
-
-
-@inner
-def _forget_if_full(memo, used, roots):
-    room = (memo.node.shape[0], memo.kept.shape[0], memo.rows.shape[0], memo.users.shape[0])
-    full = False
-    for j in range(4):
-        full |= 8 * used[j] > 7 * room[j]
+def _forget_if_full(memo):
+    """Empty the memo if one of its tables is nearly full."""
+    end, room = memo.ends[0], memo.trees
+    full = 8 * end["nodes"] > 7 * room.nodes.shape[0] or 8 * end["cuts"] > 7 * room.cuts.shape[0]
+    full |= 8 * end["rows"] > 7 * room.rows.shape[0] or 8 * end["users"] > 7 * room.users.shape[0]
     if full:
-        for j in range(4):
-            used[j] = 0
-        for j in range(roots.shape[0]):
-            roots[j] = -1
+        end["nodes"] = end["cuts"] = end["rows"] = end["users"] = 0
+        for j in range(memo.roots.shape[0]):
+            memo.roots[j] = -1
 
 
 @inner
 def _walk_all(forest, u, star_weights, labels, n_labels):
     """Return what the test example changes in all trees that hold it, and for each label the chain of its events."""
-    events, used = np.empty((256, EVENT_COLUMNS), np.int64), 0
+    events, used = np.empty(256, EVENT), 0
     for b in range(star_weights.shape[0]):
         w = star_weights[b]
         if w > 0:
-            log = (events, used)
-            events, used = walk(forest.examples, forest.trees, forest.root[b], (IN_FOREST, b), u, w, labels, log)
+            which, log = (IN_FOREST, b, forest.roots[b]), (events, used)
+            events, used = walk_down(forest.examples, forest.trees, which, u, w, labels, log)
     last, before = np.full(n_labels, -1), np.empty(used, np.int64)
     for e in range(used):
-        before[e] = last[events[e, FOR]]
-        last[events[e, FOR]] = e
+        before[e] = last[events[e]["star_label"]]
+        last[events[e]["star_label"]] = e
     return events, last, before
 
 
+@inner
+def _chained(events, last, before):
+    """Return a copy of the events of one label, the last one first, and how many they are."""
+    mine, used = np.empty(64, EVENT), 0
+    e = last
+    while e >= 0:
+        mine = enlarged(mine, used, used + 1)
+        mine[used] = events[e]
+        used += 1
+        e = before[e]
+    return mine, used
+
+
 @compiled
-def count_objects(stage, X, star_weights, voting, wanted, thresholds, out):
+def count_objects(state, X, star_weights, voting, wanted, thresholds, answers):
     """Answer for each object and label.
 
     star_weights are the weight of the test example in each tree, voting the trees that vote for it: a row for each
-    object, or one for all. wanted = (ask, same label only). out = (votes (m, l), counts (m, l, 4), inside (m, l), all
-    votes (m, l, n)), of which `ask` says what is filled: the candidates' votes always, inside for SETS, counts for
-    AT_LEAST (where only fewer + equal is sure) and ALL_COUNTS, all votes for VOTES.
+    object, or one for all. wanted = (ask, same label only).
     """
-    forest, book = stage.forest, stage.book
+    forest, tally = state.forest, state.tally
     ask, same_only = wanted
-    own, counts, inside, everyone = out
-    n_labels = own.shape[1]
+    own_votes = answers.own_votes
+    n_labels = own_votes.shape[1]
     u = np.empty(X.shape[1], np.int64)
     for t in range(X.shape[0]):
         column = t if star_weights.shape[0] > 1 else 0
-        encode(forest.examples, X[t], u)
-        _forget_if_full(stage.memo, stage.memo_used, stage.memo_root)
+        encode_object(forest.examples, X[t], u)
+        _forget_if_full(state.memo)
         for y in range(n_labels):
-            own[t, y] = 0
+            own_votes[t, y] = 0
         for b in voting[column]:
-            own[t, predict(forest.trees, forest.root[b], X[t])] += 1
+            own_votes[t, predict_label(forest.trees, forest.roots[b], X[t])] += 1
         labels, asked = np.empty(n_labels, np.int64), 0
         for y in range(n_labels):
             # no example has more than B votes, so a label with B of them has p = 1
-            if ask > AT_LEAST or own[t, y] < voting.shape[1]:
+            if ask > AT_LEAST or own_votes[t, y] < voting.shape[1]:
                 labels[asked] = y
                 asked += 1
         events, last, before = _walk_all(forest, u, star_weights[column], labels[:asked], n_labels)
         for y in range(n_labels):
-            mine, used = np.empty((64, EVENT_COLUMNS), np.int64), 0
-            e = last[y]
-            while e >= 0:
-                mine = with_room(mine, used, used + 1)
-                for j in range(EVENT_COLUMNS):
-                    mine[used, j] = events[e, j]
-                used += 1
-                e = before[e]
-            a = own[t, y]
-            _settle(stage, y, a, (X[t], u), star_weights[column], (mine, used), (ask, thresholds[y], same_only))
+            a, star = own_votes[t, y], StarExample(X[t], u, np.int64(y), np.int64(0))
+            log = _chained(events, last[y], before)
+            _settle_events(state, star, a, star_weights[column], log, (ask, thresholds[y], same_only))
             if ask == SETS:
-                inside[t, y] = _bounds(book, y, a, same_only)[0] >= thresholds[y]
+                answers.inside[t, y] = bounds_of_count(tally, y, a, same_only)[0] >= thresholds[y]
             elif ask == VOTES:
-                for i in range(book.votes.shape[0]):
-                    everyone[t, y, i] = book.votes[i] + book.tally[i, CHANGE]
+                for i in range(tally.votes.shape[0]):
+                    answers.all_votes[t, y, i] = tally.votes[i] + tally.known[i]["change"]
             else:
-                _write_counts(book, y, a, counts[t, y])
-            _clear(book.tally, book.touched)
+                write_counts(tally, y, a, answers.counts[t, y])
+            clear_tally(tally)
