@@ -20,7 +20,7 @@ from exactcp.checks import check_measure
 from exactcp.counting import labels as label_ranks
 from exactcp.measures import LSSVM, RidgeResidual
 from exactcp.measures.least_squares import _lssvm_bag
-from exactcp.measures.least_squares._polynomial_map import PolynomialMap
+from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare
 from interruptions import same

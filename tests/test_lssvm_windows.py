@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from exactcp._parallel import ALONE
 from exactcp.counting.labels import make_bands
 from exactcp.measures import LSSVM
-from exactcp.measures.least_squares import _lssvm_bag
+from exactcp.measures.least_squares import _example_order, _lssvm_bag
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
-from exactcp.measures.least_squares.kernels import order as loo_order
 from exactcp.measures.least_squares.kernels import windows as loo_window
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
@@ -71,7 +70,7 @@ def _assert_windows_count_exactly(monkeypatch, measure, X, y, X_test, n_labels, 
     bag = measure.bag(X, y, n_labels)
     expected = _exact(bag, X_test)
     if always:
-        monkeypatch.setattr(loo_order, "PRODUCT", 1e9)
+        monkeypatch.setattr(_example_order, "PRODUCT", 1e9)
     _assert_equal(bag.label_counts(X_test, effort=ALONE), expected)
     return bag
 
@@ -159,8 +158,8 @@ class TestKernel:
             counted.append(loo_window.count_windows(*args))
             return counted[-1]
 
-        monkeypatch.setattr(_lssvm_bag, "count_windows", count_windows)
-        monkeypatch.setattr(_lssvm_bag, "ROWS", 4)  # they are taken in several blocks
+        monkeypatch.setattr(_example_order, "count_windows", count_windows)
+        monkeypatch.setattr(_example_order, "ROWS", 4)  # they are taken in several blocks
         _assert_windows_count_exactly(monkeypatch, LSSVM(), X, y, X_test, 10, always=False)
         assert 0 < np.concatenate(counted).sum() < 40
 
@@ -191,7 +190,7 @@ class TestOrder:
         rng = np.random.default_rng(0)
         codes, ratios, leverage = rng.integers(0, 3, 3000), rng.normal(size=3000), rng.uniform(0, 2e-3, 3000)
         leverage[:5] = 0.3, 0.9, 0.999, 1.0, 0.4  # each would make the windows of its label a hundred times wider
-        layout = loo_order.by_ratio(codes, ratios, leverage, 3)
+        layout = _example_order.ratio_layout(codes, ratios, leverage, 3)
         np.testing.assert_array_equal(np.sort(layout.order), np.arange(3000))
         np.testing.assert_array_equal(codes[layout.order], np.sort(codes))
         assert layout.leverage.max() <= 2e-3
@@ -205,7 +204,7 @@ class TestOrder:
     def test_leverage_that_is_high_everywhere_is_refused(self):
         codes, ratios = np.arange(300) % 2, np.arange(300.0)
         for leverage in (0.5, 1.0):
-            assert loo_order.by_ratio(codes, ratios, np.full(300, leverage), 2) is None
+            assert _example_order.ratio_layout(codes, ratios, np.full(300, leverage), 2) is None
 
     def test_it_waits_for_many_test_objects_and_begins_anew_after_a_change(self):
         X, y, X_test = _problem("random", 3000, 4, 2)

@@ -54,13 +54,13 @@ FAMILY = Family(
     mutants={
         "the sign of g": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
-            "return (d * e - g * gap) / (d * b + g * g) - 1.0",
-            "return (d * e + g * gap) / (d * b + g * g) - 1.0",
+            "return d * e - g * gap",
+            "return d * e + g * gap",
         ),
         "b without d": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
-            "below[j] = d * b[j] + g[j] * g[j]",
-            "below[j] = b[j] + g[j] * g[j]",
+            "return d * b + g * g",
+            "return b + g * g",
         ),
         "the other alternative": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
@@ -131,13 +131,13 @@ FAMILY = Family(
             EVERY_KIND,
         ),
         "ratios in no order": Mutant(
-            "measures/least_squares/kernels/order.py",
+            "measures/least_squares/_example_order.py",
             "order = np.argsort(ranks)",
             "order = np.arange(ranks.size)",
             WINDOWS,
         ),
         "the leverage of those set apart": Mutant(
-            "measures/least_squares/kernels/order.py",
+            "measures/least_squares/_example_order.py",
             "return highest[:best], next_one[best]",
             "return highest[: best + 1], next_one[best]",
             WINDOWS,
@@ -179,7 +179,7 @@ FAMILY = Family(
             UPDATES,
         ),
         "an inaccurate primal form": Mutant(
-            "measures/least_squares/factorisations/primal.py",
+            "measures/least_squares/factorisations/choice.py",
             'if solver == "primal" or primal.is_accurate:',
             "if True:",
             (
@@ -237,8 +237,8 @@ FAMILY = Family(
         ),
         "the examples in order outlive a change": Mutant(
             "measures/least_squares/_lssvm_bag.py",
-            "        self._ordered: _Ordered | None = None\n        self._asked",
-            "        self._ordered: _Ordered | None = getattr(self, '_ordered', None)\n        self._asked",
+            "        self._ordered: Ordered | None = None\n        self._asked",
+            "        self._ordered: Ordered | None = getattr(self, '_ordered', None)\n        self._asked",
             WINDOWS,
         ),
         "a fork shares the store": Mutant(
@@ -248,9 +248,9 @@ FAMILY = Family(
             FORKS,
         ),
         "forgotten in the order of arrival": Mutant(
-            "measures/least_squares/_lssvm_bag.py",
-            "for position in np.sort(indices)[::-1]:",
-            "for position in np.sort(indices):",
+            "measures/least_squares/factorisations/form.py",
+            "for position in np.sort(positions)[::-1]:",
+            "for position in np.sort(positions):",
             UPDATES,
         ),
         "kappa of ordinary residuals": Mutant(

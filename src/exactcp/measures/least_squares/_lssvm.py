@@ -14,11 +14,12 @@ from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._contract import Measure
+from exactcp.measures.least_squares._example_order import ROWS
 from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares._lssvm_bag import ROWS, LSSVMBag, targets
+from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters
-from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.factorisations.choice import factorise
 from exactcp.textbook import ScoreFunction
 
 

@@ -14,8 +14,14 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hu
 from exactcp.measures._contract import Within
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
-from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.factorisations.choice import factorise
+from exactcp.measures.least_squares.factorisations.form import (
+    Across,
+    Factorisation,
+    Solution,
+    learn_rows,
+    unlearn_rows,
+)
 from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
@@ -312,28 +318,14 @@ class RidgeBag(AffineBag):
 
     def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        m = X.shape[0]
         self._store.check_new(X)
         prepared = self._store.prepare(X)
         self._fitted = None
-        if self._factorisation is not None and not self._factorisation.can_learn(m):
-            self._factorisation = None
-        for i in range(m):
-            seen: Any = self._store.columns(prepared[i : i + 1])
-            if self._factorisation is None:
-                self._store.append(prepared[i : i + 1], seen)
-            elif not self._factorisation.learn(prepared[i : i + 1], seen):
-                self._factorisation = None
+        self._factorisation = learn_rows(self._store, self._factorisation, prepared)
         self._y = np.concatenate([self._y, y])
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         self._fitted = None
-        if self._factorisation is not None and not self._factorisation.can_learn(positions.size):
-            self._factorisation = None
-        for position in np.sort(positions)[::-1]:
-            if self._factorisation is None:
-                self._store.remove(int(position))
-            elif not self._factorisation.unlearn(int(position)):
-                self._factorisation = None
+        self._factorisation = unlearn_rows(self._store, self._factorisation, positions)
         self._y = np.delete(self._y, positions)

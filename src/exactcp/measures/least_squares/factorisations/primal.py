@@ -1,7 +1,4 @@
-"""Ridge regression in the primal (theory LS.1), and the choice between primal, dual and singular values (LS.8).
-
-`_ridge.Factorisation` says what all three offer.
-"""
+"""Ridge regression in the primal (theory LS.1)."""
 
 from __future__ import annotations
 
@@ -10,24 +7,18 @@ from scipy import linalg
 
 from exactcp._changes import twin
 from exactcp.measures.least_squares._features import FeatureStore
-from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares.factorisations.dual import Dual
 from exactcp.measures.least_squares.factorisations.form import (
     DRIFT,
     REFRESH,
     SMALLEST,
     Across,
-    Factorisation,
     RowProduct,
     Solution,
     on_one_thread,
 )
-from exactcp.measures.least_squares.factorisations.singular_values import KernelSpectral, RowSpectral
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
-SOLVERS = ("auto", "primal", "dual", "svd")
 WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits
-DUAL_LOSS = 1e-11  # bound on the plain dual form's rounding error up to which it is chosen
 BLOCK = 1 << 16
 
 
@@ -140,42 +131,3 @@ def _plus_outer(matrix: np.ndarray, vector: np.ndarray, factor: float) -> np.nda
     total = np.empty_like(matrix)
     add_outer(matrix, vector, factor, total)
     return total
-
-
-@on_one_thread
-def factorise(store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool) -> Factorisation:
-    """Return the factorisation that the solver names; "auto" takes the cheapest that keeps about 12 digits."""
-    if isinstance(store, FeatureStore):
-        if solver == "primal" or (solver == "auto" and store.n >= store.rows.shape[1]):
-            try:
-                primal = Primal(store, rho, intercept=intercept)
-            except linalg.LinAlgError:
-                if solver == "primal":
-                    msg = (
-                        f"solver='primal' cannot factorise Phi'Phi + rho I with rho={rho:g}: it is singular to working "
-                        "precision. Use solver='svd' or a larger rho."
-                    )
-                    raise ValueError(msg) from None
-            else:
-                if solver == "primal" or primal.is_accurate:
-                    return primal
-        return RowSpectral(store, rho, intercept=intercept)
-    if solver == "svd" or (solver == "auto" and _dual_loss(store, rho) > DUAL_LOSS):
-        if not store.kernel.may_be_indefinite:
-            spectral = KernelSpectral(store, rho, intercept=intercept)
-            if spectral.is_positive:
-                return spectral
-        if solver == "svd":
-            msg = (
-                f"solver='svd' needs a positive semidefinite kernel, and kernel={store.kernel.kernel!r} is not, "
-                "or not on these objects: use solver='auto'."
-            )
-            raise ValueError(msg)
-    return Dual(store, rho, intercept=intercept)
-
-
-def _dual_loss(store: KernelStore, rho: float) -> float:
-    """Bound of the rounding error of delta relative to rho in the plain dual form: eps lambda_max K(x, x) / rho^2."""
-    K = np.abs(store.matrix)
-    largest = float((K @ store.counts).max())  # the largest row sum bounds lambda_max
-    return float(np.finfo(np.float64).eps) * largest * float(K.diagonal().max()) / rho**2

@@ -16,6 +16,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.targets import own_slack
+from exactcp.measures.least_squares.kernels.leave_one_out import loo_denominator, loo_numerator
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
 WORD = 8  # flags looked at together
@@ -26,7 +27,7 @@ def kappa_of(kind, d, b, g):
     """kappa_i of the canonical form."""
     if kind == ORDINARY:
         return 1.0
-    square = max(d * b + g * g, 1e-300)
+    square = max(loo_denominator(g, b, d), 1e-300)
     return square if kind == DELETED else math.sqrt(square)
 
 
@@ -48,7 +49,7 @@ def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
         g = G[t]
         above = reached = 0
         for i in range(g.shape[0]):
-            score = abs(d[t] * e[i] - g[i] * z[t]) / kappa_of(kind, d[t], b[i], g[i])
+            score = abs(loo_numerator(g[i], e[i], d[t], z[t])) / kappa_of(kind, d[t], b[i], g[i])
             reached += score + slack[i] >= lo
             above += score - slack[i] > hi
         greater[t] += above
@@ -58,7 +59,7 @@ def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
 @inner
 def _extent(side, g, e, b, d, slack):
     """How far S_i reaches on a side, with the example's slack: above 0 (side 0) or below."""
-    kappa = math.sqrt(d * b + g * g)
+    kappa = math.sqrt(loo_denominator(g, b, d))
     u = kappa + abs(g)
     if u == 0.0:
         return slack

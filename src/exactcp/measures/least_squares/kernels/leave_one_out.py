@@ -1,13 +1,14 @@
-"""Counting leave-one-out scores of ridge regressors for all labels of a block of test objects (theory LS.2-3).
+"""Leave-one-out residuals of ridge regressions with a test object in the bag, and counting by them (theory LS.2-3).
 
-With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, training example i scores
+With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, example i, left out, has the residual
 
-    alpha_i(t) = (d e_i - g_i (t - F)) / (d b_i + g_i^2) - 1,    F = F^{y_i},
+    r_i(t) = (d e_i - g_i (t - F)) / (d b_i + g_i^2)
 
-t = +1 for the candidate with its own label, t = -1 for every other. `count_exactly` divides and locates each score in
-the sorted thresholds. `count_screened` first compares d e_i - g_i (t - F) with (threshold + 1) (d b_i + g_i^2), which
-vectorises; where that comparison is within rounding of a threshold's tie band, the divided score decides. So the screen
-decides how long counting takes, never its result.
+if the test object has the target t. With LS-SVM it scores alpha_i(t) = r_i(t) - 1, F = F^{y_i}: t = +1 for the
+candidate with its own label, t = -1 for every other. `count_exactly` divides and locates each score in the sorted
+thresholds. `count_screened` first compares the numerator with (threshold + 1) times the denominator, which vectorises;
+where that comparison is within rounding of a threshold's tie band, the divided score decides. So the screen decides how
+long counting takes, never its result.
 """
 
 import math
@@ -41,9 +42,32 @@ def new_tally(m, n_labels):
 
 
 @inner
+def loo_numerator(g, e, d, gap):
+    """Numerator d e_i - g_i gap of r_i, gap = t - F."""
+    return d * e - g * gap
+
+
+@inner
+def loo_denominator(g, b, d):
+    """Denominator d b_i + g_i^2 of r_i."""
+    return d * b + g * g
+
+
+@inner
 def divided_score(g, e, b, d, gap):
-    """alpha_i = (d e_i - g_i gap) / (d b_i + g_i^2) - 1, gap = t - F."""
-    return (d * e - g * gap) / (d * b + g * g) - 1.0
+    """alpha_i = r_i - 1."""
+    return loo_numerator(g, e, d, gap) / loo_denominator(g, b, d) - 1.0
+
+
+@compiled(error_model="numpy")
+def loo_values(g, residuals, slack, targets, d, F):
+    """Values t_i - r_i (2, n) of one regression at the examples, if the test object has target -1, and +1."""
+    out = np.empty((2, g.shape[0]))
+    for i in range(g.shape[0]):
+        below = loo_denominator(g[i], slack[i], d)
+        out[0, i] = targets[i] - loo_numerator(g[i], residuals[i], d, -1.0 - F) / below
+        out[1, i] = targets[i] - loo_numerator(g[i], residuals[i], d, 1.0 - F) / below
+    return out
 
 
 @compiled
@@ -88,9 +112,9 @@ def count_exactly(G, e, b, codes, d, F, bands, tally):
 def _prepare(g, e, b, d, gap_same, gap_other, below, same, other):
     """Below = d b + g^2 and the numerators d e - g (t - F) of both alternatives."""
     for j in range(g.shape[0]):
-        below[j] = d * b[j] + g[j] * g[j]
-        same[j] = d * e[j] - g[j] * gap_same
-        other[j] = d * e[j] - g[j] * gap_other
+        below[j] = loo_denominator(g[j], b[j], d)
+        same[j] = loo_numerator(g[j], e[j], d, gap_same)
+        other[j] = loo_numerator(g[j], e[j], d, gap_other)
 
 
 @inner
