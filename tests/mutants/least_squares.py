@@ -92,7 +92,10 @@ FAMILY = Family(
             "while starts[label + 1] < i:",
         ),
         "the rounding of a numerator": Mutant(
-            "measures/least_squares/kernels/leave_one_out.py", "ROUNDING = 2.0**-48", "ROUNDING = 0.0", survives=ROUNDED
+            "measures/least_squares/kernels/leave_one_out.py",
+            "COMPARISON_ROUNDING = 2.0**-48",
+            "COMPARISON_ROUNDING = 0.0",
+            survives=ROUNDED,
         ),
         "windows that are half as wide": Mutant(
             "measures/least_squares/kernels/windows.py",
@@ -108,8 +111,8 @@ FAMILY = Family(
         ),
         "examples above the window": Mutant(
             "measures/least_squares/kernels/windows.py",
-            "above[kind, c] += end - last[c]",
-            "above[kind, c] += end - first[c]",
+            "above[alternative, c] += end - last[c]",
+            "above[alternative, c] += end - first[c]",
             WINDOWS,
         ),
         "those set apart are left out": Mutant(
@@ -202,7 +205,7 @@ FAMILY = Family(
         ),
         "the last object is not moved": Mutant(
             "measures/least_squares/factorisations/dual.py",
-            "        place[: last + 1, gone] = place[: last + 1, last]\n",
+            "        room[: last + 1, gone] = room[: last + 1, last]\n",
             "",
             UPDATES,
         ),
@@ -255,8 +258,8 @@ FAMILY = Family(
         ),
         "kappa of ordinary residuals": Mutant(
             "measures/least_squares/kernels/extents.py",
-            "return square if kind == DELETED else math.sqrt(square)",
-            "return square if kind != DELETED else math.sqrt(square)",
+            "return square if residual == DELETED else math.sqrt(square)",
+            "return square if residual != DELETED else math.sqrt(square)",
             RIDGE,
         ),
         "a candidate's band without the center": Mutant(

@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp.counting.labels import Bands
 from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, RowProduct, Solution
 from exactcp.measures.least_squares.kernels.leave_one_out import (
-    CHUNK,
-    Tally,
+    CHUNK_EXAMPLES,
+    ByLabel,
+    Candidates,
     count_exactly,
-    count_screened,
-    new_tally,
+    count_without_division,
 )
 from exactcp.measures.least_squares.kernels.windows import Windowed, count_windows
 
-ROWS = 128  # test objects of one product
-COLUMNS = 2 * CHUNK  # training examples of one product
+LSSVM_ROWS = 128  # test objects of one product
+LSSVM_COLUMNS = 2 * CHUNK_EXAMPLES  # training examples of one product
 EVALUATIONS = (2**16, 2**20)  # of scores for one block of test objects at least and at most, if each wants few
 LONG_WINDOWS = 2.0  # how many times faster a score is evaluated there than in a window of usual length
 AT_LEAST_APART = 8  # examples of each label that may be set apart, and one in SHARE_APART of the others
@@ -42,61 +41,55 @@ class Arrived(NamedTuple):
     codes: np.ndarray  # (n,) labels
     n_labels: int
 
-    def tally(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
+    def count_for(self, multipliers: Any, candidates: Candidates) -> None:
         """Count for test objects, each example by its divided scores."""
-        tally, across, n = new_tally(*F.shape), self.factorisation.arrange(), self.own.size
-        for first in range(0, n, COLUMNS):
-            part = slice(first, min(first + COLUMNS, n))
-            G = across(reach, part.start, part.stop)
-            count_exactly(G, self.own[part], self.slack[part], self.codes[part], d, F, bands, tally)
-        return tally
+        across, n = self.factorisation.across(), self.own.size
+        for first in range(0, n, LSSVM_COLUMNS):
+            part = slice(first, min(first + LSSVM_COLUMNS, n))
+            G = across(multipliers, part.start, part.stop)
+            count_exactly(G, self.own[part], self.slack[part], self.codes[part], candidates)
 
 
 class Ordered(NamedTuple):
     """The same with the examples ordered by label."""
 
     across: Across
-    own: np.ndarray
-    slack: np.ndarray
-    starts: np.ndarray  # (l + 1,)
-    largest: np.ndarray  # max |e0| of each chunk
+    examples: ByLabel
     windowed: Windowed | None = None  # where few examples decide the counts
-    at_once: tuple[int, int] = (ROWS, ROWS)  # test objects of a block, at least and at most
+    at_once: tuple[int, int] = (LSSVM_ROWS, LSSVM_ROWS)  # test objects of a block, at least and at most
     is_final: bool = False  # more test objects do not want another order
 
-    def tally(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
+    def count_for(self, multipliers: Any, candidates: Candidates) -> None:
         """Count for test objects."""
         if self.windowed is None:
-            return self._tally_all(reach, d, F, bands)
-        tally = new_tally(*F.shape)
-        most = LONG_WINDOWS * cost_of_all(self.own.size, F.shape[1])
-        is_counted = count_windows(self.windowed, reach, d, F, bands, tally, most)
+            self._count_all(multipliers, candidates)
+            return
+        most = LONG_WINDOWS * cost_of_all(self.examples.e.size, candidates.F.shape[1])
+        is_counted = count_windows(self.windowed, multipliers, candidates, most)
         rest = np.flatnonzero(~is_counted)
-        for first in range(0, rest.size, ROWS):
-            some = rest[first : first + ROWS]
-            counted = self._tally_all(reach[some], d[some], F[some], Bands(*(field[some] for field in bands)))
-            for field, part in zip(tally, counted, strict=True):
-                field[some] = part
-        return tally
+        for first in range(0, rest.size, LSSVM_ROWS):
+            some = rest[first : first + LSSVM_ROWS]
+            part = candidates.take(some)
+            self._count_all(multipliers[some], part)
+            for field, counted in zip(candidates.tally, part.tally, strict=True):
+                field[some] = counted
 
-    def _tally_all(self, reach: Any, d: np.ndarray, F: np.ndarray, bands: Bands) -> Tally:
-        tally, n = new_tally(*F.shape), self.own.size
-        for first in range(0, n, COLUMNS):
-            G = self.across(reach, first, min(first + COLUMNS, n))
-            count_screened(G, first, self.own, self.slack, self.starts, self.largest, d, F, bands, tally)
-        return tally
+    def _count_all(self, multipliers: Any, candidates: Candidates) -> None:
+        n = self.examples.e.size
+        for first in range(0, n, LSSVM_COLUMNS):
+            G = self.across(multipliers, first, min(first + LSSVM_COLUMNS, n))
+            count_without_division(G, first, self.examples, candidates)
 
 
 def by_label(fitted: Arrived) -> Ordered:
     """Order the examples by label."""
     order, starts = label_order(fitted.codes, fitted.n_labels)
-    own, slack = fitted.own[order], fitted.slack[order]
-    return Ordered(fitted.factorisation.arrange(order), own, slack, starts, _largest(own))
+    return Ordered(fitted.factorisation.across(order), _ordered_examples(fitted, order, starts))
 
 
 def by_ratio(fitted: Arrived) -> Ordered | None:
     """Order the examples by label and ratio, if each test object will then look at few of them."""
-    across = fitted.factorisation.arrange()
+    across = fitted.factorisation.across()
     if not isinstance(across, RowProduct) or not across.is_bounded:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # those without slack are set apart
@@ -105,15 +98,18 @@ def by_ratio(fitted: Arrived) -> Ordered | None:
     if layout is None:
         return None
     order, starts = layout.order, layout.starts
-    across, own, slack = across.in_order(order), fitted.own[order], fitted.slack[order]
-    windowed = Windowed(across.rows, own, slack, ratios[order], starts, layout.sorted_from, layout.leverage)
-    least, most = (int(max(ROWS, evaluations // layout.cost)) for evaluations in EVALUATIONS)
-    return Ordered(across, own, slack, starts, _largest(own), windowed, (least, most))
+    across, examples = across.in_order(order), _ordered_examples(fitted, order, starts)
+    e, b = examples.e, examples.b
+    windowed = Windowed(across.rows, e, b, ratios[order], starts, layout.sorted_from, layout.leverage)
+    least, most = (int(max(LSSVM_ROWS, evaluations // layout.cost)) for evaluations in EVALUATIONS)
+    return Ordered(across, examples, windowed, (least, most))
 
 
-def _largest(own: np.ndarray) -> np.ndarray:
-    """Max |e0| of each chunk."""
-    return np.asarray(np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK)))
+def _ordered_examples(fitted: Arrived, order: np.ndarray, starts: np.ndarray) -> ByLabel:
+    """Return the examples in an order by label."""
+    own = fitted.own[order]
+    largest = np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK_EXAMPLES))
+    return ByLabel(own, fitted.slack[order], starts, largest)
 
 
 class Layout(NamedTuple):

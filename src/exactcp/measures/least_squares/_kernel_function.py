@@ -17,7 +17,7 @@ from exactcp.geometry.distances import euclidean_block
 from exactcp.measures.least_squares.kernels.updates import rows_times
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
-FEW_MONOMIALS = 200
+EXPLICIT_MONOMIALS = 200  # of a polynomial kernel, up to which it has a feature map for however few objects
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 
 
@@ -92,7 +92,7 @@ class KernelFunction:
 
     def explicit(self, n: int, p: int) -> PolynomialMap | None:
         """Return the feature map of a polynomial kernel if it has few features for n objects."""
-        if self.kernel != "poly" or self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, FEW_MONOMIALS):
+        if self.kernel != "poly" or self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, EXPLICIT_MONOMIALS):
             return None
         return PolynomialMap(p, self._scale(p), self.degree, self.coef0)
 

@@ -11,20 +11,19 @@ from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import FREE, Effort, Result, map_blocks
 from exactcp.counting.label_counts import LabelCounts
-from exactcp.counting.labels import make_bands
 from exactcp.measures._contract import LabelBagBase
-from exactcp.measures.least_squares._example_order import ROWS, Arrived, Ordered, by_label, by_ratio
+from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
 from exactcp.measures.least_squares.factorisations.choice import factorise
 from exactcp.measures.least_squares.factorisations.form import Factorisation, learn_rows, unlearn_rows
-from exactcp.measures.least_squares.kernels.leave_one_out import FLOOR, alternative_scores, finish
+from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
 
-FEW = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
-MANY = 32  # as many are worth ordering them by label and ratio
+FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
+MANY_ASKED = 32  # as many are worth ordering them by label and ratio
 FITS = 2**22  # test objects times training examples of one block of leave-one-out values
-MANY_LABELS = 64  # more labels than this are counted by rank
+LABELS_BY_RANK = 64  # more labels than this are counted by rank
 
 
 def targets(codes: np.ndarray, n_labels: int) -> np.ndarray:
@@ -50,7 +49,7 @@ class LSSVMBag(LabelBagBase):
     -----
     A prediction for all labels costs n q (primal), n min(n, q) (svd) or n^2 (dual), and a comparison of each example
     with each label's score; from a certain number of test objects on, if n is large enough for q, only a product with
-    and a comparison of the examples that a test object can move across a score (see `loo_window`). `learn` and
+    and a comparison of the examples that a test object can move across a score (see `kernels.windows`). `learn` and
     `unlearn` cost n q or n^2; the svd is made anew before the next prediction.
     """
 
@@ -120,11 +119,11 @@ class LSSVMBag(LabelBagBase):
     def _order(self, fitted: Arrived) -> Ordered | None:
         """Return the examples in order, if enough test objects have come since the last change."""
         ordered = self._ordered
-        if self._n_labels > MANY_LABELS or self._asked < FEW:
+        if self._n_labels > LABELS_BY_RANK or self._asked < FEW_ASKED:
             return ordered
-        if ordered is None and self._asked < MANY:
+        if ordered is None and self._asked < MANY_ASKED:
             ordered = self._ordered = by_label(fitted)
-        elif self._asked >= MANY and not (ordered and ordered.is_final):
+        elif self._asked >= MANY_ASKED and not (ordered and ordered.is_final):
             best = by_ratio(fitted) or ordered or by_label(fitted)
             ordered = self._ordered = best._replace(is_final=True)
         return ordered
@@ -134,8 +133,8 @@ class LSSVMBag(LabelBagBase):
         m, fitted = X.shape[0], self._ready()
         prepared = self._store.prepare(X)
         self._asked += m
-        ordered, size = self._order(fitted), ROWS
-        if ordered is not None and m > ROWS:
+        ordered, size = self._order(fitted), LSSVM_ROWS
+        if ordered is not None and m > LSSVM_ROWS:
             size = int(np.clip(-(-m // effort.threads()), *ordered.at_once))
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
@@ -150,28 +149,28 @@ class LSSVMBag(LabelBagBase):
     def _count(self, fitted: Arrived, ordered: Ordered | None, objects: np.ndarray) -> LabelCounts:
         """Count for one block of test objects."""
         factorisation = fitted.factorisation
-        place = factorisation.coordinates(self._store.columns(objects))
-        F = factorisation.predict(place, fitted.solution)
-        reach, d = factorisation.reach(place)
-        bands = make_bands(-F, FLOOR)
+        coordinates = factorisation.coordinates(self._store.columns(objects))
+        F = factorisation.predict(coordinates, fitted.solution)
+        multipliers, d = factorisation.multipliers(coordinates)
+        candidates = new_candidates(d, F)
         if ordered is None or factorisation.is_indefinite or (d <= 0).any():
-            tally = fitted.tally(reach, d, F, bands)
+            fitted.count_for(multipliers, candidates)
         else:
-            tally = ordered.tally(reach, d, F, bands)
-        return finish(tally, bands.order, -F)  # type: ignore[no-any-return]
+            ordered.count_for(multipliers, candidates)
+        return finish(candidates)  # type: ignore[no-any-return]
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
         fitted = self._ready()
-        across, codes = fitted.factorisation.arrange(), self.codes()
+        across, codes = fitted.factorisation.across(), self.codes()
         own_label = codes == np.arange(self._n_labels)[:, None]
         prepared = self._store.prepare(X)
         for t in range(X.shape[0]):
-            place = fitted.factorisation.coordinates(self._store.columns(prepared[t : t + 1]))
-            F = fitted.factorisation.predict(place, fitted.solution)[0]
-            reach, d = fitted.factorisation.reach(place)
-            g = across(reach, 0, self.n)[0]
-            same, other = alternative_scores(g, fitted.own, fitted.slack, codes, d[0], F)
+            coordinates = fitted.factorisation.coordinates(self._store.columns(prepared[t : t + 1]))
+            F = fitted.factorisation.predict(coordinates, fitted.solution)[0]
+            multipliers, d = fitted.factorisation.multipliers(coordinates)
+            g = across(multipliers, 0, self.n)[0]
+            same, other = alternative_loo_scores(g, fitted.own, fitted.slack, codes, d[0], F)
             yield np.where(own_label, same, other), -F
 
     def map_leave_one_out(
@@ -179,19 +178,19 @@ class LSSVMBag(LabelBagBase):
     ) -> list[Result]:
         """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
         fitted, prepared = self._ready(), self._store.prepare(X)
-        factorisation, across = fitted.factorisation, fitted.factorisation.arrange()
+        factorisation, across = fitted.factorisation, fitted.factorisation.across()
         examples = (
             np.ascontiguousarray(fitted.solution.residuals.T),
             np.ascontiguousarray(targets(self.codes(), self._n_labels).T),
             fitted.slack,
         )
-        size = int(np.clip(FITS // max(1, self.n), 1, ROWS))
+        size = int(np.clip(FITS // max(1, self.n), 1, LSSVM_ROWS))
 
         def apply(first: int) -> Result:
-            place = factorisation.coordinates(self._store.columns(prepared[first : first + size]))
-            reach, d = factorisation.reach(place)
-            F = factorisation.predict(place, fitted.solution)
-            return work(LeaveOneOut(across(reach, 0, self.n), d, F, *examples))
+            coordinates = factorisation.coordinates(self._store.columns(prepared[first : first + size]))
+            multipliers, d = factorisation.multipliers(coordinates)
+            F = factorisation.predict(coordinates, fitted.solution)
+            return work(LeaveOneOut(across(multipliers, 0, self.n), d, F, *examples))
 
         return map_blocks(apply, range(0, X.shape[0], size), effort=effort, task="predicting")
 

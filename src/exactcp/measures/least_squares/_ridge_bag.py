@@ -32,15 +32,15 @@ from exactcp.measures.least_squares.kernels.extents import (
     kappas,
 )
 
-KINDS = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
-ROWS = 64  # test objects of one product
-COLUMNS = 2048  # training examples of one product
-SAMPLE = 2048  # examples that bracket an order statistic of all
+RESIDUAL_CODES = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
+RIDGE_ROWS = 64  # test objects of one product
+RIDGE_COLUMNS = 2048  # training examples of one product
+BRACKET_SAMPLE = 2048  # examples that bracket an order statistic of all
 SPREAD = 4.0  # standard deviations of a sample's rank that the bracket leaves on each side
 LEAST_SLACK = 1e-9  # 1 - h_i from which extents are computed by division
 
 
-class _Fitted(NamedTuple):
+class FittedRidge(NamedTuple):
     """What prediction needs, in the order of arrival; targets are counted from the origin."""
 
     origin: float
@@ -84,11 +84,11 @@ class RidgeBag(AffineBag):
         solver: str,
         intercept: bool,
     ) -> None:
-        self._store, self._kind = store, KINDS[residual]
+        self._store, self._residual = store, RESIDUAL_CODES[residual]
         self._y = np.array(y, dtype=np.float64)
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
-        self._fitted: _Fitted | None = None
+        self._fitted: FittedRidge | None = None
         self._ready()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class RidgeBag(AffineBag):
         """Return what targets are counted from in solutions and pieces."""
         return self._ready().origin
 
-    def _ready(self) -> _Fitted:
+    def _ready(self) -> FittedRidge:
         """Factorise and solve, if that has not been done."""
         fitted = self._fitted
         if fitted is None:
@@ -121,10 +121,11 @@ class RidgeBag(AffineBag):
             origin = float(origin_of(self._y)) if self._intercept else 0.0
             y = self._y - origin
             solution, slack, band = made.solve(y[:, None]), made.slack, slack_of(y)
-            sample = np.linspace(0, self.n - 1, SAMPLE).astype(np.int64) if self.n > 4 * SAMPLE else np.empty(0, int)
+            size = BRACKET_SAMPLE if self.n > 4 * BRACKET_SAMPLE else 0
+            sample = np.linspace(0, self.n - 1, size).astype(np.int64)
             residuals = np.ascontiguousarray(solution.residuals[:, 0])
-            across = made.arrange(), sample, made.arrange(sample)
-            fitted = self._fitted = _Fitted(
+            across = made.across(), sample, made.across(sample)
+            fitted = self._fitted = FittedRidge(
                 origin, float(typical_size(y)), made, solution, residuals, slack, band, *across
             )
         return fitted
@@ -137,21 +138,21 @@ class RidgeBag(AffineBag):
             )
             raise ValueError(msg)
 
-    def _met(self, fitted: _Fitted, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _evaluated(self, fitted: FittedRidge, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return the test objects' side of g, d (m,) and the predictions (m,), counted from the origin."""
-        place = fitted.factorisation.coordinates(self._store.columns(objects))
-        center = fitted.factorisation.predict(place, fitted.solution)[:, 0]
-        reach, d = fitted.factorisation.reach(place)
+        coordinates = fitted.factorisation.coordinates(self._store.columns(objects))
+        center = fitted.factorisation.predict(coordinates, fitted.solution)[:, 0]
+        multipliers, d = fitted.factorisation.multipliers(coordinates)
         self._refuse_indefinite(is_indefinite=bool((d <= 0).any()))
-        return reach, np.ascontiguousarray(d), np.ascontiguousarray(center)
+        return multipliers, np.ascontiguousarray(d), np.ascontiguousarray(center)
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,)."""
         fitted, prepared = self._ready(), self._store.prepare(X)
         out = np.empty(X.shape[0])
-        for first in range(0, X.shape[0], ROWS):
-            place = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
-            out[first : first + ROWS] = fitted.factorisation.predict(place, fitted.solution)[:, 0]
+        for first in range(0, X.shape[0], RIDGE_ROWS):
+            coordinates = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + RIDGE_ROWS]))
+            out[first : first + RIDGE_ROWS] = fitted.factorisation.predict(coordinates, fitted.solution)[:, 0]
         return out + fitted.origin
 
     def deleted_residuals(self) -> np.ndarray:
@@ -162,17 +163,17 @@ class RidgeBag(AffineBag):
     def influence(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
         fitted = self._ready()
-        reach, _, center = self._met(fitted, self._store.prepare(X))
-        return center + fitted.origin, np.array(fitted.across(reach, 0, self.n))
+        multipliers, _, center = self._evaluated(fitted, self._store.prepare(X))
+        return center + fitted.origin, np.array(fitted.across(multipliers, 0, self.n))
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
         fitted, prepared = self._ready(), self._store.prepare(X)
-        for first in range(0, X.shape[0], ROWS):
-            reach, d, center = self._met(fitted, prepared[first : first + ROWS])
-            G = fitted.across(reach, 0, self.n)
+        for first in range(0, X.shape[0], RIDGE_ROWS):
+            multipliers, d, center = self._evaluated(fitted, prepared[first : first + RIDGE_ROWS])
+            G = fitted.across(multipliers, 0, self.n)
             for t in range(d.size):
-                kappa = kappas(self._kind, d[t], fitted.slack, G[t])
+                kappa = kappas(self._residual, d[t], fitted.slack, G[t])
                 A, g = d[t] * fitted.residuals, np.ascontiguousarray(G[t])
                 yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.band)]
 
@@ -193,16 +194,16 @@ class RidgeBag(AffineBag):
         greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
 
         def count(first: int) -> None:
-            rows = slice(first, min(first + ROWS, m))
-            reach, d, center = self._met(fitted, prepared[rows])
+            rows = slice(first, min(first + RIDGE_ROWS, m))
+            multipliers, d, center = self._evaluated(fitted, prepared[rows])
             z, sizes = y[rows] - center, np.abs(center) + fitted.typical
-            for left in range(0, n, COLUMNS):
-                part = slice(left, min(left + COLUMNS, n))
-                G = fitted.across(reach, part.start, part.stop)
+            for left in range(0, n, RIDGE_COLUMNS):
+                part = slice(left, min(left + RIDGE_COLUMNS, n))
+                G = fitted.across(multipliers, part.start, part.stop)
                 examples = fitted.residuals[part], fitted.slack[part], fitted.band[part]
-                count_ridge(self._kind, G, *examples, d, z, sizes, greater[rows], at_least[rows])
+                count_ridge(self._residual, G, *examples, d, z, sizes, greater[rows], at_least[rows])
 
-        map_blocks(count, range(0, m, ROWS), effort=effort, task="predicting")
+        map_blocks(count, range(0, m, RIDGE_ROWS), effort=effort, task="predicting")
         return greater, at_least - greater, np.full(m, n)
 
     def regions(
@@ -219,12 +220,12 @@ class RidgeBag(AffineBag):
             return [row[None][~np.isnan(row[:1])] for row in hull]
 
         def solve(first: int) -> list[np.ndarray]:
-            rows = slice(first, first + ROWS)
+            rows = slice(first, first + RIDGE_ROWS)
             shifted = None if within is None else lambda t: within(first + t)
             return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
 
         self._ready()
-        parts = map_blocks(solve, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
+        parts = map_blocks(solve, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
         return [region for part in parts for region in part]
 
     def intervals(
@@ -241,41 +242,41 @@ class RidgeBag(AffineBag):
         fitted, prepared = self._ready(), self._store.prepare(X)
 
         def bound(first: int) -> np.ndarray:
-            return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
+            return self._bound(fitted, prepared[first : first + RIDGE_ROWS], thresholds[first : first + RIDGE_ROWS])
 
-        parts = map_blocks(bound, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
+        parts = map_blocks(bound, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self) -> bool:
-        return self._kind == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
+        return self._residual == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
 
-    def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    def _bound(self, fitted: FittedRidge, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
         n, m, examples = self.n, objects.shape[0], (fitted.residuals, fitted.slack, fitted.band)
-        reach, d, center = self._met(fitted, objects)
-        found = self._bracketed(fitted, reach, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
+        multipliers, d, center = self._evaluated(fitted, objects)
+        found = self._bracketed(fitted, multipliers, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
         out = np.empty((m, 2))
         for t in range(m):
             if not 0 < thresholds[t] <= n:
                 out[t] = (-np.inf, np.inf) if thresholds[t] <= 0 else (np.nan, np.nan)
                 continue
             if np.isnan(found[t]).any():
-                alone, _, _ = self._met(fitted, objects[t : t + 1])
+                alone, _, _ = self._evaluated(fitted, objects[t : t + 1])
                 all_extents = extents(fitted.across(alone, 0, n)[0], *examples, d[t])
                 found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
             size = abs(center[t]) + fitted.typical
             out[t] = center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)
         return out
 
-    def _bracketed(self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    def _bracketed(self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
         n, m, examples = self.n, d.size, (fitted.residuals, fitted.slack, fitted.band)
-        low, high = self._brackets(fitted, reach, d, thresholds)
+        low, high = self._brackets(fitted, multipliers, d, thresholds)
         above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
-        kept = np.empty((m, 2, min(n, max(2 * SAMPLE, n // 8))))
-        for first in range(0, n, COLUMNS):
-            last = min(first + COLUMNS, n)
-            G = fitted.across(reach, first, last)
+        kept = np.empty((m, 2, min(n, max(2 * BRACKET_SAMPLE, n // 8))))
+        for first in range(0, n, RIDGE_COLUMNS):
+            last = min(first + RIDGE_COLUMNS, n)
+            G = fitted.across(multipliers, first, last)
             collect(G, *(values[first:last] for values in examples), d, low, high, above, kept, used)
         found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.band.max())
         for t, side in np.ndindex(m, 2):
@@ -289,11 +290,11 @@ class RidgeBag(AffineBag):
         return found
 
     def _brackets(
-        self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray
+        self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
         size = fitted.sample.size
-        G = fitted.across_sample(reach, 0, size)
+        G = fitted.across_sample(multipliers, 0, size)
         examples = [values[fitted.sample] for values in (fitted.residuals, fitted.slack, fitted.band)]
         low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
         for t in range(d.size):

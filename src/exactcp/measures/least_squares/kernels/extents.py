@@ -16,32 +16,32 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.targets import own_slack
+from exactcp.geometry.screen import WORD
 from exactcp.measures.least_squares.kernels.leave_one_out import loo_denominator, loo_numerator
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
-WORD = 8  # flags looked at together
 
 
 @inner
-def kappa_of(kind, d, b, g):
+def kappa_of(residual, d, b, g):
     """kappa_i of the canonical form."""
-    if kind == ORDINARY:
+    if residual == ORDINARY:
         return 1.0
     square = max(loo_denominator(g, b, d), 1e-300)
-    return square if kind == DELETED else math.sqrt(square)
+    return square if residual == DELETED else math.sqrt(square)
 
 
 @compiled
-def kappas(kind, d, b, g):
+def kappas(residual, d, b, g):
     """kappa_i of all examples for one test object."""
     out = np.empty(g.shape[0])
     for i in range(g.shape[0]):
-        out[i] = kappa_of(kind, d, b[i], g[i])
+        out[i] = kappa_of(residual, d, b[i], g[i])
     return out
 
 
 @compiled
-def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
+def count_ridge(residual, G, e, b, slack, d, z, size, greater, at_least):
     """Add to the counts (m,) of scores greater than and at least |z| those of the examples in the columns of G."""
     for t in range(G.shape[0]):
         own = own_slack(z[t], size[t])
@@ -49,7 +49,7 @@ def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
         g = G[t]
         above = reached = 0
         for i in range(g.shape[0]):
-            score = abs(loo_numerator(g[i], e[i], d[t], z[t])) / kappa_of(kind, d[t], b[i], g[i])
+            score = abs(loo_numerator(g[i], e[i], d[t], z[t])) / kappa_of(residual, d[t], b[i], g[i])
             reached += score + slack[i] >= lo
             above += score - slack[i] > hi
         greater[t] += above
