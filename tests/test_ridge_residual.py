@@ -13,7 +13,7 @@ from exactcp import textbook
 from exactcp._parallel import ALONE, Effort
 from exactcp.measures import LassoResidual, RidgeResidual
 from exactcp.measures.least_squares import _ridge_bag
-from exactcp.measures.least_squares.kernels.extents import ORDINARY, count_ridge
+from exactcp.measures.least_squares.kernels.extents import ORDINARY, RidgeExamples, count_ridge
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 
@@ -87,8 +87,17 @@ def test_counts_equal_those_recomputed_from_scratch(residual: str) -> None:
 @pytest.mark.parametrize(("off", "counts"), [(0.0, (0, 1)), (9e-11, (0, 1)), (2e-10, (1, 1))])
 def test_near_a_tie_the_candidates_slack_decides(z: float, center: float, off: float, counts: tuple) -> None:
     greater, at_least, none = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
-    example = np.array([z + off]), np.ones(1), none
-    count_ridge(ORDINARY, np.zeros((1, 1)), *example, np.ones(1), np.array([z]), np.array([center]), greater, at_least)
+    example = RidgeExamples(np.array([z + off]), np.ones(1), none)
+    count_ridge(
+        ORDINARY,
+        np.zeros((1, 1)),
+        example,
+        np.ones(1),
+        np.array([z]),
+        np.array([center]),
+        greater,
+        at_least,
+    )
     assert (greater[0], at_least[0]) == counts
 
 

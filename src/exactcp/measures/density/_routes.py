@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._parallel import Effort, map_blocks
 from exactcp.geometry.screen import prepare_tests
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density.kernels.dense import (
@@ -198,7 +198,7 @@ class Summation:
         self._keep_ranked(rows, sums)
 
 
-def sum_kernels(summations: Sequence[Summation], *, effort: Effort = FREE, task: str) -> None:
+def sum_kernels(summations: Sequence[Summation], *, effort: Effort, task: str) -> None:
     """Fill the results of all summations, in blocks across threads."""
     buffers = _Buffers()
     if sum(summation.cost for summation in summations) < SERIAL:

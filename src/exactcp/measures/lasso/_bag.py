@@ -90,12 +90,10 @@ class LassoBag(AffineBag):
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
-        check_size(X)
         return np.asarray(self._columns(X) @ self._start + self._origin)
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the pieces of every test object, ascending and without gaps."""
-        check_size(X)
         for x in self._columns(X):
             yield [*self._pieces(x, -1)[::-1], *self._pieces(x, 1)]
 

@@ -92,7 +92,7 @@ class KernelFunction:
 
     def explicit(self, n: int, p: int) -> PolynomialMap | None:
         """Return the feature map of a polynomial kernel if it has few features for n objects."""
-        if self.kernel != "poly" or self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, EXPLICIT_MONOMIALS):
+        if self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, EXPLICIT_MONOMIALS):
             return None
         return PolynomialMap(p, self._scale(p), self.degree, self.coef0)
 

@@ -26,6 +26,7 @@ from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
     STUDENTIZED,
+    RidgeExamples,
     collect,
     count_ridge,
     extents,
@@ -47,9 +48,7 @@ class FittedRidge(NamedTuple):
     typical: float  # size of a target
     factorisation: Factorisation
     solution: Solution
-    residuals: np.ndarray  # (n,) e0
-    slack: np.ndarray  # (n,) 1 - h
-    band: np.ndarray  # (n,) the examples' parts of the tie band
+    examples: RidgeExamples
     across: Across
     sample: np.ndarray  # examples that bracket
     across_sample: Across
@@ -120,14 +119,12 @@ class RidgeBag(AffineBag):
             # a regression through the origin does not follow shifts of the targets
             origin = float(origin_of(self._y)) if self._intercept else 0.0
             y = self._y - origin
-            solution, slack, band = made.solve(y[:, None]), made.slack, slack_of(y)
+            solution = made.solve(y[:, None])
             size = BRACKET_SAMPLE if self.n > 4 * BRACKET_SAMPLE else 0
             sample = np.linspace(0, self.n - 1, size).astype(np.int64)
-            residuals = np.ascontiguousarray(solution.residuals[:, 0])
+            examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.slack, slack_of(y))
             across = made.across(), sample, made.across(sample)
-            fitted = self._fitted = FittedRidge(
-                origin, float(typical_size(y)), made, solution, residuals, slack, band, *across
-            )
+            fitted = self._fitted = FittedRidge(origin, float(typical_size(y)), made, solution, examples, *across)
         return fitted
 
     def _refuse_indefinite(self, *, is_indefinite: bool) -> None:
@@ -158,7 +155,7 @@ class RidgeBag(AffineBag):
     def deleted_residuals(self) -> np.ndarray:
         """Return e_i / (1 - h_i): target minus prediction of every example by the others."""
         fitted = self._ready()
-        return np.asarray(fitted.residuals / fitted.slack)
+        return np.asarray(fitted.examples.e / fitted.examples.b)
 
     def influence(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
@@ -173,9 +170,9 @@ class RidgeBag(AffineBag):
             multipliers, d, center = self._evaluated(fitted, prepared[first : first + RIDGE_ROWS])
             G = fitted.across(multipliers, 0, self.n)
             for t in range(d.size):
-                kappa = kappas(self._residual, d[t], fitted.slack, G[t])
-                A, g = d[t] * fitted.residuals, np.ascontiguousarray(G[t])
-                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.band)]
+                kappa = kappas(self._residual, d[t], fitted.examples.b, G[t])
+                A, g = d[t] * fitted.examples.e, np.ascontiguousarray(G[t])
+                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.examples.band)]
 
     def counts(
         self,
@@ -200,8 +197,7 @@ class RidgeBag(AffineBag):
             for left in range(0, n, RIDGE_COLUMNS):
                 part = slice(left, min(left + RIDGE_COLUMNS, n))
                 G = fitted.across(multipliers, part.start, part.stop)
-                examples = fitted.residuals[part], fitted.slack[part], fitted.band[part]
-                count_ridge(self._residual, G, *examples, d, z, sizes, greater[rows], at_least[rows])
+                count_ridge(self._residual, G, fitted.examples.take(part), d, z, sizes, greater[rows], at_least[rows])
 
         map_blocks(count, range(0, m, RIDGE_ROWS), effort=effort, task="predicting")
         return greater, at_least - greater, np.full(m, n)
@@ -248,11 +244,11 @@ class RidgeBag(AffineBag):
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self) -> bool:
-        return self._residual == STUDENTIZED and bool(self._ready().slack.min() >= LEAST_SLACK)
+        return self._residual == STUDENTIZED and bool(self._ready().examples.b.min() >= LEAST_SLACK)
 
     def _bound(self, fitted: FittedRidge, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
-        n, m, examples = self.n, objects.shape[0], (fitted.residuals, fitted.slack, fitted.band)
+        n, m = self.n, objects.shape[0]
         multipliers, d, center = self._evaluated(fitted, objects)
         found = self._bracketed(fitted, multipliers, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
         out = np.empty((m, 2))
@@ -262,7 +258,7 @@ class RidgeBag(AffineBag):
                 continue
             if np.isnan(found[t]).any():
                 alone, _, _ = self._evaluated(fitted, objects[t : t + 1])
-                all_extents = extents(fitted.across(alone, 0, n)[0], *examples, d[t])
+                all_extents = extents(fitted.across(alone, 0, n)[0], fitted.examples, d[t])
                 found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
             size = abs(center[t]) + fitted.typical
             out[t] = center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)
@@ -270,15 +266,15 @@ class RidgeBag(AffineBag):
 
     def _bracketed(self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
-        n, m, examples = self.n, d.size, (fitted.residuals, fitted.slack, fitted.band)
+        n, m = self.n, d.size
         low, high = self._brackets(fitted, multipliers, d, thresholds)
         above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
         kept = np.empty((m, 2, min(n, max(2 * BRACKET_SAMPLE, n // 8))))
         for first in range(0, n, RIDGE_COLUMNS):
             last = min(first + RIDGE_COLUMNS, n)
             G = fitted.across(multipliers, first, last)
-            collect(G, *(values[first:last] for values in examples), d, low, high, above, kept, used)
-        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.band.max())
+            collect(G, fitted.examples.take(slice(first, last)), d, low, high, above, kept, used)
+        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.examples.band.max())
         for t, side in np.ndindex(m, 2):
             rank = int(thresholds[t] - above[t, side])
             count = int(used[t, side])
@@ -295,7 +291,7 @@ class RidgeBag(AffineBag):
         """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
         size = fitted.sample.size
         G = fitted.across_sample(multipliers, 0, size)
-        examples = [values[fitted.sample] for values in (fitted.residuals, fitted.slack, fitted.band)]
+        examples = fitted.examples.take(fitted.sample)
         low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
         for t in range(d.size):
             expected = thresholds[t] / self.n * size
@@ -304,7 +300,7 @@ class RidgeBag(AffineBag):
             below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
             ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
             if ranks:
-                parted = np.partition(extents(G[t], *examples, d[t]), ranks, axis=1)
+                parted = np.partition(extents(G[t], examples, d[t]), ranks, axis=1)
                 if below <= size:
                     low[t] = parted[:, size - below]
                 if beyond >= 1:

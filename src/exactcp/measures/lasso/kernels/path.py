@@ -61,13 +61,12 @@ class ActiveSolution(NamedTuple):
 
 @inner
 def _factor(R, columns, size, Q, T):
-    """Factor the active columns from scratch; False, and nothing has changed, if rounding makes them dependent."""
+    """Factor the active columns from scratch, unless rounding makes them dependent."""
     new_Q, new_T = np.zeros_like(Q), np.zeros_like(T)
     for k in range(size):
         if not insert_column(R, columns[k], k, new_Q, new_T):
-            return False
+            return
     Q[:], T[:] = new_Q, new_T
-    return True
 
 
 @inner
