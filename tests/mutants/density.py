@@ -86,7 +86,9 @@ FAMILY = Family(
         ),
         "scores that are lower already": Mutant("measures/density/kernels/log_sums.py", "if old >= lo and k", "if k"),
         "touched by half": Mutant("measures/density/kernels/log_sums.py", "TOUCH = 37.0", "TOUCH = 1.0"),
-        "an example meets itself": Mutant("measures/density/kernels/log_sums.py", "if own[t] >= 0:", "if own[t] > 0:"),
+        "an example in its own sum": Mutant(
+            "measures/density/kernels/log_sums.py", "if own[t] >= 0:", "if own[t] > 0:"
+        ),
         "N for N - 1": Mutant(
             "measures/density/_label_sums.py", "math.log(max(self.n - 1, 1))", "math.log(max(self.n, 1))"
         ),
@@ -142,7 +144,9 @@ FAMILY = Family(
         "the bandwidth of before": Mutant(
             "measures/density/_bag.py", "                label.bandwidth = h\n", "", UPDATES
         ),
-        "error is forgotten": Mutant("measures/density/kernels/learning.py", " and error <= DRIFT * rest", "", UPDATES),
+        "error is forgotten": Mutant(
+            "measures/density/kernels/learning.py", " and error <= LARGEST_ERROR * rest", "", UPDATES
+        ),
         "half of a sum goes": Mutant(
             "measures/density/kernels/learning.py",
             "if 2.0 * term < total and",

@@ -79,7 +79,7 @@ FAMILY = Family(
             survives="it comes back at the same place, since its wall is 0",
         ),
         "the share of the test object": Mutant(
-            "measures/lasso/kernels/path.py", "share = 1.0 / (1.0 + reach)", "share = 1.0 - reach"
+            "measures/lasso/kernels/path.py", "share = 1.0 / (1.0 + leverage)", "share = 1.0 - leverage"
         ),
         "the other wall": Mutant(
             "measures/lasso/kernels/path.py",

@@ -57,13 +57,13 @@ FAMILY = Family(
     mutants={
         "the sign of g": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
-            "return (d * e - g * gap) / (d * b + g * g) - 1.0",
-            "return (d * e + g * gap) / (d * b + g * g) - 1.0",
+            "return d * e - g * gap",
+            "return d * e + g * gap",
         ),
         "b without d": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
-            "below[j] = d * b[j] + g[j] * g[j]",
-            "below[j] = b[j] + g[j] * g[j]",
+            "return d * b + g * g",
+            "return b + g * g",
         ),
         "the other alternative": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",
@@ -95,7 +95,10 @@ FAMILY = Family(
             "while starts[label + 1] < i:",
         ),
         "the rounding of a numerator": Mutant(
-            "measures/least_squares/kernels/leave_one_out.py", "ROUNDING = 2.0**-48", "ROUNDING = 0.0", survives=ROUNDED
+            "measures/least_squares/kernels/leave_one_out.py",
+            "COMPARISON_ROUNDING = 2.0**-48",
+            "COMPARISON_ROUNDING = 0.0",
+            survives=ROUNDED,
         ),
         "windows that are half as wide": Mutant(
             "measures/least_squares/kernels/windows.py",
@@ -111,8 +114,8 @@ FAMILY = Family(
         ),
         "examples above the window": Mutant(
             "measures/least_squares/kernels/windows.py",
-            "above[kind, c] += end - last[c]",
-            "above[kind, c] += end - first[c]",
+            "above[alternative, c] += end - last[c]",
+            "above[alternative, c] += end - first[c]",
             WINDOWS,
         ),
         "those set apart are left out": Mutant(
@@ -134,13 +137,13 @@ FAMILY = Family(
             EVERY_KIND,
         ),
         "ratios in no order": Mutant(
-            "measures/least_squares/kernels/order.py",
+            "measures/least_squares/_example_order.py",
             "order = np.argsort(ranks)",
             "order = np.arange(ranks.size)",
             WINDOWS,
         ),
         "the leverage of those set apart": Mutant(
-            "measures/least_squares/kernels/order.py",
+            "measures/least_squares/_example_order.py",
             "return highest[:best], next_one[best]",
             "return highest[: best + 1], next_one[best]",
             WINDOWS,
@@ -182,7 +185,7 @@ FAMILY = Family(
             UPDATES,
         ),
         "an inaccurate primal form": Mutant(
-            "measures/least_squares/factorisations/primal.py",
+            "measures/least_squares/factorisations/choice.py",
             'if solver == "primal" or primal.is_accurate:',
             "if True:",
             (
@@ -205,7 +208,7 @@ FAMILY = Family(
         ),
         "the last object is not moved": Mutant(
             "measures/least_squares/factorisations/dual.py",
-            "        place[: last + 1, gone] = place[: last + 1, last]\n",
+            "        room[: last + 1, gone] = room[: last + 1, last]\n",
             "",
             UPDATES,
         ),
@@ -278,8 +281,8 @@ FAMILY = Family(
         ),
         "the examples in order outlive a change": Mutant(
             "measures/least_squares/_lssvm_bag.py",
-            "        self._ordered: _Ordered | None = None\n        self._asked",
-            "        self._ordered: _Ordered | None = getattr(self, '_ordered', None)\n        self._asked",
+            "        self._ordered: Ordered | None = None\n        self._asked",
+            "        self._ordered: Ordered | None = getattr(self, '_ordered', None)\n        self._asked",
             WINDOWS,
         ),
         "a fork shares the store": Mutant(
@@ -289,15 +292,15 @@ FAMILY = Family(
             FORKS,
         ),
         "forgotten in the order of arrival": Mutant(
-            "measures/least_squares/_lssvm_bag.py",
-            "for position in np.sort(indices)[::-1]:",
-            "for position in np.sort(indices):",
+            "measures/least_squares/factorisations/form.py",
+            "for position in np.sort(positions)[::-1]:",
+            "for position in np.sort(positions):",
             UPDATES,
         ),
         "kappa of ordinary residuals": Mutant(
             "measures/least_squares/kernels/extents.py",
-            "return square if kind == DELETED else math.sqrt(square)",
-            "return square if kind != DELETED else math.sqrt(square)",
+            "return square if residual == DELETED else math.sqrt(square)",
+            "return square if residual != DELETED else math.sqrt(square)",
             RIDGE,
         ),
         "a candidate's band without the center": Mutant(

@@ -16,14 +16,14 @@ from exactcp.checks import check_measure
 from exactcp.measures import KDE
 from exactcp.measures.density import _bag as _kde_bag
 from exactcp.measures.density import _label_sums as _kde_label
-from exactcp.measures.density import _routes as _kde_meeting
+from exactcp.measures.density import _routes as _kde_routes
 from exactcp.measures.density.kernels import dense as kde_dense
 from exactcp.measures.density.kernels.kernel_functions import (
-    KERNELS,
+    KERNEL_CODES,
     kernel_block,
     log_kernels,
     squared_block,
-    squared_distance,
+    squared_distance_by_feature,
 )
 from exactcp.pvalues import compare
 from problems import PROBLEMS
@@ -53,7 +53,7 @@ def _far_halves() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 KDE_PROBLEMS = {**PROBLEMS, "edges": _edges(), "pixels": _pixels(), "far halves": _far_halves()}
-MEASURES = [KDE(h, kernel) for kernel in KERNELS for h in (0.4, 1.0)] + [
+MEASURES = [KDE(h, kernel) for kernel in KERNEL_CODES for h in (0.4, 1.0)] + [
     KDE(3.0),
     KDE(100.0),
     KDE("scott"),
@@ -67,12 +67,12 @@ ROUTES = ("all", "dense", "direct", "screened")
 
 
 def force(monkeypatch, route, rows=2):
-    """Send all pairs one way, whatever the size of the data: see `_kde_meeting`."""
+    """Send all pairs one way, whatever the size of the data: see `_kde_routes`."""
     if route == "all":
         return
-    monkeypatch.setattr(_kde_meeting, "FEW", 0)
-    monkeypatch.setattr(_kde_meeting, "SMALL", -1)
-    monkeypatch.setattr(_kde_meeting, "ROWS", rows)
+    monkeypatch.setattr(_kde_routes, "FEW_OBJECTS", 0)
+    monkeypatch.setattr(_kde_routes, "FEW_MULTIPLICATIONS", -1)
+    monkeypatch.setattr(_kde_routes, "BLOCK_ROWS", rows)
     monkeypatch.setattr(_kde_bag, "SORT_FROM", 0)
     monkeypatch.setattr(kde_dense, "EXPECTED", {})
     monkeypatch.setattr(kde_dense, "EXPECTED_COMPACT", -1.0 if route == "screened" else np.inf)
@@ -121,7 +121,7 @@ def test_every_route_counts_like_the_textbook(measure, problem):
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_CODES)
 def test_the_contract_holds_at_every_scale(kernel, scale, route):
     X, y, X_test = PROBLEMS["four labels"]
     measure = KDE(0.8 * scale, kernel)
@@ -129,7 +129,7 @@ def test_the_contract_holds_at_every_scale(kernel, scale, route):
     same_counts(measure.bag(scale * X, y, 4).label_counts(scale * X_test), expected)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_CODES)
 def test_check_measure(kernel):
     check_measure(KDE(0.7, kernel), random_state=3)
 
@@ -141,18 +141,18 @@ def test_check_measure_notices(wrong, monkeypatch):
         rank = _kde_label.LabelExamples.rank
         monkeypatch.setattr(_kde_label.LabelExamples, "rank", lambda self, scores, nu: rank(self, scores, self.n))
     elif wrong == "the candidate's kernel":
-        monkeypatch.setattr(_kde_meeting.Meeting, "_keep_ranked", _without_losses)
+        monkeypatch.setattr(_kde_routes.Summation, "_keep_ranked", _without_losses)
     else:
         monkeypatch.setattr(textbook.density, "_log_kernel", lambda d, h, kernel: 0.0 if d <= h else -np.inf)
     with pytest.raises(AssertionError, match=r"differs? from Algorithm 1"):
         check_measure(KDE(1.0, kernel))
 
 
-def _without_losses(self, rows, part, keep_ranked=_kde_meeting.Meeting._keep_ranked):
+def _without_losses(self, rows, part, keep_ranked=_kde_routes.Summation._keep_ranked):
     keep_ranked(self, rows, part._replace(at_least=0 * part.at_least, above=0 * part.above))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_CODES)
 def test_scores_are_those_of_scikit_learn_but_for_a_constant(kernel, rng, route):
     X, X_test = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
     for bandwidth in (1.7, "scott", "silverman"):
@@ -194,7 +194,7 @@ def test_standard_and_optimized_predict_the_same(measure, smoothed, mondrian, ro
 @pytest.mark.parametrize("kernel", ["gaussian", "exponential", "linear"])
 def test_threads_blocks_and_order_change_nothing(kernel, rng, monkeypatch):
     force(monkeypatch, "dense", rows=7)
-    monkeypatch.setattr(_kde_meeting, "SERIAL", 0)
+    monkeypatch.setattr(_kde_routes, "SERIAL", 0)
     X, y = rng.integers(0, 4, (90, 6)).astype(float), rng.integers(0, 3, 90)
     X_test = np.concatenate([rng.integers(0, 4, (30, 6)).astype(float), np.full((1, 6), 1e7)])
     one = KDE(1.1, kernel).bag(X, y, 3, effort=ALONE)
@@ -207,11 +207,11 @@ def test_threads_blocks_and_order_change_nothing(kernel, rng, monkeypatch):
         np.testing.assert_array_equal(np.concatenate([row[field] for row in one_by_one]), expected[field])
     order = rng.permutation(90)
     same_counts(KDE(1.1, kernel).bag(X[order], y[order], 3).label_counts(X_test), expected)
-    monkeypatch.setattr(_kde_meeting, "ROWS", 11)
+    monkeypatch.setattr(_kde_routes, "BLOCK_ROWS", 11)
     same_counts(KDE(1.1, kernel).bag(X, y, 3).label_counts(X_test), expected)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", KERNEL_CODES)
 @pytest.mark.parametrize("spread", [1.0, 300.0], ids=["dense", "far apart"])
 def test_large_data_take_the_large_routes_and_count_as_all_pairs_do(kernel, spread, rng, monkeypatch):
     p = 30
@@ -219,14 +219,14 @@ def test_large_data_take_the_large_routes_and_count_as_all_pairs_do(kernel, spre
     X_test = np.concatenate([np.round(spread * rng.normal(size=(60, p)), 1), X[:20], np.full((1, p), 1e9)])
     measure = KDE(7.0 if kernel in COMPACT else 1.0, kernel)
     taken = []
-    for name in ("_meet_dense", "_meet_screened"):
-        method = getattr(_kde_meeting.Meeting, name)
+    for name in ("_sum_blocks", "_sum_screened_pairs"):
+        method = getattr(_kde_routes.Summation, name)
         monkeypatch.setattr(
-            _kde_meeting.Meeting, name, lambda *args, method=method, name=name: taken.append(name) or method(*args)
+            _kde_routes.Summation, name, lambda *args, method=method, name=name: taken.append(name) or method(*args)
         )
     found = measure.bag(X, y, 3).label_counts(X_test)
-    assert ("_meet_dense" if spread == 1.0 else "_meet_screened") in taken
-    monkeypatch.setattr(_kde_meeting, "SMALL", 10**18)
+    assert ("_sum_blocks" if spread == 1.0 else "_sum_screened_pairs") in taken
+    monkeypatch.setattr(_kde_routes, "FEW_MULTIPLICATIONS", 10**18)
     same_counts(found, measure.bag(X, y, 3).label_counts(X_test))
 
 
@@ -234,12 +234,12 @@ def test_large_data_take_the_large_routes_and_count_as_all_pairs_do(kernel, spre
 def test_products_are_as_exact_as_their_bound_says(spread, rng):
     for p in (1, 7, 64, 300):
         X = spread * rng.normal(size=(50, p)) / np.sqrt(p) + 3.0
-        dense = kde_dense.prepare_dense(X, 1.3, KERNELS["gaussian"])
-        rows, _, _ = kde_dense.prepare_rows(X, dense, 1.3, KERNELS["gaussian"])
+        dense = kde_dense.prepare_dense(X, 1.3, KERNEL_CODES["gaussian"])
+        rows, _, _ = kde_dense.prepare_rows(X, dense, 1.3, KERNEL_CODES["gaussian"])
         products = rows @ np.column_stack([rows[:, :-2], np.ones(50), rows[:, -2]]).T
         exact = np.empty((50, 50))
         for x, out in zip(X, exact, strict=True):
-            log_kernels(x, X, 1.3, KERNELS["gaussian"], out)
+            log_kernels(x, X, 1.3, KERNEL_CODES["gaussian"], out)
         norms = -2 * rows[:, -2]
         bound = kde_dense.growth(p) * (norms[:, None] + norms)
         assert (np.abs(products - exact) <= bound).all()
@@ -250,9 +250,9 @@ def test_all_distances_have_the_same_bits(p, rng):
     X, Y = rng.normal(size=(9, p)), rng.normal(size=(300, p))
     block, logs = np.empty((9, 300)), np.empty(300)
     squared_block(X, Y, block)
-    np.testing.assert_array_equal(block, [[squared_distance(b, a) for b in Y] for a in X])
+    np.testing.assert_array_equal(block, [[squared_distance_by_feature(b, a) for b in Y] for a in X])
     np.testing.assert_array_equal(block, np.cumsum((X[:, None] - Y) ** 2, axis=2)[:, :, -1])
-    for kernel in KERNELS.values():
+    for kernel in KERNEL_CODES.values():
         kernel_block(X, Y, 1.5, kernel, block)
         for x, row in zip(X, block, strict=True):
             log_kernels(x, Y, 1.5, kernel, logs)

@@ -19,10 +19,9 @@ from threadpoolctl import threadpool_limits
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
 from exactcp._parallel import ALONE
 from exactcp.checks import check_measure
-from exactcp.counting import labels as label_ranks
 from exactcp.measures import LSSVM, RidgeResidual
 from exactcp.measures.least_squares import _lssvm_bag
-from exactcp.measures.least_squares._polynomial_map import PolynomialMap
+from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare
 from interruptions import same
@@ -229,7 +228,7 @@ class TestCounting:
         screened = bag.label_counts(X_test)
         assert (screened.equal_same + screened.equal_other).sum() > 10_000  # the grid has ties in every chunk
         bag._forget_solution()
-        monkeypatch.setattr(_lssvm_bag, "MANY_LABELS", 0)
+        monkeypatch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
         exact = bag.label_counts(X_test)
         for one, other in zip(screened, exact, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -241,10 +240,10 @@ class TestCounting:
     def test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score(self, off, counts):
         # e = 1 + off, b = 1, g = 0, d = 1: the score is off, and the candidate's is 0
         F, one = np.zeros((1, 1)), np.ones(1)
-        tally = loo_count.new_tally(1, 1)
-        bands = label_ranks.make_bands(-F, loo_count.FLOOR)
-        loo_count.count_screened(np.zeros((1, 1)), 0, one + off, one, np.array([0, 1]), one, one, F, bands, tally)
-        assert (tally.at_least[0, 0, 0], tally.above[0, 0, 0]) == counts
+        candidates = loo_count.new_candidates(one, F)
+        examples = loo_count.ByLabel(one + off, one, np.array([0, 1]), one)
+        loo_count.count_without_division(np.zeros((1, 1)), 0, examples, candidates)
+        assert (candidates.tally.at_least[0, 0, 0], candidates.tally.above[0, 0, 0]) == counts
 
     @pytest.mark.parametrize("kernel", ["linear", "rbf"])
     def test_any_batch_and_any_number_of_threads(self, kernel):

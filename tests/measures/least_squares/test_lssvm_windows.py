@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exactcp._parallel import ALONE
-from exactcp.counting.labels import make_bands
 from exactcp.measures import LSSVM
-from exactcp.measures.least_squares import _lssvm_bag
+from exactcp.measures.least_squares import _example_order, _lssvm_bag
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
-from exactcp.measures.least_squares.kernels import order as loo_order
 from exactcp.measures.least_squares.kernels import windows as loo_window
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
@@ -53,7 +51,7 @@ def _problem(kind, n, p, n_labels, seed=0):
 def _exact(bag, X_test):
     """Count with all examples, each by its divided scores."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_lssvm_bag, "MANY_LABELS", 0)
+        patch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
         bag._forget_solution()
         counts = bag.label_counts(X_test, effort=ALONE)
         assert bag._ordered is None
@@ -71,7 +69,7 @@ def _assert_windows_count_exactly(monkeypatch, measure, X, y, X_test, n_labels, 
     bag = measure.bag(X, y, n_labels)
     expected = _exact(bag, X_test)
     if always:
-        monkeypatch.setattr(loo_order, "PRODUCT", 1e9)
+        monkeypatch.setattr(_example_order, "PRODUCT", 1e9)
     _assert_equal(bag.label_counts(X_test, effort=ALONE), expected)
     return bag
 
@@ -142,13 +140,11 @@ class TestKernel:
     @pytest.mark.parametrize("h", [0.0, 0.5])
     def test_near_a_tie_the_divided_score_decides(self, h, off, counts):
         # d = 1, so g = 0 and the score is e / b - 1 = off; the candidate's is 0
-        F, d, tally = np.zeros((1, 1)), np.ones(1), loo_count.new_tally(1, 1)
+        candidates = loo_count.new_candidates(np.ones(1), np.zeros((1, 1)))
         e, b = np.array([(1.0 + off) * (1.0 - h)]), np.array([1.0 - h])
         examples = loo_window.Windowed(np.zeros((1, 1)), e, b, e / b, np.array([0, 1]), np.array([0]), np.array([h]))
-        assert loo_window.count_windows(
-            examples, np.zeros((1, 1)), d, F, make_bands(-F, loo_count.FLOOR), tally, 1.0
-        ).all()
-        assert (tally.at_least[0, 0, 0], tally.above[0, 0, 0]) == counts
+        assert loo_window.count_windows(examples, np.zeros((1, 1)), candidates, 1.0).all()
+        assert (candidates.tally.at_least[0, 0, 0], candidates.tally.above[0, 0, 0]) == counts
 
     def test_objects_with_wide_windows_are_left_to_the_product(self, monkeypatch):
         X, y, X_test = _problem("random", 8000, 5, 10)
@@ -159,8 +155,8 @@ class TestKernel:
             counted.append(loo_window.count_windows(*args))
             return counted[-1]
 
-        monkeypatch.setattr(_lssvm_bag, "count_windows", count_windows)
-        monkeypatch.setattr(_lssvm_bag, "ROWS", 4)  # they are taken in several blocks
+        monkeypatch.setattr(_example_order, "count_windows", count_windows)
+        monkeypatch.setattr(_example_order, "LSSVM_ROWS", 4)  # they are taken in several blocks
         _assert_windows_count_exactly(monkeypatch, LSSVM(), X, y, X_test, 10, always=False)
         assert 0 < np.concatenate(counted).sum() < 40
 
@@ -171,19 +167,19 @@ class TestKernel:
             X, y, X_test = _problem(kind, 300, 8, 2)
             bag = LSSVM(rho=rho, solver=solver).bag(X, y, 2)
             made = bag._factorisation
-            reach, d = made.reach(made.coordinates(bag._store.prepare(X_test)))
-            across = made.arrange()
+            multipliers, d = made.multipliers(made.coordinates(bag._store.prepare(X_test)))
+            across = made.across()
             assert across.is_bounded
             square = np.outer(
                 (1 + loo_window.RELATIVE) * (d - 1) + loo_window.ABSOLUTE,
                 (1 + loo_window.RELATIVE) * (1 - made.slack) + loo_window.ABSOLUTE,
             )
-            assert (across(reach, 0, 300) ** 2 <= square).all()
+            assert (across(multipliers, 0, 300) ** 2 <= square).all()
 
     def test_no_bound_is_promised_where_digits_are_lost(self):
         X, y, _ = _problem("random", 300, 8, 2)
         X[:, 1] = X[:, 0] + 1e-4 * X[:, 2]
-        assert not LSSVM(rho=1e-6, solver="primal").bag(X, y, 2)._factorisation.arrange().is_bounded
+        assert not LSSVM(rho=1e-6, solver="primal").bag(X, y, 2)._factorisation.across().is_bounded
 
 
 class TestOrder:
@@ -191,7 +187,7 @@ class TestOrder:
         rng = np.random.default_rng(0)
         codes, ratios, leverage = rng.integers(0, 3, 3000), rng.normal(size=3000), rng.uniform(0, 2e-3, 3000)
         leverage[:5] = 0.3, 0.9, 0.999, 1.0, 0.4  # each would make the windows of its label a hundred times wider
-        layout = loo_order.by_ratio(codes, ratios, leverage, 3)
+        layout = _example_order.ratio_layout(codes, ratios, leverage, 3)
         np.testing.assert_array_equal(np.sort(layout.order), np.arange(3000))
         np.testing.assert_array_equal(codes[layout.order], np.sort(codes))
         assert layout.leverage.max() <= 2e-3
@@ -205,17 +201,17 @@ class TestOrder:
     def test_leverage_that_is_high_everywhere_is_refused(self):
         codes, ratios = np.arange(300) % 2, np.arange(300.0)
         for leverage in (0.5, 1.0):
-            assert loo_order.by_ratio(codes, ratios, np.full(300, leverage), 2) is None
+            assert _example_order.ratio_layout(codes, ratios, np.full(300, leverage), 2) is None
 
     def test_it_waits_for_many_test_objects_and_begins_anew_after_a_change(self):
         X, y, X_test = _problem("random", 3000, 4, 2)
         bag, expected = LSSVM().bag(X, y, 2), LSSVM().bag(X, y, 2).label_counts(X_test, effort=ALONE)
-        for asked in range(1, _lssvm_bag.MANY + 3):
+        for asked in range(1, _lssvm_bag.MANY_ASKED + 3):
             i = asked % len(X_test)
             one = bag.label_counts(X_test[i : i + 1], effort=ALONE)
             _assert_equal(one, [field[i : i + 1] for field in expected])
-            assert (bag._ordered is not None) == (asked >= _lssvm_bag.FEW)
-            assert (bag._ordered is not None and bag._ordered.windowed is not None) == (asked >= _lssvm_bag.MANY)
+            assert (bag._ordered is not None) == (asked >= _lssvm_bag.FEW_ASKED)
+            assert (bag._ordered is not None and bag._ordered.windowed is not None) == (asked >= _lssvm_bag.MANY_ASKED)
         bag.learn(X_test[:1], np.array([0]))
         bag.label_counts(X_test[:1], effort=ALONE)
         assert bag._ordered is None

@@ -13,7 +13,7 @@ from exactcp import textbook
 from exactcp._parallel import ALONE, Effort
 from exactcp.measures import LassoResidual, RidgeResidual
 from exactcp.measures.least_squares import _ridge_bag
-from exactcp.measures.least_squares.kernels.extents import ORDINARY, count_ridge
+from exactcp.measures.least_squares.kernels.extents import ORDINARY, RidgeExamples, count_ridge
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 
@@ -87,8 +87,17 @@ def test_counts_equal_those_recomputed_from_scratch(residual: str) -> None:
 @pytest.mark.parametrize(("off", "counts"), [(0.0, (0, 1)), (9e-11, (0, 1)), (2e-10, (1, 1))])
 def test_near_a_tie_the_candidates_slack_decides(z: float, center: float, off: float, counts: tuple) -> None:
     greater, at_least, none = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
-    example = np.array([z + off]), np.ones(1), none
-    count_ridge(ORDINARY, np.zeros((1, 1)), *example, np.ones(1), np.array([z]), np.array([center]), greater, at_least)
+    example = RidgeExamples(np.array([z + off]), np.ones(1), none)
+    count_ridge(
+        ORDINARY,
+        np.zeros((1, 1)),
+        example,
+        np.ones(1),
+        np.array([z]),
+        np.array([center]),
+        greater,
+        at_least,
+    )
     assert (greater[0], at_least[0]) == counts
 
 
@@ -131,12 +140,12 @@ def test_brackets_decide_only_how_long_it_takes(sample: int, spread: float, monk
     X_test[::2] *= 10.0  # with leverage: what reaches far above is not what reaches far below
     levels = rng.integers(0, 302, 40)
     plain = RidgeResidual(rho=0.5).bag(X, y).intervals(X_test, levels)
-    monkeypatch.setattr(_ridge_bag, "SAMPLE", sample)
+    monkeypatch.setattr(_ridge_bag, "BRACKET_SAMPLE", sample)
     monkeypatch.setattr(_ridge_bag, "SPREAD", spread)
-    monkeypatch.setattr(_ridge_bag, "COLUMNS", 64)
-    monkeypatch.setattr(_ridge_bag, "ROWS", 7)
+    monkeypatch.setattr(_ridge_bag, "RIDGE_COLUMNS", 64)
+    monkeypatch.setattr(_ridge_bag, "RIDGE_ROWS", 7)
     bag = RidgeResidual(rho=0.5).bag(X, y)
-    found = bag._bracketed(bag._ready(), *bag._met(bag._ready(), bag._store.prepare(X_test))[:2], levels)
+    found = bag._bracketed(bag._ready(), *bag._evaluated(bag._ready(), bag._store.prepare(X_test))[:2], levels)
     assert np.isfinite(found).any()
     np.testing.assert_allclose(bag.intervals(X_test, levels), plain, rtol=1e-13)
     general = _ridge_bag.hulls(super(type(bag), bag).regions(X_test, levels))

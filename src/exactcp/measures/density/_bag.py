@@ -15,10 +15,10 @@ from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
-from exactcp.measures.density._routes import Meeting, hold
-from exactcp.measures.density.kernels.log_sums import FLOOR, alternative_sums, log_sum
+from exactcp.measures.density._routes import Summation, sum_kernels
+from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, alternative_sums, log_sum
 
-MANY = 8  # changing more than one example in this many of a label makes its sums anew
+SHARE_ANEW = 8  # changing more than one example in this many of a label makes its sums anew
 SORT_FROM = 64  # candidates from which sorting the training scores pays
 
 
@@ -31,11 +31,11 @@ def bandwidth_of(bandwidth: float | str, n: int, p: int) -> float:
     return float(bandwidth)
 
 
-def candidate_scores(meetings: Sequence[Meeting], sizes: np.ndarray) -> np.ndarray:
-    """Return the scores (m, l) of the objects that have met every label: -log of (1/N_c) sum K (theory DE.1)."""
+def density_scores(summations: Sequence[Summation], sizes: np.ndarray) -> np.ndarray:
+    """Return the scores (m, l) of objects from their sums over every label: -log of (1/N_c) sum K (theory DE.1)."""
     columns = []
-    for meeting, size in zip(meetings, sizes, strict=True):
-        top, total = meeting.met.top, meeting.met.total
+    for summation, size in zip(summations, sizes, strict=True):
+        top, total = summation.result.top, summation.result.total
         with np.errstate(divide="ignore", invalid="ignore"):
             columns.append(np.where(total > 0, math.log(max(size, 1)) - top - np.log(total), np.inf))
     return np.column_stack(columns)
@@ -104,20 +104,21 @@ class KDEBag(LabelBagBase):
             for label in labels:
                 label.bandwidth = h
                 label.changed()
-        meetings = [Meeting(label, label.objects, own=True, counts=False) for label in labels]
-        hold(meetings, effort=effort, task="fitting")
-        for label, meeting in zip(labels, meetings, strict=True):
-            label.set_sums(meeting.met.top, meeting.met.total)
+        summations = [Summation(label, label.objects, own=True, counts=False) for label in labels]
+        sum_kernels(summations, effort=effort, task="fitting")
+        for label, summation in zip(labels, summations, strict=True):
+            label.set_sums(summation.result.top, summation.result.total)
         return self
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        meetings = [Meeting(label, X, own=False, counts=True) for label in self._labels]
-        hold(meetings, effort=effort, task="predicting")
-        scores = candidate_scores(meetings, self.sizes)
+        summations = [Summation(label, X, own=False, counts=True) for label in self._labels]
+        sum_kernels(summations, effort=effort, task="predicting")
+        scores = density_scores(summations, self.sizes)
         at_least, above = self._rank_others(scores)
         at_least_same, above_same = (
-            np.column_stack([getattr(meeting.met, name) for meeting in meetings]) for name in ("at_least", "above")
+            np.column_stack([getattr(summation.result, name) for summation in summations])
+            for name in ("at_least", "above")
         )
         return LabelCounts(above_same, at_least_same - above_same, above, at_least - above, scores)
 
@@ -130,7 +131,7 @@ class KDEBag(LabelBagBase):
             everyone.sort()
         for c, label in enumerate(self._labels):
             column = np.ascontiguousarray(scores[:, c])
-            lo, hi = tie_bands(column, FLOOR, TOLERANCE)
+            lo, hi = tie_bands(column, LOG_FLOOR, TOLERANCE)
             if sort:
                 all_at_least = self.n - np.searchsorted(everyone, lo, side="left")
                 all_above = self.n - np.searchsorted(everyone, hi, side="right")
@@ -171,14 +172,14 @@ class KDEBag(LabelBagBase):
         """Add examples; the state is then that of a fresh fit on all of them."""
         self._check_new(X)
         X = np.ascontiguousarray(X)
-        if codes.size == 1 and self._labels[codes[0]].n >= MANY and not isinstance(self._bandwidth, str):
+        if codes.size == 1 and self._labels[codes[0]].n >= SHARE_ANEW and not isinstance(self._bandwidth, str):
             self._learn_one(X[0], int(codes[0]))
             return
         slots, anew = np.empty(codes.size, np.int64), []
         for c in np.unique(codes):
             label, new = self._labels[c], np.flatnonzero(codes == c)
             slots[new] = np.arange(label.n, label.n + new.size)
-            if isinstance(self._bandwidth, str) or new.size * MANY > label.n:
+            if isinstance(self._bandwidth, str) or new.size * SHARE_ANEW > label.n:
                 label.append(X[new])
                 anew.append(label)
             else:
@@ -223,7 +224,7 @@ class KDEBag(LabelBagBase):
             label = self._labels[code]
             logs = label.log_kernels(x)
             score, at_least, above = label.count(logs)
-            lo, hi = tie_bands(np.array([score]), FLOOR, TOLERANCE)[:, 0]
+            lo, hi = tie_bands(np.array([score]), LOG_FLOOR, TOLERANCE)[:, 0]
             others = [other.provisional_scores() for other in self._labels if other is not label]
             above_other = sum(int((scores > hi).sum()) for scores in others)
             at_least_other = sum(int((scores >= lo).sum()) for scores in others)
@@ -237,7 +238,7 @@ class KDEBag(LabelBagBase):
         codes, slots = _without(self.codes(), indices), _without(self._slots.array, indices)
         for c in np.unique(left) if left.size > 1 else left:
             label, gone = self._labels[c], left_slots[left == c]
-            if isinstance(self._bandwidth, str) or gone.size * MANY > label.n:
+            if isinstance(self._bandwidth, str) or gone.size * SHARE_ANEW > label.n:
                 kept = np.flatnonzero(codes == c)
                 label.keep(slots[kept])
                 slots[kept] = np.arange(kept.size)

@@ -13,11 +13,11 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of, positive
 from exactcp._validation import check_examples, check_objects, check_scale
 from exactcp.measures._contract import Measure
-from exactcp.measures.density._bag import KDEBag, bandwidth_of, candidate_scores
+from exactcp.measures.density._bag import KDEBag, bandwidth_of, density_scores
 from exactcp.measures.density._label_sums import LabelExamples
-from exactcp.measures.density._routes import Meeting, hold
-from exactcp.measures.density.kernels.kernel_functions import KERNELS
-from exactcp.measures.density.kernels.log_sums import FLOOR
+from exactcp.measures.density._routes import Summation, sum_kernels
+from exactcp.measures.density.kernels.kernel_functions import KERNEL_CODES
+from exactcp.measures.density.kernels.log_sums import LOG_FLOOR
 from exactcp.textbook import ScoreFunction
 
 
@@ -60,10 +60,10 @@ class KDE(Measure):
     """
 
     is_formula: ClassVar = True
-    tie_floor: ClassVar = FLOOR
+    tie_floor: ClassVar = LOG_FLOOR
     allowed_parameters: ClassVar = {
         "bandwidth": positive("a width", "a finite number above 0") | one_of("scott", "silverman"),
-        "kernel": one_of(*KERNELS),
+        "kernel": one_of(*KERNEL_CODES),
     }
 
     def __init__(self, bandwidth: float | str = 1.0, kernel: str = "gaussian") -> None:
@@ -73,7 +73,7 @@ class KDE(Measure):
     def _checked(self) -> tuple[float | str, int]:
         check_parameters(self)
         h = self.bandwidth
-        return h if isinstance(h, str) else float(h), KERNELS[self.kernel]
+        return h if isinstance(h, str) else float(h), KERNEL_CODES[self.kernel]
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -123,11 +123,11 @@ class KDE(Measure):
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         known = np.flatnonzero(self.classes_[position] == labels)
         asked = [self._labels[c] for c in position[known]]
-        meetings = [Meeting(label, X, own=False, counts=False) for label in asked]
-        hold(meetings, effort=effort, task="scoring")
+        summations = [Summation(label, X, own=False, counts=False) for label in asked]
+        sum_kernels(summations, effort=effort, task="scoring")
         out = np.full((X.shape[0], labels.size), np.inf)
         if asked:
-            out[:, known] = candidate_scores(meetings, np.array([label.n for label in asked]))
+            out[:, known] = density_scores(summations, np.array([label.n for label in asked]))
         return out
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> KDEBag:

@@ -13,23 +13,27 @@ from exactcp.geometry.screen import Screen, prepare_training
 from exactcp.measures.density.kernels.dense import Dense, prepare_dense, product_error
 from exactcp.measures.density.kernels.kernel_functions import log_kernels
 from exactcp.measures.density.kernels.learning import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
-from exactcp.measures.density.kernels.log_sums import FLOOR, Examples, empty_met, meet_all, meet_one
+from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, SummedExamples, empty_sums, sum_all_pairs, sum_known
 
 NOTHING = np.empty(0)
-MOST, NARROWEST = 1e150, 1e-150  # bandwidths, and a bandwidth, whose squares still neither overflow nor vanish
+# whose squares still neither overflow nor vanish
+MOST_BANDWIDTHS, NARROWEST_BANDWIDTH = 1e150, 1e-150
 
 
 def check_bandwidth(X: np.ndarray, bandwidth: float) -> None:
     """Refuse objects that are too large or too small to be measured in bandwidths."""
     largest = float(np.abs(X).max()) if X.size else 0.0
-    if largest / bandwidth > MOST:
+    if largest / bandwidth > MOST_BANDWIDTHS:
         msg = (
             f"X has values up to {largest:.3g}, and squares of {largest / bandwidth:.3g} bandwidths overflow: scale X, "
-            f"or use a bandwidth above {largest / MOST:.3g}."
+            f"or use a bandwidth above {largest / MOST_BANDWIDTHS:.3g}."
         )
         raise ValueError(msg)
-    if bandwidth < NARROWEST:
-        msg = f"bandwidth={bandwidth:g} is so small that its square vanishes: scale X, and use one above {NARROWEST:g}."
+    if bandwidth < NARROWEST_BANDWIDTH:
+        msg = (
+            f"bandwidth={bandwidth:g} is so small that its square vanishes: scale X, and use one above "
+            f"{NARROWEST_BANDWIDTH:g}."
+        )
         raise ValueError(msg)
 
 
@@ -47,7 +51,7 @@ class LabelExamples:
 
     Notes
     -----
-    An example of a label meets the other examples of that label only, so a bag is one of these for each label.
+    An example's sum is over the other examples of its label only, so a bag is one of these for each label.
     """
 
     def __init__(self, objects: np.ndarray, bandwidth: float, kernel: int) -> None:
@@ -88,10 +92,10 @@ class LabelExamples:
                 self._log = np.where(total > 0, top, 0.0) + np.log(total)
         return self._log
 
-    def examples(self, *, with_sums: bool) -> Examples:
+    def examples(self, *, with_sums: bool) -> SummedExamples:
         """Return what compiled code takes."""
         sums = (self._sums.top, self._sums.total, self.log_sums()) if with_sums else (NOTHING,) * 3
-        return Examples(self.objects, self.bandwidth, self.kernel, *sums)
+        return SummedExamples(self.objects, self.bandwidth, self.kernel, *sums)
 
     def dense(self) -> Dense:
         """Return the objects prepared for blocks of kernels."""
@@ -113,7 +117,7 @@ class LabelExamples:
 
     def rank(self, scores: np.ndarray, nu: int) -> tuple[np.ndarray, np.ndarray]:
         """Count the scores log(nu) - log-sum of the examples that are >= and > each of these scores."""
-        lo, hi = tie_bands(scores, FLOOR, TOLERANCE)
+        lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
         log_nu = math.log(nu) if nu > 0 else 0.0  # a single example has the density 0, whatever nu
         if self._ordered is None:
             own = log_nu - self.log_sums()
@@ -155,12 +159,12 @@ class LabelExamples:
         """Return the score of a candidate with these log kernels, and how many scores are >= and > it then."""
         if self.n == 0:
             return math.inf, 0, 0
-        met = empty_met(1)
-        meet_one(logs, self.examples(with_sums=True), met)
-        top, total = met.top[0], met.total[0]
+        sums = empty_sums(1)
+        sum_known(logs, self.examples(with_sums=True), sums)
+        top, total = sums.top[0], sums.total[0]
         score = math.log(self.n) - top - float(np.log(total)) if total > 0 else math.inf
         at_least, above = self.rank(np.array([score]), self.n)
-        return score, int(at_least[0] + met.at_least[0]), int(above[0] + met.above[0])
+        return score, int(at_least[0] + sums.at_least[0]), int(above[0] + sums.above[0])
 
     def learn(self, x: np.ndarray, logs: np.ndarray | None = None) -> None:
         """Add one example, whose log kernels with the others may be known."""
@@ -176,7 +180,7 @@ class LabelExamples:
         self._rows.drop_for_last(slot)
         self.changed()
         if anew.size:
-            met = empty_met(anew.size)
-            meet_all(self.objects[anew], anew, self.examples(with_sums=False), met)
-            sums.top[anew], sums.total[anew], sums.error[anew] = met.top, met.total, DIRECT * met.total
+            made = empty_sums(anew.size)
+            sum_all_pairs(self.objects[anew], anew, self.examples(with_sums=False), made)
+            sums.top[anew], sums.total[anew], sums.error[anew] = made.top, made.total, DIRECT * made.total
         self._sums = sums

@@ -14,7 +14,7 @@ from exactcp._validation import check_scale, check_size
 from exactcp.counting.targets import origin_of, own_slack, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
 from exactcp.measures._contract import Within
-from exactcp.measures.lasso.kernels.path import Path, Problem, walk
+from exactcp.measures.lasso.kernels.path import LassoProblem, Path, follow_path
 from exactcp.measures.lasso.kernels.start import solve_lasso
 
 PIECES = 1000  # the room for a path at first; it doubles as needed
@@ -90,17 +90,15 @@ class LassoBag(AffineBag):
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
-        check_size(X)
         return np.asarray(self._columns(X) @ self._start + self._origin)
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the pieces of every test object, ascending and without gaps."""
-        check_size(X)
         for x in self._columns(X):
             yield [*self._pieces(x, -1)[::-1], *self._pieces(x, 1)]
 
     def _pieces(self, x: np.ndarray, direction: int) -> list[Piece]:
-        path = self._walk(x, direction)
+        path = self._path(x, direction)
         residuals, across = path.rest, path.across  # (pieces, n)
         if self._Q is not None:  # in the space of the columns; beside it, all solutions leave the same
             residuals, across = self._beside + residuals @ self._Q.T, across @ self._Q.T
@@ -116,13 +114,13 @@ class LassoBag(AffineBag):
                 pieces.append(Piece(lower, upper, center, A, across[k], ones, self._band))
         return pieces
 
-    def _walk(self, x: np.ndarray, direction: int) -> Path:
+    def _path(self, x: np.ndarray, direction: int) -> Path:
         """Return the path of a test object up (1) or down (-1)."""
-        room, problem = PIECES, Problem(self._R, self._t, np.ascontiguousarray(x), self._penalty, self._lengths)
+        room, problem = PIECES, LassoProblem(self._R, self._t, np.ascontiguousarray(x), self._penalty, self._lengths)
         r = self._t.size
         while True:
             path = Path(np.empty(room + 1), np.empty(room), np.empty(room), np.empty((room, r)), np.empty((room, r)))
-            used = walk(problem, self._start, direction, path)
+            used = follow_path(problem, self._start, direction, path)
             if used < 0:
                 msg = "the lasso's path does not move on from a target where several events meet: change lam a little."
                 raise ArithmeticError(msg)

@@ -2,7 +2,8 @@
 
 - `_lssvm` and `_ridge` are the measures, `_parameters` what they share.
 - `_lssvm_bag` and `_ridge_bag` learn and unlearn; `_left_out` leaves one example out.
-- `_features` keeps rows of features, `_kernel_matrix` a kernel matrix; `_kernel_function`, `_polynomial_map` make them.
+- `_example_order` is the order in which LS-SVM counts, `_leave_one_out` its values at examples that are left out.
+- `_features` keeps rows of features, `_kernel_matrix` a kernel matrix, which `_kernel_function` makes.
 - `factorisations` solve: in the primal, in the dual, or by singular values.
 - `kernels` are the compiled loops.
 """

@@ -1,9 +1,11 @@
-"""A positive semidefinite kernel as users name it, and its values."""
+"""A positive semidefinite kernel as users name it, its values, and the feature map of the polynomial one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,11 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from exactcp._parallel import Effort, map_blocks
 from exactcp._parameters import NONE, Allowed, integer, number
 from exactcp.geometry.distances import euclidean_block
-from exactcp.measures.least_squares._polynomial_map import PolynomialMap
 from exactcp.measures.least_squares.kernels.updates import rows_times
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
-FEW_MONOMIALS = 200
-ROWS = 64  # of one block of a matrix
+EXPLICIT_MONOMIALS = 200  # of a polynomial kernel, up to which it has a feature map for however few objects
+KERNEL_ROWS = 64  # of one block of a matrix
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 
 
@@ -44,6 +45,39 @@ KERNEL_PARAMETERS = {
 }
 
 
+class PolynomialMap:
+    """Rows phi(x) with phi(x)'phi(z) = (gamma x'z + coef0)^degree, for coef0 >= 0: one feature for each monomial.
+
+    With a_0 powers of the constant and a_j of feature j, sum a = degree, the feature is
+    sqrt(degree! / (a_0! ... a_p!) coef0^a_0 gamma^(degree - a_0)) times the monomial (the multinomial theorem).
+    """
+
+    def __init__(self, p: int, gamma: float, degree: int, coef0: float) -> None:
+        factors = list(combinations_with_replacement(range(0 if coef0 > 0 else 1, p + 1), degree))
+        self._factors = np.array(factors)  # (q, degree): the features that are multiplied, 0 is the constant
+        self._weights = np.empty(len(factors))
+        for j, chosen in enumerate(factors):
+            ways = math.factorial(degree)
+            for feature in set(chosen):
+                ways //= math.factorial(chosen.count(feature))
+            constants = chosen.count(0)
+            self._weights[j] = math.sqrt(ways * coef0**constants * gamma ** (degree - constants))
+
+    @staticmethod
+    def width(p: int, degree: int) -> int:
+        """Return how many features there are at most."""
+        return math.comb(p + degree, degree)
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of features of the rows of X."""
+        extended = np.concatenate([np.ones((X.shape[0], 1)), X], axis=1)
+        out = np.tile(self._weights, (X.shape[0], 1))
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by whoever asks for the rows
+            for chosen in self._factors.T:
+                out *= extended[:, chosen]
+        return out
+
+
 class KernelFunction:
     """A checked kernel; conventions and parameters are those of `sklearn.metrics.pairwise`.
 
@@ -60,7 +94,7 @@ class KernelFunction:
 
     def explicit(self, n: int, p: int) -> PolynomialMap | None:
         """Return the feature map of a polynomial kernel if it has few features for n objects."""
-        if self.kernel != "poly" or self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, FEW_MONOMIALS):
+        if self.coef0 < 0 or PolynomialMap.width(p, self.degree) > max(n, EXPLICIT_MONOMIALS):
             return None
         return PolynomialMap(p, self._scale(p), self.degree, self.coef0)
 
@@ -95,9 +129,9 @@ class KernelFunction:
         values = np.empty((A.shape[0], A.shape[0]))
 
         def fill(first: int) -> None:
-            values[first : first + ROWS] = self.between(A[first : first + ROWS], A)
+            values[first : first + KERNEL_ROWS] = self.between(A[first : first + KERNEL_ROWS], A)
 
-        map_blocks(fill, range(0, A.shape[0], ROWS), effort=effort)
+        map_blocks(fill, range(0, A.shape[0], KERNEL_ROWS), effort=effort)
         return values
 
     def diagonal(self, A: np.ndarray) -> np.ndarray:

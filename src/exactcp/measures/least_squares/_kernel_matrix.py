@@ -71,7 +71,7 @@ class Memory(NamedTuple):
             raise MemoryError(msg)
 
 
-class Columns(NamedTuple):
+class KernelColumns(NamedTuple):
     """Test objects as kernel values."""
 
     values: np.ndarray  # (m, objects)
@@ -117,7 +117,7 @@ class KernelStore:
         self.counts = np.bincount(self.group).astype(np.int64)
         self._constant = np.nan  # K(x, x) of a precomputed kernel, once it is known to be one number
         if self.is_precomputed:
-            _check_symmetric(X)
+            _check_kernel_matrix(X)
             objects = np.empty((0, 0))
             self._matrix = Square(np.ascontiguousarray(X[np.ix_(first, first)], dtype=np.float64))
         else:
@@ -163,7 +163,7 @@ class KernelStore:
                 raise ValueError(_diagonal_sentence(diagonal[0], diagonal[diagonal != diagonal[0]][0]))
             self._constant = float(diagonal[0])
 
-    def columns(self, X: np.ndarray) -> Columns:
+    def columns(self, X: np.ndarray) -> KernelColumns:
         """Return the kernel values of test objects with the stored ones."""
         own = self._matrix.diagonal()
         if self.is_precomputed:
@@ -177,7 +177,7 @@ class KernelStore:
         for t in np.flatnonzero(likely.any(axis=1)):
             equal = [g for g in np.flatnonzero(likely[t]) if (objects[t] == known[g]).all()]
             same[t] = equal[0] if equal else -1
-        return Columns(values, diagonal, same)
+        return KernelColumns(values, diagonal, same)
 
     def check_new(self, X: np.ndarray) -> None:
         """Refuse new examples that take too much memory, or have another value on a precomputed diagonal."""
@@ -188,7 +188,7 @@ class KernelStore:
                 msg = _diagonal_sentence(self._constant, diagonal[diagonal != self._constant][0])
                 raise ValueError(msg)
 
-    def append(self, x: np.ndarray, column: Columns) -> None:
+    def append(self, x: np.ndarray, column: KernelColumns) -> None:
         """Store one example, x (1, p) with its kernel values: one more of an equal object, or a new object."""
         same = int(column.same[0])
         if same >= 0:
@@ -217,7 +217,7 @@ class KernelStore:
         self.group[self.group == last] = gone
 
 
-def _check_symmetric(K: np.ndarray) -> None:
+def _check_kernel_matrix(K: np.ndarray) -> None:
     """Refuse a precomputed kernel matrix that is not square and symmetric."""
     if K.shape[0] != K.shape[1]:
         msg = f"kernel='precomputed' got X of shape {K.shape}: expected the square matrix of kernel values."

@@ -14,11 +14,12 @@ from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.measures._contract import Measure
+from exactcp.measures.least_squares._example_order import LSSVM_ROWS
 from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares._lssvm_bag import ROWS, LSSVMBag, targets
+from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters
-from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.factorisations.choice import factorise
 from exactcp.textbook import ScoreFunction
 
 
@@ -178,10 +179,12 @@ class LSSVM(RidgeParameters, Measure):
         prepared = self._store.prepare(X)
 
         def score(first: int) -> np.ndarray:
-            place: Any = self._factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
-            return -self._factorisation.predict(place, self._solution)[:, column]
+            coordinates: Any = self._factorisation.coordinates(
+                self._store.columns(prepared[first : first + LSSVM_ROWS])
+            )
+            return -self._factorisation.predict(coordinates, self._solution)[:, column]
 
-        parts = map_blocks(score, range(0, X.shape[0], ROWS), effort=effort, task="scoring")
+        parts = map_blocks(score, range(0, X.shape[0], LSSVM_ROWS), effort=effort, task="scoring")
         return np.concatenate(parts) if parts else np.empty((0, labels.size))
 
     def bag(

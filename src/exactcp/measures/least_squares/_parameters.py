@@ -14,7 +14,7 @@ from exactcp.measures._contract import Objects
 from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
 from exactcp.measures.least_squares._kernel_function import KERNEL_PARAMETERS, KernelFunction
 from exactcp.measures.least_squares._kernel_matrix import KernelStore, Memory
-from exactcp.measures.least_squares.factorisations.primal import SOLVERS
+from exactcp.measures.least_squares.factorisations.choice import SOLVERS
 
 MATRICES = {"dual": 3, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
 

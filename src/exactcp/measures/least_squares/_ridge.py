@@ -18,7 +18,7 @@ from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._left_out import RidgeLeftOut
 from exactcp.measures.least_squares._parameters import RidgeParameters
-from exactcp.measures.least_squares._ridge_bag import KINDS, RidgeBag
+from exactcp.measures.least_squares._ridge_bag import RESIDUAL_CODES, RidgeBag
 from exactcp.textbook import ResidualFunction
 
 
@@ -72,7 +72,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
     (array([3.]), array([2.]))
     """
 
-    allowed_parameters: ClassVar = {**RidgeParameters.allowed_parameters, "residual": one_of(*KINDS)}
+    allowed_parameters: ClassVar = {**RidgeParameters.allowed_parameters, "residual": one_of(*RESIDUAL_CODES)}
 
     def __init__(
         self,

@@ -14,36 +14,41 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hu
 from exactcp.measures._contract import Within
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
-from exactcp.measures.least_squares.factorisations.primal import factorise
+from exactcp.measures.least_squares.factorisations.choice import factorise
+from exactcp.measures.least_squares.factorisations.form import (
+    Across,
+    Factorisation,
+    Solution,
+    learn_rows,
+    unlearn_rows,
+)
 from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
     STUDENTIZED,
+    RidgeExamples,
     collect,
     count_ridge,
     extents,
     kappas,
 )
 
-KINDS = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
-ROWS = 64  # test objects of one product
-COLUMNS = 2048  # training examples of one product
-SAMPLE = 2048  # examples that bracket an order statistic of all
+RESIDUAL_CODES = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
+RIDGE_ROWS = 64  # test objects of one product
+RIDGE_COLUMNS = 2048  # training examples of one product
+BRACKET_SAMPLE = 2048  # examples that bracket an order statistic of all
 SPREAD = 4.0  # standard deviations of a sample's rank that the bracket leaves on each side
 LEAST_SLACK = 1e-9  # 1 - h_i from which extents are computed by division
 
 
-class _Fitted(NamedTuple):
+class FittedRidge(NamedTuple):
     """What prediction needs, in the order of arrival; targets are counted from the origin."""
 
     origin: float
     typical: float  # size of a target
     factorisation: Factorisation
     solution: Solution
-    residuals: np.ndarray  # (n,) e0
-    slack: np.ndarray  # (n,) 1 - h
-    band: np.ndarray  # (n,) the examples' parts of the tie band
+    examples: RidgeExamples
     across: Across
     sample: np.ndarray  # examples that bracket
     across_sample: Across
@@ -81,11 +86,11 @@ class RidgeBag(AffineBag):
         intercept: bool,
         effort: Effort = ALONE,
     ) -> None:
-        self._store, self._kind = store, KINDS[residual]
+        self._store, self._residual = store, RESIDUAL_CODES[residual]
         self._y = np.array(y, dtype=np.float64)
         self._rho, self._solver, self._intercept = rho, solver, intercept
         self._factorisation: Factorisation | None = None
-        self._fitted: _Fitted | None = None
+        self._fitted: FittedRidge | None = None
         self._ready(effort)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -105,7 +110,7 @@ class RidgeBag(AffineBag):
         """Return what targets are counted from in solutions and pieces."""
         return self._ready().origin
 
-    def _ready(self, effort: Effort = ALONE) -> _Fitted:
+    def _ready(self, effort: Effort = ALONE) -> FittedRidge:
         """Factorise and solve, if that has not been done."""
         fitted = self._fitted
         if fitted is None:
@@ -117,13 +122,12 @@ class RidgeBag(AffineBag):
             # a regression through the origin does not follow shifts of the targets
             origin = float(origin_of(self._y)) if self._intercept else 0.0
             y = self._y - origin
-            solution, slack, band = made.solve(y[:, None]), made.slack, slack_of(y)
-            sample = np.linspace(0, self.n - 1, SAMPLE).astype(np.int64) if self.n > 4 * SAMPLE else np.empty(0, int)
-            residuals = np.ascontiguousarray(solution.residuals[:, 0])
-            across = made.arrange(), sample, made.arrange(sample)
-            fitted = self._fitted = _Fitted(
-                origin, float(typical_size(y)), made, solution, residuals, slack, band, *across
-            )
+            solution = made.solve(y[:, None])
+            size = BRACKET_SAMPLE if self.n > 4 * BRACKET_SAMPLE else 0
+            sample = np.linspace(0, self.n - 1, size).astype(np.int64)
+            examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.slack, slack_of(y))
+            across = made.across(), sample, made.across(sample)
+            fitted = self._fitted = FittedRidge(origin, float(typical_size(y)), made, solution, examples, *across)
         return fitted
 
     def _refuse_indefinite(self, *, is_indefinite: bool) -> None:
@@ -134,44 +138,44 @@ class RidgeBag(AffineBag):
             )
             raise ValueError(msg)
 
-    def _met(self, fitted: _Fitted, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _evaluated(self, fitted: FittedRidge, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return the test objects' side of g, d (m,) and the predictions (m,), counted from the origin."""
-        place = fitted.factorisation.coordinates(self._store.columns(objects))
-        center = fitted.factorisation.predict(place, fitted.solution)[:, 0]
-        reach, d = fitted.factorisation.reach(place)
+        coordinates = fitted.factorisation.coordinates(self._store.columns(objects))
+        center = fitted.factorisation.predict(coordinates, fitted.solution)[:, 0]
+        multipliers, d = fitted.factorisation.multipliers(coordinates)
         self._refuse_indefinite(is_indefinite=bool((d <= 0).any()))
-        return reach, np.ascontiguousarray(d), np.ascontiguousarray(center)
+        return multipliers, np.ascontiguousarray(d), np.ascontiguousarray(center)
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,)."""
         fitted, prepared = self._ready(), self._store.prepare(X)
         out = np.empty(X.shape[0])
-        for first in range(0, X.shape[0], ROWS):
-            place = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + ROWS]))
-            out[first : first + ROWS] = fitted.factorisation.predict(place, fitted.solution)[:, 0]
+        for first in range(0, X.shape[0], RIDGE_ROWS):
+            coordinates = fitted.factorisation.coordinates(self._store.columns(prepared[first : first + RIDGE_ROWS]))
+            out[first : first + RIDGE_ROWS] = fitted.factorisation.predict(coordinates, fitted.solution)[:, 0]
         return out + fitted.origin
 
     def deleted_residuals(self) -> np.ndarray:
         """Return e_i / (1 - h_i): target minus prediction of every example by the others."""
         fitted = self._ready()
-        return np.asarray(fitted.residuals / fitted.slack)
+        return np.asarray(fitted.examples.e / fitted.examples.b)
 
     def influence(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
         fitted = self._ready()
-        reach, _, center = self._met(fitted, self._store.prepare(X))
-        return center + fitted.origin, np.array(fitted.across(reach, 0, self.n))
+        multipliers, _, center = self._evaluated(fitted, self._store.prepare(X))
+        return center + fitted.origin, np.array(fitted.across(multipliers, 0, self.n))
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
         fitted, prepared = self._ready(), self._store.prepare(X)
-        for first in range(0, X.shape[0], ROWS):
-            reach, d, center = self._met(fitted, prepared[first : first + ROWS])
-            G = fitted.across(reach, 0, self.n)
+        for first in range(0, X.shape[0], RIDGE_ROWS):
+            multipliers, d, center = self._evaluated(fitted, prepared[first : first + RIDGE_ROWS])
+            G = fitted.across(multipliers, 0, self.n)
             for t in range(d.size):
-                kappa = kappas(self._kind, d[t], fitted.slack, G[t])
-                A, g = d[t] * fitted.residuals, np.ascontiguousarray(G[t])
-                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.band)]
+                kappa = kappas(self._residual, d[t], fitted.examples.b, G[t])
+                A, g = d[t] * fitted.examples.e, np.ascontiguousarray(G[t])
+                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.examples.band)]
 
     def counts(
         self,
@@ -190,16 +194,15 @@ class RidgeBag(AffineBag):
         greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
 
         def count(first: int) -> None:
-            rows = slice(first, min(first + ROWS, m))
-            reach, d, center = self._met(fitted, prepared[rows])
+            rows = slice(first, min(first + RIDGE_ROWS, m))
+            multipliers, d, center = self._evaluated(fitted, prepared[rows])
             z, sizes = y[rows] - center, np.abs(center) + fitted.typical
-            for left in range(0, n, COLUMNS):
-                part = slice(left, min(left + COLUMNS, n))
-                G = fitted.across(reach, part.start, part.stop)
-                examples = fitted.residuals[part], fitted.slack[part], fitted.band[part]
-                count_ridge(self._kind, G, *examples, d, z, sizes, greater[rows], at_least[rows])
+            for left in range(0, n, RIDGE_COLUMNS):
+                part = slice(left, min(left + RIDGE_COLUMNS, n))
+                G = fitted.across(multipliers, part.start, part.stop)
+                count_ridge(self._residual, G, fitted.examples.take(part), d, z, sizes, greater[rows], at_least[rows])
 
-        map_blocks(count, range(0, m, ROWS), effort=effort, task="predicting")
+        map_blocks(count, range(0, m, RIDGE_ROWS), effort=effort, task="predicting")
         return greater, at_least - greater, np.full(m, n)
 
     def regions(
@@ -216,12 +219,12 @@ class RidgeBag(AffineBag):
             return [row[None][~np.isnan(row[:1])] for row in hull]
 
         def solve(first: int) -> list[np.ndarray]:
-            rows = slice(first, first + ROWS)
+            rows = slice(first, first + RIDGE_ROWS)
             shifted = None if within is None else lambda t: within(first + t)
             return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
 
         self._ready(effort)
-        parts = map_blocks(solve, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
+        parts = map_blocks(solve, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
         return [region for part in parts for region in part]
 
     def intervals(
@@ -238,43 +241,43 @@ class RidgeBag(AffineBag):
         fitted, prepared = self._ready(effort), self._store.prepare(X)
 
         def bound(first: int) -> np.ndarray:
-            return self._bound(fitted, prepared[first : first + ROWS], thresholds[first : first + ROWS])
+            return self._bound(fitted, prepared[first : first + RIDGE_ROWS], thresholds[first : first + RIDGE_ROWS])
 
-        parts = map_blocks(bound, range(0, X.shape[0], ROWS), effort=effort, task="predicting")
+        parts = map_blocks(bound, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self, effort: Effort) -> bool:
-        return self._kind == STUDENTIZED and bool(self._ready(effort).slack.min() >= LEAST_SLACK)
+        return self._residual == STUDENTIZED and bool(self._ready(effort).examples.b.min() >= LEAST_SLACK)
 
-    def _bound(self, fitted: _Fitted, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    def _bound(self, fitted: FittedRidge, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
-        n, m, examples = self.n, objects.shape[0], (fitted.residuals, fitted.slack, fitted.band)
-        reach, d, center = self._met(fitted, objects)
-        found = self._bracketed(fitted, reach, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
+        n, m = self.n, objects.shape[0]
+        multipliers, d, center = self._evaluated(fitted, objects)
+        found = self._bracketed(fitted, multipliers, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
         out = np.empty((m, 2))
         for t in range(m):
             if not 0 < thresholds[t] <= n:
                 out[t] = (-np.inf, np.inf) if thresholds[t] <= 0 else (np.nan, np.nan)
                 continue
             if np.isnan(found[t]).any():
-                alone, _, _ = self._met(fitted, objects[t : t + 1])
-                all_extents = extents(fitted.across(alone, 0, n)[0], *examples, d[t])
+                alone, _, _ = self._evaluated(fitted, objects[t : t + 1])
+                all_extents = extents(fitted.across(alone, 0, n)[0], fitted.examples, d[t])
                 found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
             size = abs(center[t]) + fitted.typical
             out[t] = center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)
         return out
 
-    def _bracketed(self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    def _bracketed(self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
-        n, m, examples = self.n, d.size, (fitted.residuals, fitted.slack, fitted.band)
-        low, high = self._brackets(fitted, reach, d, thresholds)
+        n, m = self.n, d.size
+        low, high = self._brackets(fitted, multipliers, d, thresholds)
         above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
-        kept = np.empty((m, 2, min(n, max(2 * SAMPLE, n // 8))))
-        for first in range(0, n, COLUMNS):
-            last = min(first + COLUMNS, n)
-            G = fitted.across(reach, first, last)
-            collect(G, *(values[first:last] for values in examples), d, low, high, above, kept, used)
-        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.band.max())
+        kept = np.empty((m, 2, min(n, max(2 * BRACKET_SAMPLE, n // 8))))
+        for first in range(0, n, RIDGE_COLUMNS):
+            last = min(first + RIDGE_COLUMNS, n)
+            G = fitted.across(multipliers, first, last)
+            collect(G, fitted.examples.take(slice(first, last)), d, low, high, above, kept, used)
+        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.examples.band.max())
         for t, side in np.ndindex(m, 2):
             rank = int(thresholds[t] - above[t, side])
             count = int(used[t, side])
@@ -286,12 +289,12 @@ class RidgeBag(AffineBag):
         return found
 
     def _brackets(
-        self, fitted: _Fitted, reach: Any, d: np.ndarray, thresholds: np.ndarray
+        self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
         size = fitted.sample.size
-        G = fitted.across_sample(reach, 0, size)
-        examples = [values[fitted.sample] for values in (fitted.residuals, fitted.slack, fitted.band)]
+        G = fitted.across_sample(multipliers, 0, size)
+        examples = fitted.examples.take(fitted.sample)
         low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
         for t in range(d.size):
             expected = thresholds[t] / self.n * size
@@ -300,7 +303,7 @@ class RidgeBag(AffineBag):
             below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
             ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
             if ranks:
-                parted = np.partition(extents(G[t], *examples, d[t]), ranks, axis=1)
+                parted = np.partition(extents(G[t], examples, d[t]), ranks, axis=1)
                 if below <= size:
                     low[t] = parted[:, size - below]
                 if beyond >= 1:
@@ -315,28 +318,14 @@ class RidgeBag(AffineBag):
 
     def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        m = X.shape[0]
         self._store.check_new(X)
         prepared = self._store.prepare(X)
         self._fitted = None
-        if self._factorisation is not None and not self._factorisation.can_learn(m):
-            self._factorisation = None
-        for i in range(m):
-            seen: Any = self._store.columns(prepared[i : i + 1])
-            if self._factorisation is None:
-                self._store.append(prepared[i : i + 1], seen)
-            elif not self._factorisation.learn(prepared[i : i + 1], seen):
-                self._factorisation = None
+        self._factorisation = learn_rows(self._store, self._factorisation, prepared)
         self._y = np.concatenate([self._y, y])
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         self._fitted = None
-        if self._factorisation is not None and not self._factorisation.can_learn(positions.size):
-            self._factorisation = None
-        for position in np.sort(positions)[::-1]:
-            if self._factorisation is None:
-                self._store.remove(int(position))
-            elif not self._factorisation.unlearn(int(position)):
-                self._factorisation = None
+        self._factorisation = unlearn_rows(self._store, self._factorisation, positions)
         self._y = np.delete(self._y, positions)

@@ -8,8 +8,8 @@ logarithm, the score. Two scores that are truly equal differ by twice that at mo
 they are within the tie rule's 1e-10; rows with a larger bound are measured by direct differences.
 
 In the linear domain alpha_i >= lo is S_i + K <= N exp(-lo) = S exp(score - lo): one addition and one compare per pair.
-A sum below SMALLEST may have lost terms by underflow; those rows are left to the log domain. Terms and training sums
-that underflow beside a sum above SMALLEST are below 1e-28 of it.
+A sum below SMALLEST_SUM may have lost terms by underflow; those rows are left to the log domain. Terms and training
+sums that underflow beside a sum above SMALLEST_SUM are below 1e-28 of it.
 """
 
 from typing import NamedTuple
@@ -19,10 +19,10 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures.density.kernels.kernel_functions import EXPONENTIAL, GAUSSIAN
-from exactcp.measures.density.kernels.log_sums import FLOOR, Met
+from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, SumsAndCounts
 
 TRUST = 3e-11
-SMALLEST = 1e-280
+SMALLEST_SUM = 1e-280
 # |a|^2 + median |b|^2, the squared distance to expect in units of h^2, up to which most pairs are taken to matter
 EXPECTED = {GAUSSIAN: 600.0, EXPONENTIAL: 9e4}
 EXPECTED_COMPACT = 2.0
@@ -137,7 +137,7 @@ def symmetric_sums(dense, first, last, tile):
     return own, columns
 
 
-def meet_block(kernels, sums):
+def sum_block(kernels, sums):
     """Sum a block (m, n) of kernels over the examples of a label, and count for the candidates, given linear sums."""
     m, n = kernels.shape
     totals = kernels.sum(axis=1)
@@ -145,7 +145,7 @@ def meet_block(kernels, sums):
     if sums.shape[0]:
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = np.log(n) - np.log(totals)
-            lo, hi = tie_bands(scores, FLOOR, TOLERANCE)
+            lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
             at_most, below = (totals * np.exp(np.where(totals > 0, scores - edge, 0.0)) for edge in (lo, hi))
         _count_block(kernels, sums, at_most, below, at_least, above)
-    return Met(np.where(totals > 0, 0.0, -np.inf), totals, at_least, above)
+    return SumsAndCounts(np.where(totals > 0, 0.0, -np.inf), totals, at_least, above)

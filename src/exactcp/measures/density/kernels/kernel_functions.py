@@ -12,7 +12,7 @@ import numpy as np
 from exactcp._jit import compiled, inner
 
 GAUSSIAN, EXPONENTIAL, TOPHAT, EPANECHNIKOV, LINEAR, COSINE = range(6)
-KERNELS = {
+KERNEL_CODES = {
     "gaussian": GAUSSIAN,
     "tophat": TOPHAT,
     "epanechnikov": EPANECHNIKOV,
@@ -24,7 +24,7 @@ TILE = 256  # objects whose features are turned into columns together
 
 
 @compiled
-def squared_distance(a, b):
+def squared_distance_by_feature(a, b):
     """Sum (a - b)^2 in the order of the features."""
     total = 0.0
     for f in range(a.shape[0]):
@@ -81,7 +81,7 @@ def log_kernels(x, objects, bandwidth, kernel, out):
         out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
         out[j + 4], out[j + 5], out[j + 6], out[j + 7] = s4, s5, s6, s7
     for j in range(even, n):
-        out[j] = squared_distance(x, objects[j])
+        out[j] = squared_distance_by_feature(x, objects[j])
     for j in range(n):
         out[j] = log_kernel(out[j], bandwidth, kernel)
 

@@ -1,8 +1,8 @@
 """Learning and unlearning one example in the sums of kernels of its label (theory DE.6).
 
 `error` bounds the absolute error of each `total`. It grows with every addition and subtraction by their rounding; a sum
-whose error outgrows DRIFT, or of which half or more is taken away, is made anew from its kernels. Sums after a change
-are written beside those before it.
+whose error outgrows LARGEST_ERROR, or of which half or more is taken away, is made anew from its kernels. Sums after a
+change are written beside those before it.
 """
 
 import math
@@ -14,8 +14,8 @@ from exactcp._jit import compiled
 from exactcp.measures.density.kernels.log_sums import add_term, sum_logs
 
 DIRECT = 1e-13  # relative error of a kernel, or a sum of kernels, by direct differences
-DRIFT = 4e-11  # largest relative error of a sum; two of them are within the tie rule's 1e-10
-ROUNDING = 2.0**-52
+LARGEST_ERROR = 4e-11  # largest relative error of a sum; two of them are within the tie rule's 1e-10
+LAST_PLACE = 2.0**-52
 
 
 class Sums(NamedTuple):
@@ -41,7 +41,7 @@ def learn_logs(logs, old, new):
             if k > top:
                 error *= math.exp(top - k)
             top, total = add_term(top, total, k)
-            error += ROUNDING * total + DIRECT * math.exp(k - top)
+            error += LAST_PLACE * total + DIRECT * math.exp(k - top)
         new.top[i], new.total[i], new.error[i] = top, total, error
     new.top[n], new.total[n] = sum_logs(logs)
     new.error[n] = DIRECT * new.total[n]
@@ -61,9 +61,9 @@ def unlearn_logs(logs, slot, old, new):
         top, total, error = old.top[j], old.total[j], old.error[j]
         term = math.exp(logs[j] - top) if logs[j] > -np.inf else 0.0
         if term > 0.0:
-            error += ROUNDING * total + DIRECT * term
+            error += LAST_PLACE * total + DIRECT * term
             rest = total - term
-            if 2.0 * term < total and error <= DRIFT * rest:
+            if 2.0 * term < total and error <= LARGEST_ERROR * rest:
                 total = rest
             else:
                 anew[used] = i

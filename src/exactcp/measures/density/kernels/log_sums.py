@@ -13,12 +13,12 @@ from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
 from exactcp.measures.density.kernels.kernel_functions import log_kernels
 
-FLOOR = 1.0  # s0 of the tie rule for log scores
+LOG_FLOOR = 1.0  # s0 of the tie rule for log scores
 WINDOW = 60.0  # terms below exp(-60) of the largest add less than 1e-17 even if there are 1e9 of them
 TOUCH = 37.0  # a term below exp(-37) of a sum is less than half a unit in its last place
 
 
-class Examples(NamedTuple):
+class SummedExamples(NamedTuple):
     """The examples of one label and the sums of their kernels with each other, by slot."""
 
     objects: np.ndarray  # (n, p)
@@ -29,8 +29,8 @@ class Examples(NamedTuple):
     log: np.ndarray  # top + log(total)
 
 
-class Met(NamedTuple):
-    """What test objects meet in the examples of one label."""
+class SumsAndCounts(NamedTuple):
+    """Of test objects: the kernels summed over the examples of one label, and the counts that follow."""
 
     top: np.ndarray  # (m,) the sum of kernels
     total: np.ndarray
@@ -38,9 +38,9 @@ class Met(NamedTuple):
     above: np.ndarray  # (m,) training scores > the candidate's
 
 
-def empty_met(m):
-    """Return what m test objects meet where there is no example."""
-    return Met(np.full(m, -np.inf), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64))
+def empty_sums(m):
+    """Return what m test objects have where there is no example."""
+    return SumsAndCounts(np.full(m, -np.inf), np.zeros(m), np.zeros(m, np.int64), np.zeros(m, np.int64))
 
 
 @inner
@@ -81,7 +81,7 @@ def lose_ranks(logs, slots, examples, score):
     """
     top, total, log = examples.top, examples.total, examples.log
     log_size = math.log(log.shape[0])
-    lo, hi = tie_band(score, FLOOR, TOLERANCE)
+    lo, hi = tie_band(score, LOG_FLOOR, TOLERANCE)
     fewer_at_least, fewer_above = 0, 0
     for r in range(logs.shape[0]):
         i, k = slots[r], logs[r]
@@ -103,27 +103,27 @@ def log_sum(logs):
 
 
 @inner
-def meet_logs(t, logs, slots, examples, met):
-    """Write what test object t meets in some slots; at_least and above get minus the ranks lost."""
+def sum_and_count(t, logs, slots, examples, sums):
+    """Sum the kernels of test object t with some slots, and count; at_least and above get minus the ranks lost."""
     top, total = sum_logs(logs)
-    met.top[t], met.total[t] = top, total
+    sums.top[t], sums.total[t] = top, total
     if examples.log.shape[0] > 0:
         score = math.log(examples.log.shape[0]) - log_of(top, total)
         fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score)
-        met.at_least[t], met.above[t] = -fewer_at_least, -fewer_above
+        sums.at_least[t], sums.above[t] = -fewer_at_least, -fewer_above
 
 
 @compiled
-def meet_one(logs, examples, met):
-    """Meet every object as the only test object, whose log kernels are known."""
-    meet_logs(0, logs, np.arange(logs.shape[0]), examples, met)
+def sum_known(logs, examples, sums):
+    """Sum and count for one test object, whose log kernels with all examples are known."""
+    sum_and_count(0, logs, np.arange(logs.shape[0]), examples, sums)
 
 
 @compiled
-def meet_all(X, own, examples, met):
-    """Meet every object, by direct differences; at_least and above get minus the ranks lost.
+def sum_all_pairs(X, own, examples, sums):
+    """Sum the kernels with all examples, by direct differences, and count; at_least and above get minus the ranks lost.
 
-    own[t] is the slot of X[t] itself among the objects, which it does not meet, or -1.
+    own[t] is the slot of X[t] itself among the examples, which its sum leaves out, or -1.
     """
     objects, bandwidth, kernel = examples.objects, examples.bandwidth, examples.kernel
     n = objects.shape[0]
@@ -132,7 +132,7 @@ def meet_all(X, own, examples, met):
         log_kernels(X[t], objects, bandwidth, kernel, logs)
         if own[t] >= 0:
             logs[own[t]] = -np.inf
-        meet_logs(t, logs, slots, examples, met)
+        sum_and_count(t, logs, slots, examples, sums)
 
 
 @compiled

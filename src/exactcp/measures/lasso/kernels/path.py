@@ -26,7 +26,7 @@ STILL = 1e-12  # what changes by less than this, relatively to its terms, does n
 FRESH = 100  # events after which the factorisation is made anew
 
 
-class Problem(NamedTuple):
+class LassoProblem(NamedTuple):
     """A lasso with one more row x."""
 
     R: np.ndarray  # (r, p)
@@ -46,7 +46,7 @@ class Path(NamedTuple):
     across: np.ndarray  # (pieces, r)
 
 
-class Piece(NamedTuple):
+class ActiveSolution(NamedTuple):
     """The solution for one active set."""
 
     share: float
@@ -61,17 +61,16 @@ class Piece(NamedTuple):
 
 @inner
 def _factor(R, columns, size, Q, T):
-    """Factor the active columns from scratch; False, and nothing has changed, if rounding makes them dependent."""
+    """Factor the active columns from scratch, unless rounding makes them dependent."""
     new_Q, new_T = np.zeros_like(Q), np.zeros_like(T)
     for k in range(size):
         if not insert_column(R, columns[k], k, new_Q, new_T):
-            return False
+            return
     Q[:], T[:] = new_Q, new_T
-    return True
 
 
 @inner
-def _solve(problem, signs, columns, a, Q, T):
+def _solve_active(problem, signs, columns, a, Q, T):
     """The piece of the active columns columns[:a]."""
     R, t, x, penalty, lengths = problem
     r, p = R.shape
@@ -81,7 +80,7 @@ def _solve(problem, signs, columns, a, Q, T):
     solve_lower(T, a, pull)
     solve_lower(T, a, outer)
     rest, across, fit = t.copy(), np.zeros(r), np.empty(a)
-    f = reach = 0.0
+    f = leverage = 0.0
     for k in range(a):
         total = 0.0
         for i in range(r):
@@ -91,8 +90,8 @@ def _solve(problem, signs, columns, a, Q, T):
             rest[i] -= fit[k] * Q[k, i]
             across[i] += outer[k] * Q[k, i]
         f += outer[k] * fit[k]
-        reach += outer[k] * outer[k]  # x_A'q, of the same sign in every term
-    share = 1.0 / (1.0 + reach)
+        leverage += outer[k] * outer[k]  # x_A'q, of the same sign in every term
+    share = 1.0 / (1.0 + leverage)
     solve_upper(T, a, fit)
     solve_upper(T, a, outer)
     w, v = np.zeros(p), np.zeros(p)
@@ -104,11 +103,11 @@ def _solve(problem, signs, columns, a, Q, T):
             correlations[j] += R[i, j] * rest[i]
             slopes[j] -= R[i, j] * across[i]
     for j in range(p):
-        if abs(slopes[j]) <= STILL * (abs(x[j]) + lengths[j] * math.sqrt(reach)):
+        if abs(slopes[j]) <= STILL * (abs(x[j]) + lengths[j] * math.sqrt(leverage)):
             slopes[j] = 0.0
         slopes[j] *= share
     _stop(v, problem)
-    return Piece(share, f, w, v, rest, across, correlations, slopes)
+    return ActiveSolution(share, f, w, v, rest, across, correlations, slopes)
 
 
 @inner
@@ -156,7 +155,7 @@ def _absorb(problem, before, y, entering, columns, a, T):
         terms += abs(x[columns[k]] * combination[k])
     none = np.zeros(p)
     if abs(outside) <= STILL * terms:
-        return Piece(1.0, 0.0, none, none, before.rest, before.across, none, none)
+        return ActiveSolution(1.0, 0.0, none, none, before.rest, before.across, none, none)
     w, v = np.empty(p), np.zeros(p)
     v[entering] = 1.0 / outside
     for k in range(a):
@@ -165,11 +164,11 @@ def _absorb(problem, before, y, entering, columns, a, T):
     for j in range(p):
         w[j] = before.w[j] + before.v[j] * (y - before.f) - v[j] * y
     rest = before.rest - before.share * (y - before.f) * before.across
-    return Piece(0.0, 0.0, w, v, rest, np.zeros_like(rest), none, none)
+    return ActiveSolution(0.0, 0.0, w, v, rest, np.zeros_like(rest), none, none)
 
 
 @inner
-def _note(path, used, piece, residual):
+def _write_piece(path, used, piece, residual):
     """Write a piece down; `residual` is the test example's where it is constant."""
     path.share[used] = piece.share
     path.center[used] = residual if piece.share == 0.0 else piece.f
@@ -178,7 +177,7 @@ def _note(path, used, piece, residual):
 
 
 @compiled
-def walk(problem, start, direction, path):
+def follow_path(problem, start, direction, path):
     """Follow the solution from y = x'start up (direction 1) or down (-1), as far as there is room in the path.
 
     Return the number of pieces; the last one has an infinite end unless there are more. -1 if events at one place go
@@ -194,16 +193,16 @@ def walk(problem, start, direction, path):
         if (start[j] != 0.0 or penalty[j] == 0.0) and insert_column(R, j, a, Q, T):
             columns[a], active[j] = j, True
             a += 1
-    piece = _solve(problem, signs, columns, a, Q, T)
+    piece = _solve_active(problem, signs, columns, a, Q, T)
     y, residual, used, still, entering = piece.f, 0.0, 0, 0, -1
     path.ends[0] = y
     for event in range(1, 2**62):
         if entering < 0 and event > 1:
-            piece = _solve(problem, signs, columns, a, Q, T)
+            piece = _solve_active(problem, signs, columns, a, Q, T)
         distance, j = _next_event(piece, y - piece.f, direction, penalty, active, asleep, signs)
         still = 0 if distance > 0.0 else still + 1
         if distance > 0.0:
-            _note(path, used, piece, residual)
+            _write_piece(path, used, piece, residual)
             y += direction * distance
             used += 1
             path.ends[used] = y

@@ -14,7 +14,7 @@ from exactcp._jit import compiled, inner
 from exactcp.measures.lasso.kernels.qr import delete_column, insert_column, solve_lower, solve_upper
 
 ENOUGH = 1e-12  # of a penalty: how far correlations may be beyond it
-ROUNDING = 1e-14  # of |R_j| |t|: what correlations are not known to
+CORRELATION_ROUNDING = 1e-14  # of |R_j| |t|: what correlations are not known to
 ROUNDS = 100  # for each column and row, until the search is given up
 
 
@@ -25,8 +25,8 @@ def leave(j, columns, a, Q, T):
     while columns[k] != j:
         k += 1
     delete_column(k, a, Q, T)
-    for place in range(k, a - 1):
-        columns[place] = columns[place + 1]
+    for i in range(k, a - 1):
+        columns[i] = columns[i + 1]
     return a - 1
 
 
@@ -85,7 +85,7 @@ def _swap(entering, penalty, signs, columns, a, T, b):
 
 
 @inner
-def _worst(R, rest, reach, penalty, lengths, is_out):
+def _worst(R, rest, length, penalty, lengths, is_out):
     """The column outside whose correlation is farthest beyond its penalty, and the correlation; -1 if none is."""
     r, p = R.shape
     correlations = np.zeros(p)
@@ -96,7 +96,7 @@ def _worst(R, rest, reach, penalty, lengths, is_out):
     for j in range(p):
         if is_out[j] and lengths[j] > 0.0:
             excess = abs(correlations[j]) - penalty[j]
-            known = max(ENOUGH * penalty[j], ROUNDING * lengths[j] * reach)
+            known = max(ENOUGH * penalty[j], CORRELATION_ROUNDING * lengths[j] * length)
             if excess > known and excess > beyond * lengths[j]:
                 worst, beyond = j, excess / lengths[j]
     return worst, correlations[worst] if worst >= 0 else 0.0
@@ -112,7 +112,7 @@ def solve_lasso(R, t, penalty, lengths, b):
     room = min(r, p) + 1
     Q, T, columns = np.zeros((room, r)), np.zeros((room, room)), np.empty(room, np.int64)
     signs, is_out, a = np.zeros(p), np.ones(p, np.bool_), 0
-    reach = math.sqrt((t * t).sum())
+    length = math.sqrt((t * t).sum())
     for j in range(p):
         b[j] = 0.0
         if penalty[j] == 0.0:
@@ -126,7 +126,7 @@ def solve_lasso(R, t, penalty, lengths, b):
             a = leave(gone, columns, a, Q, T)
             is_out[gone], signs[gone] = True, 0.0
             continue
-        j, correlation = _worst(R, rest, reach, penalty, lengths, is_out)
+        j, correlation = _worst(R, rest, length, penalty, lengths, is_out)
         if j < 0:
             return True
         signs[j] = math.copysign(1.0, correlation)

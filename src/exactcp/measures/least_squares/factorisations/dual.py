@@ -9,8 +9,15 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import SPARE, take_alone
 from exactcp._parallel import ALONE, Effort
-from exactcp.measures.least_squares._kernel_matrix import Columns, KernelStore, group_sums
-from exactcp.measures.least_squares.factorisations.form import DRIFT, REFRESH, SMALLEST, Across, Solution, on_one_thread
+from exactcp.measures.least_squares._kernel_matrix import KernelColumns, KernelStore, group_sums
+from exactcp.measures.least_squares.factorisations.form import (
+    DRIFT,
+    LEAST_DIVISOR,
+    REFRESH,
+    Across,
+    Solution,
+    on_one_thread,
+)
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import positive_inverse
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
@@ -46,15 +53,15 @@ class Dual:
         self._is_own = False
         return twin(self, _store=store)
 
-    def _place(self, size: int) -> np.ndarray:
+    def _room(self, size: int) -> np.ndarray:
         """Return where the next inverse goes: over this one, unless others read it or it has no room."""
         if self._is_own and _fits(self._inverse, size):
             return self._inverse
         spare, self._spare = self._spare, [self._inverse]
         self._is_own = True
-        place = take_alone(spare)
-        if place is not None and _fits(place, size):
-            return place
+        room = take_alone(spare)
+        if room is not None and _fits(room, size):
+            return room
         return np.empty((size + size // SPARE, size + size // SPARE))
 
     def _system(self) -> np.ndarray:
@@ -94,33 +101,33 @@ class Dual:
         coefficients = np.concatenate([C, bias[None]]) if self._intercept else C
         return Solution(np.ascontiguousarray(coefficients), T - means[group] + shrunk[group], means - shrunk)
 
-    def coordinates(self, seen: Columns) -> Columns:
-        """Return test objects as `predict` and `reach` take them."""
+    def coordinates(self, seen: KernelColumns) -> KernelColumns:
+        """Return test objects as `predict` and `multipliers` take them."""
         return seen
 
-    def predict(self, place: Columns, solution: Solution) -> np.ndarray:
+    def predict(self, coordinates: KernelColumns, solution: Solution) -> np.ndarray:
         """Return F (m, k): the regressions' values at test objects."""
-        values = place.values
+        values = coordinates.values
         if self._intercept:
             values = np.concatenate([values, np.ones((values.shape[0], 1))], axis=1)
         F = rows_times(values, solution.coefficients)
-        known = np.flatnonzero(place.same >= 0)
+        known = np.flatnonzero(coordinates.same >= 0)
         if solution.fits is not None:
-            F[known] = solution.fits[place.same[known]]
+            F[known] = solution.fits[coordinates.same[known]]
         return np.asarray(F)
 
     @on_one_thread
-    def reach(self, place: Columns) -> tuple[np.ndarray, np.ndarray]:
+    def multipliers(self, coordinates: KernelColumns) -> tuple[np.ndarray, np.ndarray]:
         """Return what test objects do to the stored ones (m, objects), N g, and d (m,)."""
-        rho, k = self._rho, place.values
+        rho, k = self._rho, coordinates.values
         V = k @ self.inverse
         open_part = (1.0 - k @ self._sum) if self._intercept else np.zeros(k.shape[0])
-        delta = place.diagonal + rho - np.einsum("ij,ij->i", k, V) + open_part**2 / self._total
+        delta = coordinates.diagonal + rho - np.einsum("ij,ij->i", k, V) + open_part**2 / self._total
         V += np.outer(open_part / self._total, self._sum)
         d = delta / rho
-        for t in np.flatnonzero(place.same >= 0):
+        for t in np.flatnonzero(coordinates.same >= 0):
             # k is a column of the matrix: v = e - (rho / count) B^-1 e, without the rounding of the product
-            g = place.same[t]
+            g = coordinates.same[t]
             share = rho / self._store.counts[g]
             V[t] = -share * (self.inverse[g] - self._sum * (self._sum[g] / self._total))
             d[t] = 1.0 + (1.0 + V[t, g]) / self._store.counts[g]
@@ -129,13 +136,13 @@ class Dual:
             raise ValueError(_not_positive(self._store.kernel.kernel, rho))
         return V, d
 
-    def arrange(self, order: np.ndarray | None = None) -> Across:
-        """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
+    def across(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that gives g of the examples order[first:last] from what `multipliers` gave."""
         group = self._store.group if order is None else self._store.group[order]
         weight = 1.0 / self._store.counts[group]
 
-        def across(reach: np.ndarray, first: int, last: int) -> np.ndarray:
-            return reach[:, group[first:last]] * weight[first:last]
+        def across(multipliers: np.ndarray, first: int, last: int) -> np.ndarray:
+            return multipliers[:, group[first:last]] * weight[first:last]
 
         return across
 
@@ -144,7 +151,7 @@ class Dual:
         return 4 * m <= self._store.n
 
     @on_one_thread
-    def learn(self, x: np.ndarray, seen: Columns) -> bool:
+    def learn(self, x: np.ndarray, seen: KernelColumns) -> bool:
         """Add one example to the store and the inverse (theory LS.7); False if the inverse must be made anew."""
         size, same = self._store.counts.size, int(seen.same[0])
         if same >= 0:
@@ -156,13 +163,13 @@ class Dual:
         full = seen.diagonal[0] + self._rho
         delta = full - k @ v
         self._store.append(x, seen)
-        if delta < SMALLEST * full:
+        if delta < LEAST_DIVISOR * full:
             return False
-        place = self._place(size + 1)
-        add_outer(self._inverse, v, 1.0 / delta, place)
-        place[size, :size] = place[:size, size] = -v / delta
-        place[size, size] = 1.0 / delta
-        self._inverse = place
+        room = self._room(size + 1)
+        add_outer(self._inverse, v, 1.0 / delta, room)
+        room[size, :size] = room[:size, size] = -v / delta
+        room[size, size] = 1.0 / delta
+        self._inverse = room
         return self._settle()
 
     @on_one_thread
@@ -175,23 +182,23 @@ class Dual:
         self._store.remove(position)
         if count > 1:
             return self._change_diagonal(gone, self._rho / (count - 1) - self._rho / count)
-        if row[gone] * full > 1.0 / SMALLEST or last == 0:
+        if row[gone] * full > 1.0 / LEAST_DIVISOR or last == 0:
             return False
-        place = self._place(last + 1)
-        add_outer(self._inverse, row, -1.0 / row[gone], place)
-        place[gone, : last + 1] = place[last, : last + 1]
-        place[: last + 1, gone] = place[: last + 1, last]
-        self._inverse = place
+        room = self._room(last + 1)
+        add_outer(self._inverse, row, -1.0 / row[gone], room)
+        room[gone, : last + 1] = room[last, : last + 1]
+        room[: last + 1, gone] = room[: last + 1, last]
+        self._inverse = room
         return self._settle()
 
     def _change_diagonal(self, slot: int, change: float) -> bool:
         row = self.inverse[slot].copy()
         divisor = 1.0 + change * row[slot]
-        if divisor < SMALLEST:
+        if divisor < LEAST_DIVISOR:
             return False
-        place = self._place(row.size)
-        add_outer(self._inverse, row, -change / divisor, place)
-        self._inverse = place
+        room = self._room(row.size)
+        add_outer(self._inverse, row, -change / divisor, room)
+        self._inverse = room
         return self._settle()
 
     def _settle(self) -> bool:

@@ -13,10 +13,10 @@ from exactcp._parallel import obeying
 
 DRIFT = 1e-12  # error of the probe that is always tolerated; above 30 times the first one an inverse is made anew
 REFRESH = 1000  # updates after which it is made anew in any case
-SMALLEST = 1e-3  # an update that divides by less than this (relative) is not made
+LEAST_DIVISOR = 1e-3  # an update that divides by less than this (relative) is not made
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Across = Callable[[Any, int, int], np.ndarray]  # (reach, first, last) -> g (m, last - first)
+Across = Callable[[Any, int, int], np.ndarray]  # (multipliers, first, last) -> g (m, last - first)
 
 
 def on_one_thread(function: Function) -> Function:
@@ -31,15 +31,15 @@ def on_one_thread(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class RowProduct:
-    """g as the plain product of the examples' rows and those that `reach` gave."""
+    """g as the plain product of the examples' rows and those that `multipliers` gave."""
 
     rows: np.ndarray  # (n, r)
-    is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `loo_window` relies on it
+    is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `kernels.windows` relies on it
 
     @on_one_thread
-    def __call__(self, reach: np.ndarray, first: int, last: int) -> np.ndarray:
+    def __call__(self, multipliers: np.ndarray, first: int, last: int) -> np.ndarray:
         """Return g (m, last - first)."""
-        return np.asarray(reach @ self.rows[first:last].T)
+        return np.asarray(multipliers @ self.rows[first:last].T)
 
     def in_order(self, order: np.ndarray) -> RowProduct:
         """Return the same for the examples in another order."""
@@ -74,15 +74,15 @@ class Factorisation(Protocol):
         """Fit the columns of T (n, k)."""
 
     def coordinates(self, seen: Any) -> Any:
-        """Return test objects, as the store sees them, in a form that `predict` and `reach` take."""
+        """Return test objects, as the store sees them, in a form that `predict` and `multipliers` take."""
 
-    def predict(self, place: Any, solution: Solution) -> np.ndarray:
+    def predict(self, coordinates: Any, solution: Solution) -> np.ndarray:
         """Return F (m, k): the regressions' values at test objects."""
 
-    def reach(self, place: Any) -> tuple[Any, np.ndarray]:
+    def multipliers(self, coordinates: Any) -> tuple[Any, np.ndarray]:
         """Return the test objects' side of the product g, and d (m,)."""
 
-    def arrange(self, order: np.ndarray | None = None) -> Across:
+    def across(self, order: np.ndarray | None = None) -> Across:
         """Return the function that multiplies it by the side of the examples order[first:last]."""
 
     def can_learn(self, m: int) -> bool:
@@ -93,3 +93,29 @@ class Factorisation(Protocol):
 
     def unlearn(self, position: int) -> bool:
         """Take one example out; False if the factorisation must be made anew."""
+
+
+def learn_rows(store: Any, factorisation: Factorisation | None, prepared: np.ndarray) -> Factorisation | None:
+    """Add examples to a store and its factorisation; return that, or None if it must be made anew."""
+    if factorisation is not None and not factorisation.can_learn(prepared.shape[0]):
+        factorisation = None
+    for i in range(prepared.shape[0]):
+        x = prepared[i : i + 1]
+        seen = store.columns(x)
+        if factorisation is None:
+            store.append(x, seen)
+        elif not factorisation.learn(x, seen):
+            factorisation = None
+    return factorisation
+
+
+def unlearn_rows(store: Any, factorisation: Factorisation | None, positions: np.ndarray) -> Factorisation | None:
+    """Take examples out of a store and its factorisation; return that, or None if it must be made anew."""
+    if factorisation is not None and not factorisation.can_learn(positions.size):
+        factorisation = None
+    for position in np.sort(positions)[::-1]:
+        if factorisation is None:
+            store.remove(int(position))
+        elif not factorisation.unlearn(int(position)):
+            factorisation = None
+    return factorisation

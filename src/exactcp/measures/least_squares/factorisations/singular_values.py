@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from exactcp.measures.least_squares._features import FeatureStore
-from exactcp.measures.least_squares._kernel_matrix import Columns, KernelStore, distinct_rows, group_sums
+from exactcp.measures.least_squares._kernel_matrix import KernelColumns, KernelStore, distinct_rows, group_sums
 from exactcp.measures.least_squares.factorisations.form import Across, RowProduct, Solution, on_one_thread
 from exactcp.measures.least_squares.kernels.updates import rows_times
 
@@ -26,7 +26,7 @@ class Coordinates(NamedTuple):
     same: np.ndarray  # (m,) the training object that it equals, or -1
 
 
-class Reach(NamedTuple):
+class Multipliers(NamedTuple):
     """The test objects' side of g where U is square."""
 
     outer: np.ndarray  # (m, columns of U)
@@ -147,26 +147,26 @@ class Spectral:
             np.ascontiguousarray(coefficients), T - (sums / counts)[group] + (rest / np.sqrt(counts))[group]
         )
 
-    def predict(self, place: Coordinates, solution: Solution) -> np.ndarray:
+    def predict(self, coordinates: Coordinates, solution: Solution) -> np.ndarray:
         """Return F (m, k): the regressions' values at test objects."""
-        z = place.inside
+        z = coordinates.inside
         if self._intercept:
             z = np.concatenate([z, np.ones((z.shape[0], 1))], axis=1)
         return np.asarray(rows_times(z, solution.coefficients))
 
-    def _recognised(self, place: Coordinates) -> Coordinates:
+    def _recognised(self, coordinates: Coordinates) -> Coordinates:
         """Give a test object that equals a training object its coordinates: they score alike to the last digits."""
-        known = np.flatnonzero(place.same >= 0)
+        known = np.flatnonzero(coordinates.same >= 0)
         r = self._gain.size
-        rows = self._U[place.same[known], :r] / np.sqrt(self._counts[place.same[known], None])
-        place.inside[known] = rows * self._own
-        place.leverage[known] = (rows * rows) @ (1.0 - self._kept[:r])
-        return place
+        rows = self._U[coordinates.same[known], :r] / np.sqrt(self._counts[coordinates.same[known], None])
+        coordinates.inside[known] = rows * self._own
+        coordinates.leverage[known] = (rows * rows) @ (1.0 - self._kept[:r])
+        return coordinates
 
-    def reach(self, place: Coordinates) -> tuple[Reach | np.ndarray, np.ndarray]:
+    def multipliers(self, coordinates: Coordinates) -> tuple[Multipliers | np.ndarray, np.ndarray]:
         """Return the test objects' side of g, only rows unless U is square, and d (m,)."""
         n = float(self._group.size)
-        d, outer = 1.0 + np.maximum(0.0, place.leverage), place.inside * self._gain
+        d, outer = 1.0 + np.maximum(0.0, coordinates.leverage), coordinates.inside * self._gain
         if self._intercept:
             d += 1.0 / n
             outer = np.concatenate([outer, np.full((d.size, 1), 1.0 / np.sqrt(n))], axis=1)
@@ -176,13 +176,13 @@ class Spectral:
             return self._alone.reach(shares, self._kept), d
         if not self._is_complete:
             return outer, d
-        for t in np.flatnonzero(place.same >= 0):
+        for t in np.flatnonzero(coordinates.same >= 0):
             # a training object: g is a row of I - (I - H), and I - H = U diag(kept) U' keeps its small entries' digits
-            outer[t] = -self._kept * self._U[place.same[t]] / np.sqrt(self._counts[place.same[t]])
-        return Reach(outer, place.same), d
+            outer[t] = -self._kept * self._U[coordinates.same[t]] / np.sqrt(self._counts[coordinates.same[t]])
+        return Multipliers(outer, coordinates.same), d
 
-    def arrange(self, order: np.ndarray | None = None) -> Across:
-        """Return the function that gives g of the examples order[first:last] from what `reach` gave."""
+    def across(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that gives g of the examples order[first:last] from what `multipliers` gave."""
         group = self._group if order is None else self._group[order]
         # without equal objects or another order this is U itself, which need not be copied for every prediction
         plain = order is None and group.size == self._counts.size and bool((np.diff(group) == 1).all())
@@ -192,10 +192,10 @@ class Spectral:
             return RowProduct(left, self._is_bounded)
 
         @on_one_thread
-        def across(reach: Reach, first: int, last: int) -> np.ndarray:
-            G = np.asarray(reach.outer @ left[first:last].T)
-            for t in np.flatnonzero(reach.same >= 0):
-                G[t, group[first:last] == reach.same[t]] += 1.0 / self._counts[reach.same[t]]
+        def across(multipliers: Multipliers, first: int, last: int) -> np.ndarray:
+            G = np.asarray(multipliers.outer @ left[first:last].T)
+            for t in np.flatnonzero(multipliers.same >= 0):
+                G[t, group[first:last] == multipliers.same[t]] += 1.0 / self._counts[multipliers.same[t]]
             return G
 
         return across
@@ -281,7 +281,7 @@ class KernelSpectral(Spectral):
         super().__init__(Basis(U, rho * gain, gain, values, counts, store.group), intercept=intercept)
 
     @on_one_thread
-    def coordinates(self, seen: Columns) -> Coordinates:
+    def coordinates(self, seen: KernelColumns) -> Coordinates:
         """Return test columns of kernel values in the singular basis, s V'phi = U'k."""
         p = ((seen.values - self._mean) * self._root) @ self._U[:, : self._gain.size]
         norm = seen.diagonal

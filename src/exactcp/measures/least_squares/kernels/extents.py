@@ -11,69 +11,85 @@ what is between is computed.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.targets import own_slack
+from exactcp.geometry.screen import WORD
+from exactcp.measures.least_squares.kernels.leave_one_out import loo_denominator, loo_numerator
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
-WORD = 8  # flags looked at together
+
+
+class RidgeExamples(NamedTuple):
+    """Training examples."""
+
+    e: np.ndarray  # (n,)
+    b: np.ndarray  # (n,)
+    band: np.ndarray  # (n,) their parts of the tie band
+
+    def take(self, which):
+        """Return some of them."""
+        return RidgeExamples(*(values[which] for values in self))
 
 
 @inner
-def kappa_of(kind, d, b, g):
+def kappa_of(residual, d, b, g):
     """kappa_i of the canonical form."""
-    if kind == ORDINARY:
+    if residual == ORDINARY:
         return 1.0
-    square = max(d * b + g * g, 1e-300)
-    return square if kind == DELETED else math.sqrt(square)
+    square = max(loo_denominator(g, b, d), 1e-300)
+    return square if residual == DELETED else math.sqrt(square)
 
 
 @compiled
-def kappas(kind, d, b, g):
+def kappas(residual, d, b, g):
     """kappa_i of all examples for one test object."""
     out = np.empty(g.shape[0])
     for i in range(g.shape[0]):
-        out[i] = kappa_of(kind, d, b[i], g[i])
+        out[i] = kappa_of(residual, d, b[i], g[i])
     return out
 
 
 @compiled
-def count_ridge(kind, G, e, b, slack, d, z, size, greater, at_least):
+def count_ridge(residual, G, examples, d, z, size, greater, at_least):
     """Add to the counts (m,) of scores greater than and at least |z| those of the examples in the columns of G."""
+    e, b, band = examples.e, examples.b, examples.band
     for t in range(G.shape[0]):
         own = own_slack(z[t], size[t])
         lo, hi = abs(z[t]) - own, abs(z[t]) + own
         g = G[t]
         above = reached = 0
         for i in range(g.shape[0]):
-            score = abs(d[t] * e[i] - g[i] * z[t]) / kappa_of(kind, d[t], b[i], g[i])
-            reached += score + slack[i] >= lo
-            above += score - slack[i] > hi
+            score = abs(loo_numerator(g[i], e[i], d[t], z[t])) / kappa_of(residual, d[t], b[i], g[i])
+            reached += score + band[i] >= lo
+            above += score - band[i] > hi
         greater[t] += above
         at_least[t] += reached
 
 
 @inner
-def _extent(side, g, e, b, d, slack):
-    """How far S_i reaches on a side, with the example's slack: above 0 (side 0) or below."""
-    kappa = math.sqrt(d * b + g * g)
+def _extent(side, g, e, b, d, band):
+    """How far S_i reaches on a side, with the example's part of the tie band: above 0 (side 0) or below."""
+    kappa = math.sqrt(loo_denominator(g, b, d))
     u = kappa + abs(g)
     if u == 0.0:
-        return slack
+        return band
     is_short = (e * g >= 0.0) == (side == 0)
     extent = d * abs(e) / u if e * g == 0.0 or is_short else abs(e) * u / b
-    return extent + slack * kappa / u
+    return extent + band * kappa / u
 
 
 @compiled
-def extents(g, e, b, slack, d):
+def extents(g, examples, d):
     """Extents (2, n) of all examples for one test object, above and below."""
+    e, b, band = examples.e, examples.b, examples.band
     out = np.empty((2, g.shape[0]))
     for side in range(2):
         for i in range(g.shape[0]):
-            out[side, i] = _extent(side, g[i], e[i], b[i], d, slack[i])
+            out[side, i] = _extent(side, g[i], e[i], b[i], d, band[i])
     return out
 
 
@@ -90,32 +106,38 @@ def _flag(g, e, b, d, sign, low, high, flags):
         reaches_high = constant - high_linear * linear - high_square * b[i] >= 0.0
         above += np.int32(reaches_high)
         flags[i] = np.uint8(reaches_low) & np.uint8(not reaches_high)
-    for i in range(size, size + (-size) % WORD):
+    for i in range(size, flags.shape[0]):
         flags[i] = 0
     return above
 
 
+@inner
+def _keep_flagged(side, g, examples, d, flags, kept, used):
+    """Append the flagged examples' extents to the `used` in `kept`, if there is room; return how many are there."""
+    e, b, band = examples.e, examples.b, examples.band
+    words = flags.view(np.uint64)
+    for w in range(words.shape[0]):
+        if words[w] == 0:
+            continue
+        for i in range(WORD * w, WORD * w + WORD):
+            if flags[i] != 0:
+                if used < kept.shape[0]:
+                    kept[used] = _extent(side, g[i], e[i], b[i], d, band[i])
+                used += 1
+    return used
+
+
 @compiled
-def collect(G, e, b, slack, d, low, high, above, kept, used):
+def collect(G, examples, d, low, high, above, kept, used):
     """Sort the examples in the columns of G by brackets low < high (m, 2) of the extents on each side.
 
     Larger extents are added to `above` (m, 2); those between go into `kept` (m, 2, room), of which `used` (m, 2) are
-    there; more than there is room for are counted only. Brackets look at extents without the examples' slack.
+    there; more than there is room for are counted only. Brackets look at extents without the examples' bands.
     """
-    flags = np.empty(G.shape[1] + WORD, np.uint8)
-    words = flags[: (G.shape[1] + WORD - 1) // WORD * WORD].view(np.uint64)
-    room = kept.shape[2]
-    for t in range(G.shape[0]):
-        g = G[t]
+    m, n = G.shape
+    flags = np.empty(n + (-n) % WORD, np.uint8)
+    for t in range(m):
         for side in range(2):
             sign = 1.0 if side == 0 else -1.0
-            above[t, side] += _flag(g, e, b, d[t], sign, low[t, side], high[t, side], flags)
-            count = used[t, side]
-            for w in range(words.shape[0]):
-                if words[w] != 0:
-                    for i in range(WORD * w, min(WORD * w + WORD, g.shape[0])):
-                        if flags[i] != 0:
-                            if count < room:
-                                kept[t, side, count] = _extent(side, g[i], e[i], b[i], d[t], slack[i])
-                            count += 1
-            used[t, side] = count
+            above[t, side] += _flag(G[t], examples.e, examples.b, d[t], sign, low[t, side], high[t, side], flags)
+            used[t, side] = _keep_flagged(side, G[t], examples, d[t], flags, kept[t, side], used[t, side])

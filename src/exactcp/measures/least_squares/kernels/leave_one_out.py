@@ -1,11 +1,12 @@
-"""Counting leave-one-out scores of ridge regressors for all labels of a block of test objects (theory LS.2-3).
+"""Leave-one-out residuals of ridge regressions with a test object in the bag, and counting by them (theory LS.2-3).
 
-With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, training example i scores
+With b_i = 1 - h_i, e_i = e0_i, g_i = phi_i' M phi and d = 1 + phi' M phi, example i, left out, has the residual
 
-    alpha_i(t) = (d e_i - g_i (t - F)) / (d b_i + g_i^2) - 1,    F = F^{y_i},
+    r_i(t) = (d e_i - g_i (t - F)) / (d b_i + g_i^2)
 
-t = +1 for the candidate with its own label, t = -1 for every other. `count_exactly` divides and locates each score in
-the sorted thresholds. `count_screened` first compares d e_i - g_i (t - F) with (threshold + 1) (d b_i + g_i^2), which
+if the test object has the target t. With LS-SVM it scores alpha_i(t) = r_i(t) - 1, F = F^{y_i}: t = +1 for the
+candidate with its own label, t = -1 for every other. `count_exactly` divides and locates each score in the sorted
+thresholds. `count_without_division` first compares the numerator with (threshold + 1) times the denominator, which
 vectorises; where that comparison is within rounding of a threshold's tie band, the divided score decides. So the screen
 decides how long counting takes, never its result.
 """
@@ -17,11 +18,11 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.label_counts import LabelCounts
-from exactcp.counting.labels import add_suffix_sums, count_below
+from exactcp.counting.labels import Bands, add_suffix_sums, count_below, make_bands
 
-FLOOR = 1.0  # signed scores
-CHUNK = 512  # training examples screened together: their work space stays in the first-level cache
-ROUNDING = 2.0**-48  # 32 unit roundoffs: more than the comparison's few operations lose
+SIGNED_FLOOR = 1.0  # signed scores
+CHUNK_EXAMPLES = 512  # training examples screened together: their work space stays in the first-level cache
+COMPARISON_ROUNDING = 2.0**-48  # 32 unit roundoffs: more than the comparison's few operations lose
 
 
 class Tally(NamedTuple):
@@ -33,21 +34,66 @@ class Tally(NamedTuple):
     jumps_above: np.ndarray
 
 
-def new_tally(m, n_labels):
-    """A tally of nothing yet."""
-    counts = (np.zeros((m, 2, n_labels), np.int64) for _ in range(2))
-    jumps = (np.zeros((m, n_labels + 1), np.int64) for _ in range(2))
-    return Tally(*counts, *jumps)
+class Candidates(NamedTuple):
+    """A block of m test objects with each of l labels, and what has been counted for them."""
+
+    d: np.ndarray  # (m,)
+    F: np.ndarray  # (m, l)
+    bands: Bands  # of their scores, -F
+    tally: Tally
+
+    def take(self, which):
+        """Return some of them, with nothing counted yet."""
+        return new_candidates(self.d[which], self.F[which], Bands(*(field[which] for field in self.bands)))
+
+
+class ByLabel(NamedTuple):
+    """Training examples ordered by label."""
+
+    e: np.ndarray  # (n,)
+    b: np.ndarray  # (n,)
+    starts: np.ndarray  # (l + 1,) where each label begins
+    largest: np.ndarray  # max |e| of each chunk
+
+
+def new_candidates(d, F, bands=None):
+    """Return candidates for which nothing has been counted yet."""
+    counts = (np.zeros((F.shape[0], 2, F.shape[1]), np.int64) for _ in range(2))
+    jumps = (np.zeros((F.shape[0], F.shape[1] + 1), np.int64) for _ in range(2))
+    return Candidates(d, F, make_bands(-F, SIGNED_FLOOR) if bands is None else bands, Tally(*counts, *jumps))
+
+
+@inner
+def loo_numerator(g, e, d, gap):
+    """Numerator d e_i - g_i gap of r_i, gap = t - F."""
+    return d * e - g * gap
+
+
+@inner
+def loo_denominator(g, b, d):
+    """Denominator d b_i + g_i^2 of r_i."""
+    return d * b + g * g
 
 
 @inner
 def divided_score(g, e, b, d, gap):
-    """alpha_i = (d e_i - g_i gap) / (d b_i + g_i^2) - 1, gap = t - F."""
-    return (d * e - g * gap) / (d * b + g * g) - 1.0
+    """alpha_i = r_i - 1."""
+    return loo_numerator(g, e, d, gap) / loo_denominator(g, b, d) - 1.0
+
+
+@compiled(error_model="numpy")
+def loo_values(g, residuals, slack, targets, d, F):
+    """Values t_i - r_i (2, n) of one regression at the examples, if the test object has target -1, and +1."""
+    out = np.empty((2, g.shape[0]))
+    for i in range(g.shape[0]):
+        below = loo_denominator(g[i], slack[i], d)
+        out[0, i] = targets[i] - loo_numerator(g[i], residuals[i], d, -1.0 - F) / below
+        out[1, i] = targets[i] - loo_numerator(g[i], residuals[i], d, 1.0 - F) / below
+    return out
 
 
 @compiled
-def alternative_scores(g, e, b, codes, d, F):
+def alternative_loo_scores(g, e, b, codes, d, F):
     """Training scores if the test example has their label, and if it has not: (2, n) (theory EX.1)."""
     out = np.empty((2, g.shape[0]))
     for i in range(g.shape[0]):
@@ -57,8 +103,12 @@ def alternative_scores(g, e, b, codes, d, F):
 
 
 @inner
-def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, above, jumps_at_least, jumps_above):
-    """Count the examples of one slice for one test object, each by its divided scores."""
+def _count_one(t, g, e, b, codes, candidates):
+    """Count the examples of one slice for test object t, each by its divided scores."""
+    d, F, bands, tally = candidates.d[t], candidates.F[t], candidates.bands, candidates.tally
+    lo, hi, lo_sorted, hi_sorted = bands.lo[t], bands.hi[t], bands.lo_sorted[t], bands.hi_sorted[t]
+    at_least, above = tally.at_least[t], tally.above[t]
+    jumps_at_least, jumps_above = tally.jumps_at_least[t], tally.jumps_above[t]
     for i in range(g.shape[0]):
         c = codes[i]
         same = divided_score(g[i], e[i], b[i], d, 1.0 - F[c])
@@ -73,28 +123,23 @@ def _count_one(g, e, b, codes, d, F, lo, hi, lo_sorted, hi_sorted, at_least, abo
 
 
 @compiled
-def count_exactly(G, e, b, codes, d, F, bands, tally):
-    """Count training examples in any order: G (m, n), e, b and codes (n,), d (m,), F (m, l)."""
-    lo, hi, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.lo_sorted, bands.hi_sorted
-    at_least, above, jumps_at_least, jumps_above = tally.at_least, tally.above, tally.jumps_at_least, tally.jumps_above
+def count_exactly(G, e, b, codes, candidates):
+    """Count training examples in any order: G (m, n), e, b and codes (n,)."""
     for t in range(G.shape[0]):
-        _count_one(
-            G[t], e, b, codes, d[t], F[t], lo[t], hi[t], lo_sorted[t], hi_sorted[t],
-            at_least[t], above[t], jumps_at_least[t], jumps_above[t],
-        )  # fmt: skip
+        _count_one(t, G[t], e, b, codes, candidates)
 
 
 @inner
 def _prepare(g, e, b, d, gap_same, gap_other, below, same, other):
     """Below = d b + g^2 and the numerators d e - g (t - F) of both alternatives."""
     for j in range(g.shape[0]):
-        below[j] = d * b[j] + g[j] * g[j]
-        same[j] = d * e[j] - g[j] * gap_same
-        other[j] = d * e[j] - g[j] * gap_other
+        below[j] = loo_denominator(g[j], b[j], d)
+        same[j] = loo_numerator(g[j], e[j], d, gap_same)
+        other[j] = loo_numerator(g[j], e[j], d, gap_other)
 
 
 @inner
-def _compare(numerator, below, centre, width, rounding):
+def _compare_numerators(numerator, below, centre, width, rounding):
     """(#{clearly above}, #{too close to tell}) of numerator / below against centre, for below > 0."""
     above, near = np.int32(0), np.int32(0)
     for j in range(numerator.shape[0]):
@@ -118,51 +163,47 @@ def _decide(numerator, below, centre, width, rounding, lo, hi):
 
 
 @inner
-def _count_label(g, e, b, label, d, F, lo, hi, largest, work, at_least, above):
-    """Count a slice of examples of one label for one test object, screened."""
-    size = g.shape[0]
+def _count_label(t, g, first, label, examples, candidates, work):
+    """Count a slice of examples of one label, from `first` on and in one chunk, for test object t, screened."""
+    d, F, lo, hi = candidates.d[t], candidates.F[t], candidates.bands.lo[t], candidates.bands.hi[t]
+    at_least, above = candidates.tally.at_least[t], candidates.tally.above[t]
+    size, largest = g.shape[0], examples.largest[first // CHUNK_EXAMPLES]
+    e, b = examples.e[first : first + size], examples.b[first : first + size]
     below, same, other = work[0, :size], work[1, :size], work[2, :size]
     gap_same, gap_other = 1.0 - F[label], -1.0 - F[label]
     _prepare(g, e, b, d, gap_same, gap_other, below, same, other)
     # |g_i| <= sqrt(h_i (d - 1)) <= sqrt(d), so the terms of a numerator are at most this large
-    rounding = ROUNDING * (d * largest + math.sqrt(d) * max(abs(gap_same), abs(gap_other)))
+    rounding = COMPARISON_ROUNDING * (d * largest + math.sqrt(d) * max(abs(gap_same), abs(gap_other)))
     for c in range(lo.shape[0]):
-        kind = 0 if c == label else 1
+        alternative = 0 if c == label else 1
         numerator = same if c == label else other
         # numerator / below - 1 against the tie band and as much again: hi - lo is twice the slack
         centre, width = 0.5 * (lo[c] + hi[c]) + 1.0, hi[c] - lo[c]
-        clear, near = _compare(numerator, below, centre, width, rounding)
-        at_least[kind, c] += clear
-        above[kind, c] += clear
+        clear, near = _compare_numerators(numerator, below, centre, width, rounding)
+        at_least[alternative, c] += clear
+        above[alternative, c] += clear
         if near > 0:
             near_at_least, near_above = _decide(numerator, below, centre, width, rounding, lo[c], hi[c])
-            at_least[kind, c] += near_at_least
-            above[kind, c] += near_above
+            at_least[alternative, c] += near_at_least
+            above[alternative, c] += near_above
 
 
 @compiled
-def count_screened(G, first, e, b, starts, largest, d, F, bands, tally):
+def count_without_division(G, first, examples, candidates):
     """Count the training examples first, first + 1, ... of those ordered by label; G is (m, columns), d > 0, b >= 0.
 
-    `starts` (l + 1,) is where each label begins; `largest` has max |e| of each chunk; `first` begins a chunk.
+    `first` begins a chunk.
     """
-    lo, hi, at_least, above = bands.lo, bands.hi, tally.at_least, tally.above
-    last = first + G.shape[1]
-    work = np.empty((3, CHUNK))
+    starts, last = examples.starts, first + G.shape[1]
+    work = np.empty((3, CHUNK_EXAMPLES))
     for t in range(G.shape[0]):
-        label = 0
-        for begin in range(first, last, CHUNK):
-            end = min(begin + CHUNK, last)
-            i = begin
-            while i < end:
-                while starts[label + 1] <= i:
-                    label += 1
-                j = min(end, starts[label + 1])
-                _count_label(
-                    G[t, i - first : j - first], e[i:j], b[i:j], label, d[t], F[t], lo[t], hi[t],
-                    largest[begin // CHUNK], work, at_least[t], above[t],
-                )  # fmt: skip
-                i = j
+        label, i = 0, first
+        while i < last:
+            while starts[label + 1] <= i:
+                label += 1
+            j = min(i - i % CHUNK_EXAMPLES + CHUNK_EXAMPLES, last, starts[label + 1])
+            _count_label(t, G[t, i - first : j - first], i, label, examples, candidates, work)
+            i = j
 
 
 @compiled
@@ -172,8 +213,9 @@ def _add_ranks(tally, order):
     add_suffix_sums(tally.jumps_above, order, tally.above[:, 1])
 
 
-def finish(tally, order, scores):
-    """Return what the tally says."""
-    _add_ranks(tally, order)
+def finish(candidates):
+    """Return what has been counted."""
+    tally = candidates.tally
+    _add_ranks(tally, candidates.bands.order)
     above, equal = tally.above, tally.at_least - tally.above
-    return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
+    return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], -candidates.F)

@@ -1,6 +1,6 @@
 """Counting with only those leave-one-out scores that a test object can move across a threshold (theory LS.10).
 
-`loo_count` has the scores. With the ratio r_i = e_i / b_i, which is the score plus 1 without the test object,
+`leave_one_out` has the scores. With the ratio r_i = e_i / b_i, which is the score plus 1 without the test object,
 
     alpha_i(t) + 1 >= theta  <=>  r_i - theta >= g_i (w + theta g_i) / (d b_i),    w = t - F,
 
@@ -22,7 +22,7 @@ from exactcp._jit import compiled, inner
 from exactcp.counting.labels import count_below
 from exactcp.measures.least_squares.kernels.leave_one_out import divided_score
 
-ROUNDING = 2.0**-46  # 128 unit roundoffs: more than a score, its ratio and its threshold lose together
+WINDOW_ROUNDING = 2.0**-46  # 128 unit roundoffs: more than a score, its ratio and its threshold lose together
 WORTH_BLAS = 512  # numbers in a window's rows from which calling BLAS pays
 RELATIVE, ABSOLUTE = 1e-6, 1e-9  # more than what h_i and d - 1 lose in a well-conditioned factorisation
 
@@ -40,8 +40,9 @@ class Windowed(NamedTuple):
 
 
 @inner
-def _find(examples, label, d, F, lo, hi, first, last):
+def _find(t, label, examples, candidates, first, last):
     """Write the windows [first, last) of a label's examples for all thresholds; return how many scores they want."""
+    d, F, lo, hi = candidates.d[t], candidates.F[t], candidates.bands.lo[t], candidates.bands.hi[t]
     begin, end = examples.sorted_from[label], examples.starts[label + 1]
     h = (1.0 + RELATIVE) * examples.leverage[label] + ABSOLUTE
     s = math.sqrt(h * ((1.0 + RELATIVE) * (d - 1.0) + ABSOLUTE))
@@ -49,7 +50,7 @@ def _find(examples, label, d, F, lo, hi, first, last):
     wanted = float((begin - examples.starts[label]) * lo.shape[0])
     for c in range(lo.shape[0]):
         theta = 1.0 + max(abs(lo[c]), abs(hi[c]))
-        width = steepness * (abs(_gap(label, c, F)) + theta * s) + ROUNDING * theta
+        width = steepness * (abs(_gap(label, c, F)) + theta * s) + WINDOW_ROUNDING * theta
         if not 0.0 <= width < math.inf:
             return math.inf
         first[c] = begin + count_below(examples.ratios[begin:end], lo[c] + 1.0 - width, False)
@@ -71,7 +72,7 @@ def _multiply(rows, u, g):
 
 
 @inner
-def _product(row, u):
+def _row_product(row, u):
     """phi_i' u."""
     total = 0.0
     for k in range(u.shape[0]):
@@ -87,7 +88,7 @@ def _evaluate(rows, e, b, u, d, gap, lo, hi, work):
         _multiply(rows, u, work[: e.shape[0]])
     else:
         for i in range(e.shape[0]):
-            work[i] = _product(rows[i], u)
+            work[i] = _row_product(rows[i], u)
     for i in range(e.shape[0]):
         score = divided_score(work[i], e[i], b[i], d, gap)
         at_least += score >= lo
@@ -96,39 +97,37 @@ def _evaluate(rows, e, b, u, d, gap, lo, hi, work):
 
 
 @inner
-def _count(examples, label, first, last, u, d, F, lo, hi, work, at_least, above):
-    """Count one label's examples, whose windows are known, for one test object."""
+def _count_in_windows(t, label, examples, candidates, first, last, u, work):
+    """Count one label's examples, whose windows are known, for test object t."""
+    d, F, lo, hi = candidates.d[t], candidates.F[t], candidates.bands.lo[t], candidates.bands.hi[t]
+    at_least, above = candidates.tally.at_least[t], candidates.tally.above[t]
     rows, e, b = examples.rows, examples.e, examples.b
     start, begin, end = examples.starts[label], examples.sorted_from[label], examples.starts[label + 1]
     for c in range(lo.shape[0]):
-        kind, gap = 0 if c == label else 1, _gap(label, c, F)
-        at_least[kind, c] += end - last[c]
-        above[kind, c] += end - last[c]
+        alternative, gap = 0 if c == label else 1, _gap(label, c, F)
+        at_least[alternative, c] += end - last[c]
+        above[alternative, c] += end - last[c]
         for i, j in ((start, begin), (first[c], last[c])):
             if i < j:
                 found = _evaluate(rows[i:j], e[i:j], b[i:j], u, d, gap, lo[c], hi[c], work)
-                at_least[kind, c] += found[0]
-                above[kind, c] += found[1]
+                at_least[alternative, c] += found[0]
+                above[alternative, c] += found[1]
 
 
 @compiled
-def count_windows(examples, U, d, F, bands, tally, most):
+def count_windows(examples, U, candidates, most):
     """Count for the test objects that want at most `most` scores evaluated, d >= 1; tell which these are (m,)."""
-    m, n_labels = F.shape
-    lo, hi = bands.lo, bands.hi
+    m, n_labels = candidates.F.shape
     first = np.empty((m, n_labels, n_labels), np.int64)
     last, wanted = np.empty_like(first), np.zeros(m)
     work = np.empty(examples.e.shape[0])
     # label by label, whose examples then stay in the cache
     for label in range(n_labels):
         for t in range(m):
-            wanted[t] += _find(examples, label, d[t], F[t], lo[t], hi[t], first[t, label], last[t, label])
+            wanted[t] += _find(t, label, examples, candidates, first[t, label], last[t, label])
     is_counted = (wanted <= most) & (wanted < math.inf)
     for label in range(n_labels):
         for t in range(m):
             if is_counted[t]:
-                _count(
-                    examples, label, first[t, label], last[t, label], U[t], d[t], F[t], lo[t], hi[t],
-                    work, tally.at_least[t], tally.above[t],
-                )  # fmt: skip
+                _count_in_windows(t, label, examples, candidates, first[t, label], last[t, label], U[t], work)
     return is_counted

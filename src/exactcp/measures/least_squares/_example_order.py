@@ -1,0 +1,167 @@
+"""The order of the training examples: as they arrived, by label, or by label and ratio, where few decide the counts.
+
+In each order the counts are the same; it decides how long they take (theory LS.9, LS.10).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, RowProduct, Solution
+from exactcp.measures.least_squares.kernels.leave_one_out import (
+    CHUNK_EXAMPLES,
+    ByLabel,
+    Candidates,
+    count_exactly,
+    count_without_division,
+)
+from exactcp.measures.least_squares.kernels.windows import Windowed, count_windows
+
+LSSVM_ROWS = 128  # test objects of one product
+LSSVM_COLUMNS = 2 * CHUNK_EXAMPLES  # training examples of one product
+EVALUATIONS = (2**16, 2**20)  # of scores for one block of test objects at least and at most, if each wants few
+LONG_WINDOWS = 2.0  # how many times faster a score is evaluated there than in a window of usual length
+AT_LEAST_APART = 8  # examples of each label that may be set apart, and one in SHARE_APART of the others
+SHARE_APART = 64
+# in the time that evaluating one score of a window takes:
+SEARCH = 4.0  # finding a window
+PRODUCT = 0.1  # multiplying one example of a block of all of them
+COMPARISON = 0.01  # comparing it with one candidate
+
+
+class Arrived(NamedTuple):
+    """What prediction needs, in the order of arrival."""
+
+    factorisation: Factorisation
+    solution: Solution
+    own: np.ndarray  # (n,) e0_i: residual of each example in the regression of its own label
+    slack: np.ndarray  # (n,) 1 - h_i
+    codes: np.ndarray  # (n,) labels
+    n_labels: int
+
+    def count_for(self, multipliers: Any, candidates: Candidates) -> None:
+        """Count for test objects, each example by its divided scores."""
+        across, n = self.factorisation.across(), self.own.size
+        for first in range(0, n, LSSVM_COLUMNS):
+            part = slice(first, min(first + LSSVM_COLUMNS, n))
+            G = across(multipliers, part.start, part.stop)
+            count_exactly(G, self.own[part], self.slack[part], self.codes[part], candidates)
+
+
+class Ordered(NamedTuple):
+    """The same with the examples ordered by label."""
+
+    across: Across
+    examples: ByLabel
+    windowed: Windowed | None = None  # where few examples decide the counts
+    at_once: tuple[int, int] = (LSSVM_ROWS, LSSVM_ROWS)  # test objects of a block, at least and at most
+    is_final: bool = False  # more test objects do not want another order
+
+    def count_for(self, multipliers: Any, candidates: Candidates) -> None:
+        """Count for test objects."""
+        if self.windowed is None:
+            self._count_all(multipliers, candidates)
+            return
+        most = LONG_WINDOWS * cost_of_all(self.examples.e.size, candidates.F.shape[1])
+        is_counted = count_windows(self.windowed, multipliers, candidates, most)
+        rest = np.flatnonzero(~is_counted)
+        for first in range(0, rest.size, LSSVM_ROWS):
+            some = rest[first : first + LSSVM_ROWS]
+            part = candidates.take(some)
+            self._count_all(multipliers[some], part)
+            for field, counted in zip(candidates.tally, part.tally, strict=True):
+                field[some] = counted
+
+    def _count_all(self, multipliers: Any, candidates: Candidates) -> None:
+        n = self.examples.e.size
+        for first in range(0, n, LSSVM_COLUMNS):
+            G = self.across(multipliers, first, min(first + LSSVM_COLUMNS, n))
+            count_without_division(G, first, self.examples, candidates)
+
+
+def by_label(fitted: Arrived) -> Ordered:
+    """Order the examples by label."""
+    order, starts = label_order(fitted.codes, fitted.n_labels)
+    return Ordered(fitted.factorisation.across(order), _ordered_examples(fitted, order, starts))
+
+
+def by_ratio(fitted: Arrived) -> Ordered | None:
+    """Order the examples by label and ratio, if each test object will then look at few of them."""
+    across = fitted.factorisation.across()
+    if not isinstance(across, RowProduct) or not across.is_bounded:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):  # those without slack are set apart
+        ratios = fitted.own / fitted.slack
+    layout = ratio_layout(fitted.codes, ratios, 1.0 - fitted.slack, fitted.n_labels)
+    if layout is None:
+        return None
+    order, starts = layout.order, layout.starts
+    across, examples = across.in_order(order), _ordered_examples(fitted, order, starts)
+    e, b = examples.e, examples.b
+    windowed = Windowed(across.rows, e, b, ratios[order], starts, layout.sorted_from, layout.leverage)
+    least, most = (int(max(LSSVM_ROWS, evaluations // layout.cost)) for evaluations in EVALUATIONS)
+    return Ordered(across, examples, windowed, (least, most))
+
+
+def _ordered_examples(fitted: Arrived, order: np.ndarray, starts: np.ndarray) -> ByLabel:
+    """Return the examples in an order by label."""
+    own = fitted.own[order]
+    largest = np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK_EXAMPLES))
+    return ByLabel(own, fitted.slack[order], starts, largest)
+
+
+class Layout(NamedTuple):
+    """Where examples lie that are ordered by label; within it those set apart come first, then all others by ratio."""
+
+    order: np.ndarray  # (n,)
+    starts: np.ndarray  # (l + 1,) where each label begins
+    sorted_from: np.ndarray  # (l,) where those of a label begin that are ordered by ratio
+    leverage: np.ndarray  # (l,) the largest h_i of these
+    cost: float  # what a test object like the training objects takes, in the time of evaluating one score
+
+
+def label_order(codes: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of the examples by label, and where each label begins."""
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_labels))])
+    return np.argsort(codes.astype(np.min_scalar_type(n_labels)), kind="stable"), starts
+
+
+def cost_of_all(n: int, n_labels: int) -> float:
+    """Return what counting with all examples takes, in the time of evaluating one score of a window."""
+    return n * (PRODUCT + COMPARISON * n_labels)
+
+
+def ratio_layout(codes: np.ndarray, ratios: np.ndarray, leverage: np.ndarray, n_labels: int) -> Layout | None:
+    """Return where examples with these ratios e_i / (1 - h_i) and leverages lie; None if counting all is faster."""
+    grouped, starts = label_order(codes, n_labels)
+    typical = max(0.0, leverage.mean())  # of a test object as well
+    ranks = np.array(ratios)
+    sorted_from, largest, cost = starts[:-1].copy(), np.zeros(n_labels), SEARCH * n_labels**2
+    for label in range(n_labels):
+        members = grouped[starts[label] : starts[label + 1]]
+        apart, largest[label], evaluations = _set_apart(leverage[members], typical)
+        ranks[members[apart]] = -np.inf
+        sorted_from[label] += apart.size
+        cost += n_labels * evaluations
+    if not cost <= cost_of_all(codes.size, n_labels):
+        return None
+    order = np.argsort(ranks)
+    order = order[label_order(codes[order], n_labels)[0]]
+    return Layout(order, starts, sorted_from, largest, cost)
+
+
+def _set_apart(leverage: np.ndarray, typical: float) -> tuple[np.ndarray, float, float]:
+    """Return which examples of a label are set apart, the largest leverage of the others, evaluations a candidate."""
+    n = leverage.size
+    most = min(n, AT_LEAST_APART + n // SHARE_APART)
+    highest = np.argpartition(-leverage, most - 1)[:most] if most else np.empty(0, np.int64)
+    highest = highest[np.argsort(-leverage[highest])]
+    next_one = leverage[highest] if most < n else np.append(leverage[highest], 0.0)
+    # scores spread over about two units, and a test object moves them by about sqrt(h_i h) / (1 - h_i)
+    with np.errstate(divide="ignore"):
+        moved = np.sqrt(np.maximum(0.0, next_one) * typical) / np.maximum(0.0, 1.0 - next_one)
+    evaluations = np.arange(next_one.size) + n * moved
+    best = int(np.argmin(evaluations))
+    return highest[:best], next_one[best], float(evaluations[best])
