@@ -151,7 +151,7 @@ FAMILY = Family(
         ),
         "the moved target": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "    examples.targets[slot] = examples.targets[last]\n",
+            "    arrays.targets[slot] = arrays.targets[last]\n",
             "",
             KEPT,
         ),
@@ -174,12 +174,15 @@ FAMILY = Family(
             ("test_knn_residual.py::test_the_origin_follows_the_targets",),
         ),
         "a fork overwrites what it shares": Mutant(
-            "measures/neighbours/_target_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", KEPT
+            "measures/neighbours/_neighbourhood_bag.py",
+            "self.n, _owns_arrays=False)",
+            "self.n, _owns_arrays=True)",
+            KEPT,
         ),
         "a copy shares the neighbourhoods that have room": Mutant(
-            "measures/neighbours/_target_bag.py",
-            "state=_with_arrays(examples.state, lambda array: copied_with_room(array, room)),",
-            "state=_with_arrays(examples.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
+            "measures/neighbours/_neighbourhood_bag.py",
+            "state=with_arrays(arrays.state, lambda array: copied_with_room(array, room)),",
+            "state=with_arrays(arrays.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
             ("test_knn_residual.py::test_a_fork_changes_no_neighbourhood_of_its_origin",),
         ),
         "a residual where the test object is always a neighbour": Mutant(

@@ -159,10 +159,10 @@ def put_row(r, rows, i, state):
 
 
 @compiled
-def put_rows(places, slots, rows, state):
-    """Copy rows `places` of some neighbourhoods to the rows `slots` of others."""
-    for j in range(places.shape[0]):
-        put_row(places[j], rows, slots[j], state)
+def put_rows(rows, slots, state):
+    """Copy some neighbourhoods to the rows `slots` of others."""
+    for r in range(slots.shape[0]):
+        put_row(r, rows, slots[r], state)
 
 
 @inner

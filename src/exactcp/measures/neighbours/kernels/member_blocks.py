@@ -68,17 +68,17 @@ def bound_plain(rows, X, objects, distances, touch, thresholds, untouched, k, ta
 
 
 @compiled
-def tables_screened(X, tests, training, screen, codes, k, table, balls):
+def tables_screened(X, tests, training, screen, codes, k, table, state, categories):
     """The tables (b, l, l) of Venn prediction for the test objects X."""
     met = members_screened(X, tests, training, screen, k)
-    return venn_tables(met, resolve(met, X, training.objects, balls.boundary), codes, k, table, balls)
+    return venn_tables(met, resolve(met, X, training.objects, state.boundary), codes, k, table, state, categories)
 
 
 @compiled
-def tables_plain(X, objects, distances, touch, codes, k, table, balls):
+def tables_plain(X, objects, distances, touch, codes, k, table, state, categories):
     """`tables_screened` from known distances."""
     met = members_plain(distances, touch, k)
-    return venn_tables(met, resolve(met, X, objects, balls.boundary), codes, k, table, balls)
+    return venn_tables(met, resolve(met, X, objects, state.boundary), codes, k, table, state, categories)
 
 
 @compiled
