@@ -73,10 +73,10 @@ FAMILY = Family(
             "weight = (k - inner_count) / (k * at_count)",
         ),
         "at the boundary is outside": Mutant(
-            "measures/neighbours/kernels/means.py", "keep[r] = inside[r] or low == boundary[i]", "keep[r] = inside[r]"
+            "measures/neighbours/kernels/members.py", "keep[r] = inside[r] or low == boundary[i]", "keep[r] = inside[r]"
         ),
         "pairs that bounds do not tell": Mutant(
-            "measures/neighbours/kernels/means.py",
+            "measures/neighbours/kernels/members.py",
             "if low < high and low <= boundary[i] <= high:",
             "if False:",
         ),

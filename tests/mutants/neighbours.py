@@ -74,8 +74,8 @@ FAMILY = Family(
         ),
         "a full list's reach is the nearest's": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "reach[kind, row] = column_reach(values[kind, slot, k - 1], units)",
-            "reach[kind, row] = column_reach(values[kind, slot, 0], units)",
+            "reach[kind, row] = column_reach(delta, units)",
+            "reach[kind, row] = column_reach(delta / 4, units)",
         ),
         "only the row is offered the pair": Mutant(
             "measures/neighbours/kernels/fill.py",
@@ -170,7 +170,7 @@ FAMILY = Family(
             "measures/neighbours/kernels/scores.py", "fixed = card[4 - 2 * kind]", "fixed = card[2 + 2 * kind]"
         ),
         "counts of the block's place": Mutant(
-            "measures/neighbours/kernels/label_blocks.py",
+            "measures/neighbours/kernels/scores.py",
             "out[rows[t], c]",
             "out[t, c]",
             (*(f"{EQUAL}[screened-KNN 3-{problem}]" for problem in ("outliers",)),),

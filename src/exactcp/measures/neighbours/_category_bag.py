@@ -9,11 +9,19 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store
-from exactcp.measures.neighbours._neighbourhood_bag import Commit, Company, NeighbourhoodBag
+from exactcp.measures.neighbours._neighbourhood_bag import CommitNeighbourhoods, Company, NeighbourhoodBag
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods
-from exactcp.measures.neighbours.kernels.member_blocks import tables_plain, tables_screened
 from exactcp.measures.neighbours.kernels.neighbourhoods import Revised
-from exactcp.measures.neighbours.kernels.votes import NO_CATEGORIES, Categories, categorise, count_crowds, crowded
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.votes import (
+    NO_CATEGORIES,
+    Categories,
+    categorise,
+    count_crowds,
+    crowded,
+    tables_plain,
+    tables_screened,
+)
 
 
 class VennBag(NeighbourhoodBag):
@@ -78,7 +86,7 @@ class VennBag(NeighbourhoodBag):
         categorise(slots.size, self.k, self.n_labels, rows, categories)
         return categories
 
-    def _commit(self, n: int, revised: Revised, commit: Commit) -> None:
+    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
         super()._commit(n, revised, commit)
         if self._has_litter():
             crowd, crowds = self._categories.crowd, self._categories.crowds
@@ -123,13 +131,12 @@ class VennBag(NeighbourhoodBag):
     ) -> list[tuple[np.ndarray, Any]]:
         """Apply `work` to the tables (m, l, l) of blocks of rows of X; return (row numbers, result) of each block."""
         codes, k, table, state, categories = self._targets, self.k, self._counted(), self._state, self._categories
-        objects, touch = self._store.objects, self._touch()
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> tuple[np.ndarray, Any]:
-            return rows, work(tables_screened(part, *prepared, codes, k, table, state, categories))
+        def screened(block: ScreenedBlock) -> tuple[np.ndarray, Any]:
+            return block.rows, work(tables_screened(block, codes, k, table, state, categories))
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, Any]:
-            return rows, work(tables_plain(part, objects, distances, touch, codes, k, table, state, categories))
+        def plain(block: PlainBlock) -> tuple[np.ndarray, Any]:
+            return block.rows, work(tables_plain(block, codes, k, table, state, categories))
 
         X = self._store.arrange(X, self.order)
-        return self.search.visit(screened, plain, X, touch, effort=effort)
+        return self.search.visit(screened, plain, X, self._touch(), effort=effort)

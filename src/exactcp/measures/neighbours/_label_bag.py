@@ -15,7 +15,6 @@ from exactcp.geometry.objects import Store, VectorStore, copied_with_room
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
-from exactcp.measures.neighbours.kernels.label_blocks import count_plain, count_screened
 from exactcp.measures.neighbours.kernels.learning import (
     Examples,
     commit_learning,
@@ -23,7 +22,16 @@ from exactcp.measures.neighbours.kernels.learning import (
     list_without,
     lists_that_run_short,
 )
-from exactcp.measures.neighbours.kernels.scores import Provisional, alternative_scores, cards_of, scores_of, sum_lists
+from exactcp.measures.neighbours.kernels.scores import (
+    Provisional,
+    alternative_scores,
+    cards_of,
+    count_labels_plain,
+    count_labels_screened,
+    scores_of,
+    sum_lists,
+)
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
@@ -35,6 +43,8 @@ from exactcp.measures.neighbours.kernels.stream import (
 
 SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
 MANY = 8  # changing more than one example in this many makes all lists anew
+
+CommitLists = Callable[[Examples], None]
 
 
 class NeighbourBag(LabelBagBase):
@@ -127,14 +137,13 @@ class NeighbourBag(LabelBagBase):
         m, n_labels = X.shape[0], self.search.n_labels
         provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
         touch = np.ascontiguousarray(provisional.cards[:, 1::2].max(axis=1))  # the larger delta
-        objects = self._store.objects
         out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            count_screened(rows, part, *prepared, k, lists, codes, provisional, out)
+        def screened(block: ScreenedBlock) -> None:
+            count_labels_screened(block, k, lists, codes, provisional, out)
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
-            count_plain(rows, part, distances, touch, objects, n_labels, k, lists, codes, provisional, out)
+        def plain(block: PlainBlock) -> None:
+            count_labels_plain(block, n_labels, k, lists, codes, provisional, out)
 
         X = self._store.arrange(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)
@@ -207,7 +216,7 @@ class NeighbourBag(LabelBagBase):
         size = _at_once(n + m)
         for first in range(0, m, size):
             some = slice(first, min(first + size, m))
-            commit_learning(*self._arrival(X[some], codes[some]), self._examples())
+            self._arrival(X[some], codes[some])(self._examples())
             self._store.n = n + some.stop
         self._changed()
 
@@ -215,11 +224,11 @@ class NeighbourBag(LabelBagBase):
         self._forget()
         self.search.forget_screen()
 
-    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> tuple[Any, ...]:
-        """Return what `commit_learning` wants to know of a few examples."""
+    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> CommitLists:
+        """Return what puts a few examples into arrays."""
         store = self._store
         distances = np.hstack([store.rows_from(X), store.rows_among(X)])
-        return distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k
+        return partial(commit_learning, distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k)
 
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn a few examples in place; None if a fork should learn them."""
@@ -228,9 +237,9 @@ class NeighbourBag(LabelBagBase):
             return None
         self._store.check_new(X)
         X = np.ascontiguousarray(self._store.arrange(X, self.order))
-        return self._change(n + m, commit_learning, *self._arrival(X, y))
+        return self._change(n + m, self._arrival(X, y))
 
-    def _change(self, n: int, commit: Callable[..., None], *args: Any, streaming: bool = False) -> Change:
+    def _change(self, n: int, commit: CommitLists, *, streaming: bool = False) -> Change:
         """Return the change that a compiled function makes to the examples, of which n are then left."""
         examples, is_matrix = self._examples(), self._store.is_matrix
         forgotten = {} if streaming else {"_entrances": np.empty((self.kinds, 0))}
@@ -238,10 +247,10 @@ class NeighbourBag(LabelBagBase):
 
         def apart() -> NeighbourBag:
             copied = _copied(examples, examples.scores.shape[0], is_matrix=is_matrix)
-            commit(*args, copied)
+            commit(copied)
             return successor._successor(copied, n, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
 
-        return Change(successor, partial(commit, *args, examples), apart)
+        return Change(successor, partial(commit, examples), apart)
 
     def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Count each example against all before it, and learn it, one after another.
@@ -286,8 +295,8 @@ class NeighbourBag(LabelBagBase):
         distances, own = store.rows_from(x)[0], new_own(self.kinds, self._lists.values.shape[2], n)
         counts = np.empty((1, 4), np.int64)
         used = count_example(distances, code, self.k, self._examples(), own, counts[0])
-        args = (distances, code, x[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(n + 1, commit_streamed, *args, streaming=True)
+        commit = partial(commit_streamed, distances, code, x[0], store.is_matrix, self.k, own, used)
+        return counts, self._change(n + 1, commit, streaming=True)
 
     def _stand_at_entrances(self) -> None:
         """Know the entrance of every list."""
@@ -307,7 +316,7 @@ class NeighbourBag(LabelBagBase):
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
-            commit_unlearning(*self._farewell(int(position)), self._examples())
+            self._departure(int(position))(self._examples())
             self._store.n -= 1
         self._changed()
 
@@ -315,17 +324,17 @@ class NeighbourBag(LabelBagBase):
         """Prepare to forget one example in place; None if a fork should forget them."""
         if positions.size != 1 or self.n < MANY or not self._can_change(self.n):
             return None
-        return self._change(self.n - 1, commit_unlearning, *self._farewell(int(positions[0])))
+        return self._change(self.n - 1, self._departure(int(positions[0])))
 
-    def _farewell(self, position: int) -> tuple[Any, ...]:
-        """Return what `commit_unlearning` wants to know of an example: with the lists that run short made anew."""
+    def _departure(self, position: int) -> CommitLists:
+        """Return what takes an example out of arrays: with the lists that run short made anew."""
         store, codes, slot = self._store, self._codes, int(self._order[position])
         distances = store.rows_within(slot, slot + 1)[0]
         short = lists_that_run_short(distances, slot, codes, self.sizes, self.k, self._lists)
         values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
         for r, (kind, i) in enumerate(short.tolist()):
             lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, kind, codes, values[r])
-        return distances, position, short, values, lengths, store.is_matrix, self.k
+        return partial(commit_unlearning, distances, position, short, values, lengths, store.is_matrix, self.k)
 
 
 def _at_once(n: int) -> int:

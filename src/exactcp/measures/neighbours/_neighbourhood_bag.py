@@ -29,7 +29,7 @@ from exactcp.measures.neighbours.kernels.votes import NO_CATEGORIES, Categories
 
 RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
 
-Commit = Callable[[NeighbourhoodArrays], None]
+CommitNeighbourhoods = Callable[[NeighbourhoodArrays], None]
 
 
 class Company(NamedTuple):
@@ -218,7 +218,7 @@ class NeighbourhoodBag(Bag):
             self._commit(n - i - 1, *self._departure(position, effort))
         self._changed()
 
-    def _commit(self, n: int, revised: Revised, commit: Commit) -> None:
+    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
         """Change the arrays of a fork; n examples are then left."""
         arrays = self._arrays()
         commit(arrays)
@@ -244,7 +244,7 @@ class NeighbourhoodBag(Bag):
             return None
         return self._change(n - 1, *self._departure(int(positions[0]), FREE))
 
-    def _change(self, n: int, revised: Revised, commit: Commit) -> Change:
+    def _change(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> Change:
         """Return the change that a compiled function makes to the arrays; n examples are then left."""
         arrays, is_matrix = self._arrays(), self._store.is_matrix
         successor = self._successor(_after(revised, arrays), n)
@@ -256,7 +256,7 @@ class NeighbourhoodBag(Bag):
 
         return Change(successor, partial(commit, arrays), apart)
 
-    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, Commit]:
+    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
         """Return all neighbourhoods that an example changes when it comes, and what puts it and them into arrays."""
         n, state = self.n, self._state
         distances = self._store.rows_from(x)[0]
@@ -268,7 +268,7 @@ class NeighbourhoodBag(Bag):
         revised = self._revised(short, slots, rows, company, effort)
         return revised, partial(commit_arrival, revised, n, x[0], y, self._store.is_matrix)
 
-    def _departure(self, position: int, effort: Effort) -> tuple[Revised, Commit]:
+    def _departure(self, position: int, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
         """Return all neighbourhoods that an example changes when it goes, and what puts them into arrays."""
         n, slot, state = self.n, int(self._order[position]), self._state
         distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)

@@ -13,16 +13,15 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hu
 from exactcp.measures._contract import Within
 from exactcp.measures.neighbours._neighbourhood_bag import NeighbourhoodBag, with_arrays
 from exactcp.measures.neighbours._search import FEW
-from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of
-from exactcp.measures.neighbours.kernels.member_blocks import (
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, predict_plain, predict_screened
+from exactcp.measures.neighbours.kernels.residuals import (
+    Untouched,
     bound_plain,
     bound_screened,
-    count_plain,
-    count_screened,
-    predict_plain,
-    predict_screened,
+    count_targets_plain,
+    count_targets_screened,
 )
-from exactcp.measures.neighbours.kernels.residuals import Untouched
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 
 
 class ResidualBag(NeighbourhoodBag, AffineBag):
@@ -95,10 +94,10 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         if not in_order:
             return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0), np.empty(0, np.int64))
         ascending = np.argsort(upper, kind="stable")
-        place = np.empty_like(ascending)
-        place[ascending] = np.arange(self.n)
+        rank = np.empty_like(ascending)
+        rank[ascending[::-1]] = np.arange(self.n)
         ordered_lower = np.sort(lower[ascending], kind="stable")  # nearly in order
-        untouched = self._untouched = Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, place)
+        untouched = self._untouched = Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
         return untouched
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:
@@ -111,11 +110,11 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         k, targets, out = self.k, self._targets, np.empty(X.shape[0])
         untouched = np.full(self.n, -np.inf)
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            predict_screened(rows, part, *prepared, k, targets, origin, out)
+        def screened(block: ScreenedBlock) -> None:
+            predict_screened(block, k, targets, origin, out)
 
-        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
-            predict_plain(rows, distances, untouched, k, targets, origin, out)
+        def plain(block: PlainBlock) -> None:
+            predict_plain(block, k, targets, origin, out)
 
         self.search.visit(screened, plain, self._store.arrange(X, self.order), untouched, **how)
         return out
@@ -141,14 +140,14 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         if within is not None:
             return super().counts(X, y, within=within)
         m, k, targets, state = X.shape[0], self.k, self._targets, self._settled()
-        objects, untouched, touch = self._store.objects, self._sizes(state, in_order=m >= FEW), self._touch()
+        untouched, touch = self._sizes(state, in_order=m >= FEW), self._touch()
         y, out = y - state.origin, np.empty((m, 2), np.int64)
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            count_screened(rows, part, *prepared, y, untouched, k, targets, state, out)
+        def screened(block: ScreenedBlock) -> None:
+            count_targets_screened(block, y, untouched, k, targets, state, out)
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
-            count_plain(rows, part, objects, distances, touch, y, untouched, k, targets, state, out)
+        def plain(block: PlainBlock) -> None:
+            count_targets_plain(block, y, untouched, k, targets, state, out)
 
         X = self._store.arrange(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)
@@ -166,13 +165,13 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         if within is not None:
             return hulls(super().regions(X, thresholds, within=within))
         k, targets, state, out = self.k, self._targets, self._settled(), np.empty((X.shape[0], 2))
-        objects, untouched, touch = self._store.objects, self._sizes(state, in_order=True), self._touch()
+        untouched, touch = self._sizes(state, in_order=True), self._touch()
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            bound_screened(rows, part, *prepared, thresholds, untouched, k, targets, state, out)
+        def screened(block: ScreenedBlock) -> None:
+            bound_screened(block, thresholds, untouched, k, targets, state, out)
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
-            bound_plain(rows, part, objects, distances, touch, thresholds, untouched, k, targets, state, out)
+        def plain(block: PlainBlock) -> None:
+            bound_plain(block, thresholds, untouched, k, targets, state, out)
 
         X = self._store.arrange(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)

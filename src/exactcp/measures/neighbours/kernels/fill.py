@@ -59,12 +59,10 @@ def _insert(slot, partner, kind, d, k, values, lengths, partners):
 
 
 @compiled
-def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partners, tau, reach):
-    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
-    length = _insert(slot, partner, kind, d, k, values, lengths, partners)
-    if length == k:
-        tau[kind, row] = row_threshold(norm, values[kind, slot, k - 1], units)
-        reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
+def _tighten(row, kind, delta, norm, units, tau, reach):
+    """Set the thresholds of a screen row whose list is full, by its k-th distance."""
+    tau[kind, row] = row_threshold(norm, delta, units)
+    reach[kind, row] = column_reach(delta, units)
 
 
 @compiled
@@ -104,15 +102,15 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, fla
                                     here, there = slots[row], slots[column]
                                     d = euclidean(objects[here], objects[there])
                                     if enters_row:
-                                        _offer(
-                                            row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
-                                            tau, reach,
-                                        )  # fmt: skip
+                                        length = _insert(here, there, kind, d, k, values, lengths, partners)
+                                        if length == k:
+                                            delta = values[kind, here, k - 1]
+                                            _tighten(row, kind, delta, norms[row], units, tau, reach)
                                     if enters_column:
-                                        _offer(
-                                            column, there, here, kind, d, k, norms[column], units, values, lengths,
-                                            partners, tau, reach,
-                                        )  # fmt: skip
+                                        length = _insert(there, here, kind, d, k, values, lengths, partners)
+                                        if length == k:
+                                            delta = values[kind, there, k - 1]
+                                            _tighten(column, kind, delta, norms[column], units, tau, reach)
             start = stop
 
 

@@ -26,8 +26,16 @@ class Met(NamedTuple):
     high: np.ndarray  # equal where it has been measured
 
 
+class Touches(NamedTuple):
+    """Training examples in whose neighbourhoods test objects are, grouped by test object."""
+
+    start: np.ndarray  # (m + 1,)
+    slot: np.ndarray
+    is_inside: np.ndarray  # closer than the boundary, or at it
+
+
 @inner
-def group_pairs(test, keep, m):
+def _group_pairs(test, keep, m):
     """Starts (m + 1,) and places of the pairs to keep when they are grouped by test object, in their order."""
     start = np.zeros(m + 1, np.int64)
     for r in range(test.shape[0]):
@@ -49,7 +57,7 @@ def _gather(test, slot, distance, nearest, lengths, k):
     keep = np.empty(test.shape[0], np.bool_)
     for r in range(test.shape[0]):
         keep[r] = distance[r] <= kth(nearest[test[r]], lengths[test[r]], k)  # nan, not measured, is not
-    start, place = group_pairs(test, keep, m)
+    start, place = _group_pairs(test, keep, m)
     member, apart = np.empty(start[m], np.int64), np.empty(start[m])
     for r in range(test.shape[0]):
         if keep[r]:
@@ -58,8 +66,9 @@ def _gather(test, slot, distance, nearest, lengths, k):
 
 
 @inner
-def members_plain(distances, touch, k):
-    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+def members_plain(block, k):
+    """Search with known distances."""
+    distances, touch = block.distances, block.touch
     m, n = distances.shape
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
     near = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -86,12 +95,13 @@ def members_plain(distances, touch, k):
 
 
 @inner
-def members_screened(X, tests, training, screen, k):
+def members_screened(block, k):
     """Search with the screen, which keeps every example at the boundary; examples have one label."""
-    batch, kept, used = screen_pairs(tests, training, screen, k)
+    batch, kept, used = screen_pairs(block, k)
+    screen = block.screen
     slots, column_norms, units = screen.slots, screen.norms, screen.units
     tau, half, test_norms = batch.tau, batch.half, batch.norms
-    objects, touch, reach = training.objects, training.touch, training.reach
+    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
     kept_test, kept_row, product = kept.test[:used], kept.row[:used], kept.value[:used]
     m = X.shape[0]
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
@@ -114,3 +124,24 @@ def members_screened(X, tests, training, screen, k):
                 touches += 1
     start, member, apart = _gather(kept_test, slot, distance, nearest, lengths, k)
     return Met(start, member, apart, test[:touches], touched[:touches], low[:touches], high[:touches])
+
+
+@inner
+def resolve(met, block, boundary):
+    """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
+    X, objects = block.X, block.objects
+    test, slot, lows, highs = met.test, met.slot, met.low, met.high
+    size = test.shape[0]
+    inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    for r in range(size):
+        i, low, high = slot[r], lows[r], highs[r]
+        if low < high and low <= boundary[i] <= high:
+            low = high = euclidean(X[test[r]], objects[i])
+        inside[r] = high < boundary[i]
+        keep[r] = inside[r] or low == boundary[i]
+    start, place = _group_pairs(test, keep, met.start.shape[0] - 1)
+    slots, is_inside = np.empty(start[-1], np.int64), np.empty(start[-1], np.bool_)
+    for r in range(size):
+        if keep[r]:
+            slots[place[r]], is_inside[place[r]] = slot[r], inside[r]
+    return Touches(start, slots, is_inside)

@@ -1,4 +1,8 @@
-"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5)."""
+"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5).
+
+What a search finds has no size that is known beforehand, so it does not cross the border to Python (see `_jit`): one
+call goes from the rows of test objects to their answers.
+"""
 
 import math
 from typing import NamedTuple
@@ -10,6 +14,7 @@ from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
+from exactcp.measures.neighbours.kernels.search import search_plain, search_screened
 
 
 class Provisional(NamedTuple):
@@ -215,6 +220,48 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
     _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
     equal = at_least - above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
+
+
+@compiled
+def score_screened(block, k, use_ratio, out):
+    """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
+    _put(block.rows, candidate_scores(search_screened(block, k), use_ratio), out)
+
+
+@compiled
+def score_plain(block, codes, n_labels, k, use_ratio, out):
+    """`score_screened` from known distances."""
+    _put(block.rows, candidate_scores(search_plain(block, codes, n_labels, k), use_ratio), out)
+
+
+@compiled
+def count_labels_screened(block, k, lists, codes, provisional, out):
+    """Write the counts of all labels for a block of test objects to its rows of `out`."""
+    found = search_screened(block, k)
+    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
+
+
+@compiled
+def count_labels_plain(block, n_labels, k, lists, codes, provisional, out):
+    """`count_labels_screened` from known distances."""
+    found = search_plain(block, codes, n_labels, k)
+    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
+
+
+@compiled
+def _put(rows, part, out):
+    for t in range(rows.shape[0]):
+        for c in range(out.shape[1]):
+            out[rows[t], c] = part[t, c]
+
+
+@compiled
+def _put_counts(rows, part, out):
+    _put(rows, part.greater_same, out.greater_same)
+    _put(rows, part.equal_same, out.equal_same)
+    _put(rows, part.greater_other, out.greater_other)
+    _put(rows, part.equal_other, out.equal_other)
+    _put(rows, part.scores, out.scores)
 
 
 @compiled

@@ -9,6 +9,8 @@ from exactcp.geometry.distances import euclidean
 from exactcp.geometry.screen import (
     COLUMNS,
     WORD,
+    Screen,
+    Tests,
     certain_product,
     distance_bounds,
     flag_hits,
@@ -40,12 +42,26 @@ class Batch(NamedTuple):
     seen: np.ndarray  # (m, l) how many of them
 
 
-class Training(NamedTuple):
-    """Stored examples as the search meets them."""
+class ScreenedBlock(NamedTuple):
+    """A block of test objects that meet the stored ones through the screen."""
 
-    objects: np.ndarray  # by slot
-    touch: np.ndarray  # by slot: touched by what is closer
-    reach: np.ndarray  # by screen row: the screen's reach of touch
+    rows: np.ndarray  # (m,) which of all test objects they are
+    X: np.ndarray  # (m, p)
+    tests: Tests  # X prepared for the screen
+    screen: Screen
+    objects: np.ndarray  # (n, p) the stored ones, by slot,
+    touch: np.ndarray  # (n,) touched by what is closer
+    reach: np.ndarray  # (n,) by screen row: the screen's reach of touch
+
+
+class PlainBlock(NamedTuple):
+    """A block of test objects whose distances to the stored ones are known."""
+
+    rows: np.ndarray  # (m,) which of all test objects they are
+    X: np.ndarray  # (m, p)
+    distances: np.ndarray  # (m, n)
+    objects: np.ndarray  # (n, p) the stored ones, by slot, or none,
+    touch: np.ndarray  # (n,) touched by what is closer
 
 
 class Kept(NamedTuple):
@@ -78,8 +94,9 @@ def room_for(kept, needed):
 
 
 @compiled
-def search_distances(distances, codes, touch, n_labels, k):
-    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+def search_plain(block, codes, n_labels, k):
+    """Search with known distances."""
+    distances, touch = block.distances, block.touch
     m, n = distances.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -114,11 +131,12 @@ def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched
 
 
 @compiled
-def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
+def _keep_part(first, products, block, batch, kept, used, room):
     """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
 
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
+    tests, screen, reach = block.tests, block.screen, block.reach
     flags, top, column_of = room.flags, room.top, room.column
     words, units = flags.view(np.uint64), screen.units
     codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
@@ -162,11 +180,12 @@ def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
 
 
 @compiled
-def _measure(X, batch, training, screen, kept, used):
+def _measure_kept(block, batch, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
+    screen = block.screen
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
     tau, half, test_norms = batch.tau, batch.half, batch.norms
-    objects, touch, reach = training.objects, training.touch, training.reach
+    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
     kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
@@ -189,8 +208,9 @@ def _measure(X, batch, training, screen, kept, used):
 
 
 @compiled
-def screen_pairs(tests, training, screen, k):
+def screen_pairs(block, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
+    tests, screen = block.tests, block.screen
     prepared = tests.sketch
     m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
     half = row_half(tests.norms, screen.units).astype(prepared.dtype)
@@ -202,15 +222,15 @@ def screen_pairs(tests, training, screen, k):
     room = Room(np.empty(COLUMNS, np.uint8), np.empty(k), np.empty(k, np.int64))
     for first in range(0, n, COLUMNS):
         last = min(first + COLUMNS, n)
-        block = products[: m * (last - first)].reshape(m, last - first)
-        np.dot(prepared, screen.sketch[first:last].T, block)
+        part = products[: m * (last - first)].reshape(m, last - first)
+        np.dot(prepared, screen.sketch[first:last].T, part)
         kept = room_for(kept, used + m * (last - first))
-        used = _keep_block(first, block, batch, training.reach, tests, screen, kept, used, room)
+        used = _keep_part(first, part, block, batch, kept, used, room)
     return batch, kept, used
 
 
 @compiled
-def search_screened(X, tests, training, screen, k):
-    """Search with the screen; `tests` are the rows of X prepared for it."""
-    batch, kept, used = screen_pairs(tests, training, screen, k)
-    return _measure(X, batch, training, screen, kept, used)
+def search_screened(block, k):
+    """Search with the screen."""
+    batch, kept, used = screen_pairs(block, k)
+    return _measure_kept(block, batch, kept, used)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened, resolve
 
 
 class Categories(NamedTuple):
@@ -151,11 +152,12 @@ def _recount(here, before, label, own, votes, common, change):
 
 
 @inner
-def venn_tables(met, touches, codes, k, table, state, categories):
+def venn_tables(block, met, codes, k, table, state, categories):
     """Counts (m, l, l): for every test object and label of it, the labels of the examples in its category.
 
     `table` (l, l) counts the stored examples by category and label; only touched examples are looked at.
     """
+    touches = resolve(met, block, state.boundary)
     m, n_labels = touches.start.shape[0] - 1, table.shape[0]
     start, slots, is_inside = touches.start, touches.slot, touches.is_inside
     first, member, distance = met.start, met.member, met.distance
@@ -175,3 +177,15 @@ def venn_tables(met, touches, codes, k, table, state, categories):
                 change[c, label] += common[label]
             change[c, c] += 1
     return out
+
+
+@compiled
+def tables_screened(block, codes, k, table, state, categories):
+    """`venn_tables`, through the screen."""
+    return venn_tables(block, members_screened(block, k), codes, k, table, state, categories)
+
+
+@compiled
+def tables_plain(block, codes, k, table, state, categories):
+    """`venn_tables`, from known distances."""
+    return venn_tables(block, members_plain(block, k), codes, k, table, state, categories)
