@@ -139,8 +139,8 @@ FAMILY = Family(
         ),
         "the newcomer in the list, not in the sums": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "if d <= rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):",
-            "if d < rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):",
+            "if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
+            "if d < rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
             KEPT,
         ),
         "another's target is removed": Mutant(
@@ -205,8 +205,8 @@ FAMILY = Family(
         ),
         "one fewer is left": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "fits = summarise(r, targets[i], n - 1, k, rows)",
-            "fits = summarise(r, targets[i], n - 2, k, rows)",
+            "fits = sum_up_list(r, targets[i], n - 1, k, rows)",
+            "fits = sum_up_list(r, targets[i], n - 2, k, rows)",
             ("test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",),
         ),
         "a metric rounds always the same": Mutant(

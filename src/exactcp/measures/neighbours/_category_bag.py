@@ -138,5 +138,5 @@ class VennBag(NeighbourhoodBag):
         def plain(block: PlainBlock) -> tuple[np.ndarray, Any]:
             return block.rows, work(tables_plain(block, codes, k, table, state, categories))
 
-        X = self._store.arrange(X, self.order)
+        X = self._store.by_slot(X, self.order)
         return self.search.visit(screened, plain, X, self._touch(), effort=effort)

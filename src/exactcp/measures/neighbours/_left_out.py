@@ -42,7 +42,7 @@ class NeighbourLeftOut(LeftOut):
             ends_plain(block, targets, k, count, residuals, out)
 
         store = self._bag.search.store
-        self._bag.search.visit(screened, plain, store.arrange(X, self._bag.order), untouched, **how)
+        self._bag.search.visit(screened, plain, store.by_slot(X, self._bag.order), untouched, **how)
         return out + self._bag.origin()
 
     def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:

@@ -11,10 +11,11 @@ import numpy as np
 from exactcp._changes import Bag, Change, twin
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.geometry.objects import Store, copied_with_room
-from exactcp.measures.neighbours._label_bag import MANY, fill_all
-from exactcp.measures.neighbours._search import BLOCK_BYTES, NeighbourSearch
+from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._label_bag import fill_all
+from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import new_lists
-from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_rows, scan, summarise_all
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_rows, scan, sum_up_lists
 from exactcp.measures.neighbours.kernels.neighbourhoods import (
     NeighbourhoodArrays,
     Revised,
@@ -26,8 +27,6 @@ from exactcp.measures.neighbours.kernels.neighbourhoods import (
     revise_without,
 )
 from exactcp.measures.neighbours.kernels.votes import NO_CATEGORIES, Categories
-
-RESERVE = 4  # distances beyond the k-th that are looked for: they tell whether more examples are at the boundary
 
 CommitNeighbourhoods = Callable[[NeighbourhoodArrays], None]
 
@@ -98,7 +97,7 @@ class NeighbourhoodBag(Bag):
         """Make all neighbourhoods anew from the stored examples."""
         n, k = self.n, self.k
         lists = new_lists(1, n, 2 * k + 6, with_partners=True)
-        fill_all(self.search, lists, k + RESERVE, effort=effort)
+        fill_all(self.search, lists, k + _tuning.KNOBS.reserve, effort=effort)
         used = np.arange(lists.values.shape[2]) < lists.lengths[0][:, None]
         partners = self._targets[np.where(used, lists.partners[0], 0)]
         state = _new_rows(n, lists.values.shape[2], self._best_origin())
@@ -111,7 +110,7 @@ class NeighbourhoodBag(Bag):
     def _sum_up(self, state: Neighbourhoods, effort: Effort) -> None:
         """Make the sums of all lists, and those lists anew that do not suffice."""
         company = Company(self._targets[: self.n])
-        short = summarise_all(self.n, self.k, company.targets, state)
+        short = sum_up_lists(self.n, self.k, company.targets, state)
         self._make_anew(short, np.arange(self.n), state, company, effort)
 
     def _make_anew(
@@ -136,7 +135,7 @@ class NeighbourhoodBag(Bag):
     ) -> list[Any]:
         """Apply `work` to parts of the slots, their distances to all, and which of the slots is the first of a part."""
         n, newcomer = self.n, company.newcomer
-        size = max(1, BLOCK_BYTES // (8 * n))
+        size = max(1, _tuning.KNOBS.block_bytes // (8 * n))
 
         def visit(first: int) -> Any:
             part = slots[first : first + size]
@@ -196,8 +195,8 @@ class NeighbourhoodBag(Bag):
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.arrange(X, self.order))
-        if m * MANY > n or self._wanted_k > n:
+        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        if m * _tuning.KNOBS.many > n or self._wanted_k > n:
             order = np.concatenate([self.order, np.arange(n, n + m)])
             self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, effort)
             return
@@ -209,7 +208,7 @@ class NeighbourhoodBag(Bag):
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         n = self.n
-        if positions.size * MANY > n or self._wanted_k > n - positions.size:
+        if positions.size * _tuning.KNOBS.many > n or self._wanted_k > n - positions.size:
             kept = np.delete(self.order, positions)
             self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), effort)
             return
@@ -231,16 +230,16 @@ class NeighbourhoodBag(Bag):
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn one example in place; None if a fork should learn them."""
         n = self.n
-        if X.shape[0] != 1 or n < MANY or self._wanted_k > n or not self._can_change(n + 1):
+        if X.shape[0] != 1 or n < _tuning.KNOBS.many or self._wanted_k > n or not self._can_change(n + 1):
             return None
         self._store.check_new(X)
-        x = np.ascontiguousarray(self._store.arrange(X, self.order))
+        x = np.ascontiguousarray(self._store.by_slot(X, self.order))
         return self._change(n + 1, *self._arrival(x, float(y[0]), FREE))
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
         n = self.n
-        if positions.size != 1 or n < MANY or self._wanted_k > n - 1 or not self._can_change(n):
+        if positions.size != 1 or n < _tuning.KNOBS.many or self._wanted_k > n - 1 or not self._can_change(n):
             return None
         return self._change(n - 1, *self._departure(int(positions[0]), FREE))
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, map_blocks, obeying
+from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
+from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours.kernels.scores import score_plain, score_screened
 from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
-
-FEW = 8  # fewer test objects than this are not worth the preparation of a screen
-SMALL = 10**7  # nor are fewer multiplications than this, when the screen is not there yet
-BLOCK_BYTES = 2**24  # a block of plain distances
-
-Result = TypeVar("Result")
 
 
 class NeighbourSearch:
@@ -68,9 +63,9 @@ class NeighbourSearch:
         return isinstance(self.store, VectorStore) and self.store.distance.is_euclidean
 
     def _pays(self, m: int, p: int) -> bool:
-        if m < FEW or not self.can_screen():
+        if m < _tuning.KNOBS.few or not self.can_screen():
             return False
-        return self._screen is not None or m * self.store.n * p > SMALL
+        return self._screen is not None or m * self.store.n * p > _tuning.KNOBS.small
 
     def candidate_scores(self, X: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE) -> np.ndarray:
         """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
@@ -121,7 +116,7 @@ class NeighbourSearch:
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
             far = np.flatnonzero(~near)
-        size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+        size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
         blocks += [(far[i : i + size], False) for i in range(0, far.size, size)]
 
         def meet(block: tuple[np.ndarray, bool]) -> Result:

@@ -11,8 +11,8 @@ from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import SAMPLE, origin_of, slack_of, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
 from exactcp.measures._contract import Within
+from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._neighbourhood_bag import NeighbourhoodBag, with_arrays
-from exactcp.measures.neighbours._search import FEW
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, predict_plain, predict_screened
 from exactcp.measures.neighbours.kernels.residuals import (
     Untouched,
@@ -116,14 +116,14 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         def plain(block: PlainBlock) -> None:
             predict_plain(block, k, targets, origin, out)
 
-        self.search.visit(screened, plain, self._store.arrange(X, self.order), untouched, **how)
+        self.search.visit(screened, plain, self._store.by_slot(X, self.order), untouched, **how)
         return out
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
         state, ones = self._settled(), np.ones(self.n)
         slack, centers = slack_of(self.targets() - state.origin), self._predict(state.origin, X)
-        for row, center in zip(self._store.arrange(X, self.order), centers.tolist(), strict=True):
+        for row, center in zip(self._store.by_slot(X, self.order), centers.tolist(), strict=True):
             distances = self._store.rows_from(row[None])[0]
             a, g = affine_of(distances, self.k, self._targets, state)[:, self.order]
             yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones, slack)]
@@ -140,7 +140,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         if within is not None:
             return super().counts(X, y, within=within)
         m, k, targets, state = X.shape[0], self.k, self._targets, self._settled()
-        untouched, touch = self._sizes(state, in_order=m >= FEW), self._touch()
+        untouched, touch = self._sizes(state, in_order=m >= _tuning.KNOBS.few), self._touch()
         y, out = y - state.origin, np.empty((m, 2), np.int64)
 
         def screened(block: ScreenedBlock) -> None:
@@ -149,7 +149,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         def plain(block: PlainBlock) -> None:
             count_targets_plain(block, y, untouched, k, targets, state, out)
 
-        X = self._store.arrange(X, self.order)
+        X = self._store.by_slot(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)
         return out[:, 0], out[:, 1], np.full(m, self.n)
 
@@ -173,7 +173,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         def plain(block: PlainBlock) -> None:
             bound_plain(block, thresholds, untouched, k, targets, state, out)
 
-        X = self._store.arrange(X, self.order)
+        X = self._store.by_slot(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)
         return counted_from_zero(out, state.origin)
 

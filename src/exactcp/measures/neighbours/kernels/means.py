@@ -68,7 +68,7 @@ def _sums(distances, targets, boundary, origin):
 
 
 @inner
-def _share(wanted, at_count, at_sum):
+def _boundary_share(wanted, at_count, at_sum):
     """The part that `wanted` of the examples at the boundary have in the sum, each as much as the others."""
     if wanted == 0 or at_count == 0:  # none is at the boundary where fewer than k exist
         return 0.0
@@ -78,7 +78,7 @@ def _share(wanted, at_count, at_sum):
 @inner
 def mean(k, sums):
     """(s_< + (k - c_<) s_= / c_=) / k."""
-    return (sums.inner_sum + _share(k - sums.inner_count, sums.at_count, sums.at_sum)) / k
+    return (sums.inner_sum + _boundary_share(k - sums.inner_count, sums.at_count, sums.at_sum)) / k
 
 
 @inner
@@ -113,7 +113,7 @@ def predict_plain(block, k, targets, origin, out):
 
 
 @inner
-def _settle(i, boundary, sums, y, k, state):
+def _note_sums(i, boundary, sums, y, k, state):
     """Note the sums of an example's neighbourhood, and the residual that follows."""
     state.boundary[i] = boundary
     state.inner_count[i], state.inner_sum[i] = sums.inner_count, sums.inner_sum
@@ -123,24 +123,24 @@ def _settle(i, boundary, sums, y, k, state):
 
 
 @inner
-def summarise(i, y, n, k, state):
+def sum_up_list(i, y, n, k, state):
     """Sum up list i, of one of n examples and with target y; False if it may not hold all who are at the boundary."""
     length = state.lengths[i]
     values, partners = state.values[i, :length], state.partners[i, :length]
     boundary = kth(values, length, k)
     if length < n - 1 and (length < k or values[length - 1] == boundary):
         return False
-    _settle(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
+    _note_sums(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
     return True
 
 
 @compiled
-def summarise_all(n, k, targets, state):
+def sum_up_lists(n, k, targets, state):
     """Sum up all lists; return the slots of those that do not suffice."""
     short = np.empty(n, np.int64)
     used = 0
     for i in range(n):
-        if not summarise(i, targets[i], n, k, state):
+        if not sum_up_list(i, targets[i], n, k, state):
             short[used] = i
             used += 1
     return short[:used].copy()
@@ -164,7 +164,7 @@ def scan(slots, own, gone, distances, targets, k, rows):
                 length = insert_with(rows.values[r], rows.partners[r], length, width, apart[j], targets[j])
         rows.lengths[r] = length
         boundary = kth(rows.values[r], length, k)
-        _settle(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
+        _note_sums(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
 
 
 @inner
@@ -190,7 +190,7 @@ def affine_with(i, is_inside, k, targets, state):
     at_count, at_sum, y = state.at_count[i], state.at_sum[i], targets[i] - state.origin
     if is_inside:
         wanted = k - inner_count - 1 if at_count > 0 else 0
-        return y - (inner_sum + _share(wanted, at_count, at_sum)) / k, 1.0 / k
+        return y - (inner_sum + _boundary_share(wanted, at_count, at_sum)) / k, 1.0 / k
     weight = (k - inner_count) / (k * (at_count + 1))
     return y - inner_sum / k - weight * at_sum, weight
 

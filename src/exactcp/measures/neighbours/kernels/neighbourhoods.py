@@ -10,7 +10,7 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.learning import store_object
 from exactcp.measures.neighbours.kernels.lists import insert_with
-from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, summarise
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, sum_up_list
 from exactcp.measures.neighbours.kernels.votes import Categories, put_category
 
 
@@ -61,7 +61,7 @@ def revise_with(slots, distances, target, k, targets, state, rows):
         length = rows.lengths[r]
         if length == n - 1 or d <= rows.values[r, length - 1]:
             rows.lengths[r] = insert_with(rows.values[r], rows.partners[r], length, width, d, target)
-        if d <= rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):
+        if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):
             short[used] = r
             used += 1
     return short[:used].copy()
@@ -111,7 +111,7 @@ def revise_without(slots, distances, slot, k, targets, state, rows):
             # not found, and not cut off at the end: the metric has rounded otherwise
             fits = shorter < length or (d == last and length < n - 1)
             if fits and d <= rows.boundary[r]:
-                fits = summarise(r, targets[i], n - 1, k, rows)
+                fits = sum_up_list(r, targets[i], n - 1, k, rows)
         if not fits:
             short[used] = r
             used += 1

@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
     norms: np.ndarray  # (m,) |a|^2 in the screen's units
     half: np.ndarray  # (m,)
-    tau: np.ndarray  # (m, l); tightens while more is seen
+    least_product: np.ndarray  # (m, l); tightens while more is seen
     best: np.ndarray  # (m, l, k) largest certain products
     seen: np.ndarray  # (m, l) how many of them
 
@@ -116,7 +116,7 @@ def search_plain(block, codes, n_labels, k):
 
 @compiled
 def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
-    """Tau from the columns first... of one label: the k with the largest products; -inf if they are fewer than k."""
+    """Least product by the columns first... of one label: the k with the largest; -inf if they are fewer than k."""
     k, length = top.shape[0], 0
     for j in range(products.shape[0]):
         length = insert_with(top, column, length, k, -products[j], first + j)
@@ -141,7 +141,7 @@ def _keep_part(first, products, block, batch, kept, used, room):
     words, units = flags.view(np.uint64), screen.units
     codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
     test_rows, test_norms, is_sketched = tests.rows, tests.norms, screen.basis.shape[1] > 0
-    halves, tau, best, seen, k = batch.half, batch.tau, batch.best, batch.seen, batch.best.shape[2]
+    halves, least_product, best, seen, k = batch.half, batch.least_product, batch.best, batch.seen, batch.best.shape[2]
     test, row, value = kept.test, kept.row, kept.value
     end = first + products.shape[1]
     for t in range(products.shape[0]):
@@ -154,24 +154,24 @@ def _keep_part(first, products, block, batch, kept, used, room):
                 least = _first_threshold(
                     test_rows[t], segment, start, rows, norms, test_norms[t], units, is_sketched, top, column_of
                 )
-                tau[t, label] = max(tau[t, label], least)
-            flag_hits(segment, tau[t, label], reach[start:stop], half, flags)
+                least_product[t, label] = max(least_product[t, label], least)
+            flag_hits(segment, least_product[t, label], reach[start:stop], half, flags)
             for w in range((stop - start + WORD - 1) // WORD):
                 if words[w] != 0:
                     for j in range(WORD * w, WORD * w + WORD):
                         if flags[j] != 0:
                             column = start + j
                             s = segment[j]
-                            if is_sketched and (s > tau[t, label] or s + reach[column] > half):
+                            if is_sketched and (s > least_product[t, label] or s + reach[column] > half):
                                 s = whole_product(test_rows[t], rows[column])
-                            is_near = s > tau[t, label]
+                            is_near = s > least_product[t, label]
                             if is_near:
                                 certain = certain_product(s, norms[column], units)
                                 length = insert_large(best[t, label], seen[t, label], k, certain)
                                 seen[t, label] = length
                                 if length == k:
                                     least = product_threshold(best[t, label, k - 1], test_norms[t], units)
-                                    tau[t, label] = max(tau[t, label], least)
+                                    least_product[t, label] = max(least_product[t, label], least)
                             if is_near or s + reach[column] > half:
                                 test[used], row[used], value[used] = t, column, s
                                 used += 1
@@ -184,7 +184,7 @@ def _measure_kept(block, batch, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
     screen = block.screen
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
-    tau, half, test_norms = batch.tau, batch.half, batch.norms
+    least_product, half, test_norms = batch.least_product, batch.half, batch.norms
     X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
     kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
@@ -194,7 +194,7 @@ def _measure_kept(block, batch, kept, used):
     for r in range(used):
         t, row, s = kept_test[r], kept_row[r], product[r]
         label, slot = codes[row], slots[row]
-        is_near = s > tau[t, label]
+        is_near = s > least_product[t, label]
         if is_near or s + reach[row] > half[t]:
             if is_near:
                 near = far = euclidean(X[t], objects[slot])
@@ -214,8 +214,8 @@ def screen_pairs(block, k):
     prepared = tests.sketch
     m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
     half = row_half(tests.norms, screen.units).astype(prepared.dtype)
-    tau = np.full((m, n_labels), -np.inf, prepared.dtype)
-    batch = Batch(tests.norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
+    least_product = np.full((m, n_labels), -np.inf, prepared.dtype)
+    batch = Batch(tests.norms, half, least_product, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, prepared.dtype))
     used = 0
     products = np.empty(m * COLUMNS, prepared.dtype)

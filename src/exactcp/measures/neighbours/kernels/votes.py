@@ -25,14 +25,14 @@ NO_CATEGORIES = Categories(np.empty(0, np.int64), np.empty(0, np.int64), np.empt
 
 
 @inner
-def _clear(inner, at):
+def _clear_counts(inner, at):
     """Forget counts (a loop compiles faster than an assignment to a slice)."""
     for c in range(inner.shape[0]):
         inner[c] = at[c] = 0
 
 
 @inner
-def _weigh(times, left, inner, at, votes):
+def _weigh_votes(times, left, inner, at, votes):
     """Votes: one for each inside the boundary, and their share in what is left for those at it, all multiplied."""
     for c in range(votes.shape[0]):
         votes[c] = inner[c] * times + left * at[c]
@@ -49,9 +49,9 @@ def _majority(votes):
 
 
 @inner
-def _collect(i, state, categories, inner, at):
+def _count_members(i, state, categories, inner, at):
     """Count the labels inside the boundary of example i, and those at it."""
-    _clear(inner, at)
+    _clear_counts(inner, at)
     boundary, crowd = state.boundary[i], categories.crowd[i]
     for j in range(state.lengths[i]):
         d = state.values[i, j]
@@ -95,8 +95,8 @@ def categorise(n, k, n_labels, state, categories):
     """Find the categories of the first n examples among the stored ones."""
     inner, at, votes = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
     for i in range(n):
-        _collect(i, state, categories, inner, at)
-        _weigh(max(state.at_count[i], 1), k - state.inner_count[i], inner, at, votes)
+        _count_members(i, state, categories, inner, at)
+        _weigh_votes(max(state.at_count[i], 1), k - state.inner_count[i], inner, at, votes)
         categories.category[i] = _majority(votes)
 
 
@@ -109,20 +109,20 @@ def put_category(r, some, i, categories):
 @inner
 def _votes_with(i, is_inside, k, state, categories, inner, at, votes):
     """Fill the votes of example i, without the test object's; return the votes that the test object has there."""
-    _collect(i, state, categories, inner, at)
+    _count_members(i, state, categories, inner, at)
     inner_count, at_count = state.inner_count[i], state.at_count[i]
     if is_inside:  # one place less is left for those at the boundary, which stay where they are
         times, left, own = max(at_count, 1), k - inner_count - 1, max(at_count, 1)
     else:  # one more shares what is left
         times, left, own = at_count + 1, k - inner_count, k - inner_count
-    _weigh(times, left, inner, at, votes)
+    _weigh_votes(times, left, inner, at, votes)
     return own
 
 
 @inner
 def _own_category(members, distances, codes, k, inner, at, votes):
     """Category of a test object from all who are at most as far as its k-th nearest."""
-    _clear(inner, at)
+    _clear_counts(inner, at)
     size, inside, boundary = members.shape[0], 0, 0.0
     for j in range(size):
         boundary = max(boundary, distances[j])
@@ -133,7 +133,7 @@ def _own_category(members, distances, codes, k, inner, at, votes):
             inside += 1
         else:
             at[label] += 1
-    _weigh(size - inside, k - inside, inner, at, votes)
+    _weigh_votes(size - inside, k - inside, inner, at, votes)
     return _majority(votes)
 
 
