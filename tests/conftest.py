@@ -7,8 +7,8 @@ from hypothesis import Phase, settings
 
 import written_order
 from exactcp.geometry import distances
-from exactcp.measures.neighbours import _label_bag as _neighbour_bag
 from exactcp.measures.neighbours import _search as _neighbour_search
+from exactcp.measures.neighbours import _tuning
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
@@ -34,10 +34,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param == "sketched":
         monkeypatch.setattr(_neighbour_search, "find_basis", some_basis)
     if request.param != "plain":
-        monkeypatch.setattr(_neighbour_bag, "SCREEN_FROM", 0)
-        monkeypatch.setattr(_neighbour_bag, "FEW", 0)
-        monkeypatch.setattr(_neighbour_search, "FEW", 0)
-        monkeypatch.setattr(_neighbour_search, "SMALL", -1)
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(few=0, small=-1, screen_from=0))
     return request.param
 
 

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, _parallel
 from exactcp._parallel import ALONE, Effort
 from exactcp.measures import KDE, KNN, LSSVM, ModelScore, RidgeResidual
-from exactcp.measures.neighbours import _label_bag as _neighbour_bag
 from exactcp.measures.neighbours import _search as _neighbour_search
+from exactcp.measures.neighbours import _tuning
 
 USUAL = 3  # BLAS threads in these tests, so that one and two can be told from it
 
@@ -238,10 +238,10 @@ class TestBlasThreads:
             return np.empty((objects.shape[1], 0))
 
         monkeypatch.setattr(_neighbour_search, "find_basis", find_basis)
-        monkeypatch.setattr(_neighbour_search, "SMALL", -1)
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(small=-1))
         bag = KNN(3).bag(*problem, 2, effort=Effort(n_jobs))
         bag.label_counts(problem[0], effort=Effort(n_jobs))
-        monkeypatch.setattr(_neighbour_bag, "SCREEN_FROM", 0)
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(screen_from=0))
         KNN(3).bag(*problem, 2, effort=Effort(n_jobs))
         assert seen == [min(USUAL, _parallel.thread_count(n_jobs))] * 2
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from exactcp.measures.neighbours import _search as _neighbour_search
+from exactcp.measures.neighbours import _tuning
 from families import FAMILIES, answers, are_equal
 
 ASKED = [
@@ -29,7 +29,7 @@ ASKED = [
 @pytest.mark.parametrize("name", ASKED)
 def test_two_threads_get_the_bits_of_one(name, screen, monkeypatch):
     if screen:
-        monkeypatch.setattr(_neighbour_search, "SMALL", -1)
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(small=-1))
     family = FAMILIES[name]
     fitted = pickle.dumps(family.fitted())  # before any question: what questions cache is not there
     expected = answers(family, pickle.loads(fitted))

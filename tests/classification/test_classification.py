@@ -144,7 +144,7 @@ class TestPredictions:
 
     @pytest.mark.parametrize("measure", [KNN(k=4), SimplifiedKNN(k=4), NN()])
     def test_the_same_for_every_number_of_jobs_block_and_order(self, measure, path, rng, monkeypatch):
-        from exactcp.measures.neighbours import _search as _neighbour_search
+        from exactcp.measures.neighbours import _search, _tuning
 
         X, y = rng.integers(0, 5, (300, 3)).astype(float), rng.integers(0, 3, 300)
         X_test = rng.integers(0, 5, (70, 3)).astype(float)
@@ -154,8 +154,8 @@ class TestPredictions:
             clf = FullConformalClassifier(measure, n_jobs=n_jobs).fit(X[shuffled], y[shuffled])
             np.testing.assert_array_equal(clf.predict_p(X_test), expected)
             np.testing.assert_array_equal(np.concatenate([clf.predict_p(x[None]) for x in X_test]), expected)
-            monkeypatch.setattr(_neighbour_search, "ROWS", 7)
-            monkeypatch.setattr(_neighbour_search, "BLOCK_BYTES", 8 * 300 * 3)
+            monkeypatch.setattr(_search, "ROWS", 7)
+            monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(block_bytes=8 * 300 * 3))
             np.testing.assert_array_equal(clf.predict_p(X_test), expected)
             monkeypatch.undo()
 

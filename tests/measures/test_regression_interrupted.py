@@ -153,7 +153,7 @@ def test_crowds_that_come_and_go_leave_no_litter():
     predictor = VennPredictor(k=2).fit(objects[:40], labels[:40])
     for i in range(40, 60):
         predictor.partial_fit(objects[i : i + 1], labels[i : i + 1]).unlearn(0)
-        assert predictor._bag._crowds.shape[0] <= 64 + 3 * 40
+        assert predictor._bag._categories.crowds.shape[0] <= 64 + 3 * 40
     fresh = VennPredictor(k=2).fit(objects[20:], labels[20:])
     np.testing.assert_array_equal(predictor.predict_proba_interval([[0.0]]), fresh.predict_proba_interval([[0.0]]))
 

@@ -77,10 +77,10 @@ FAMILY = Family(
             "weight = (k - inner_count) / (k * at_count)",
         ),
         "at the boundary is outside": Mutant(
-            "measures/neighbours/kernels/means.py", "keep[r] = inside[r] or low == boundary[i]", "keep[r] = inside[r]"
+            "measures/neighbours/kernels/members.py", "keep[r] = inside[r] or low == boundary[i]", "keep[r] = inside[r]"
         ),
         "pairs that bounds do not tell": Mutant(
-            "measures/neighbours/kernels/means.py",
+            "measures/neighbours/kernels/members.py",
             "if low < high and low <= boundary[i] <= high:",
             "if False:",
         ),
@@ -143,8 +143,8 @@ FAMILY = Family(
         ),
         "the newcomer in the list, not in the sums": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "if d <= rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):",
-            "if d < rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):",
+            "if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
+            "if d < rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
             KEPT,
         ),
         "another's target is removed": Mutant(
@@ -155,7 +155,7 @@ FAMILY = Family(
         ),
         "the moved target": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "    examples.targets[slot] = examples.targets[last]\n",
+            "    arrays.targets[slot] = arrays.targets[last]\n",
             "",
             KEPT,
         ),
@@ -178,12 +178,15 @@ FAMILY = Family(
             ("measures/neighbours/test_knn_residual.py::test_the_origin_follows_the_targets",),
         ),
         "a fork overwrites what it shares": Mutant(
-            "measures/neighbours/_target_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", KEPT
+            "measures/neighbours/_neighbourhood_bag.py",
+            "self.n, _owns_arrays=False)",
+            "self.n, _owns_arrays=True)",
+            KEPT,
         ),
         "a copy shares the neighbourhoods that have room": Mutant(
-            "measures/neighbours/_target_bag.py",
-            "state=_with_arrays(examples.state, lambda array: copied_with_room(array, room)),",
-            "state=_with_arrays(examples.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
+            "measures/neighbours/_neighbourhood_bag.py",
+            "state=with_arrays(arrays.state, lambda array: copied_with_room(array, room)),",
+            "state=with_arrays(arrays.state, lambda a: copied_with_room(a, room) if len(a) < room else a),",
             ("measures/neighbours/test_knn_residual.py::test_a_fork_changes_no_neighbourhood_of_its_origin",),
         ),
         "a residual where the test object is always a neighbour": Mutant(
@@ -208,8 +211,8 @@ FAMILY = Family(
         ),
         "one fewer is left": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "fits = summarise(r, targets[i], n - 1, k, rows)",
-            "fits = summarise(r, targets[i], n - 2, k, rows)",
+            "fits = sum_up_list(r, targets[i], n - 1, k, rows)",
+            "fits = sum_up_list(r, targets[i], n - 2, k, rows)",
             (
                 "measures/neighbours/test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",
             ),

@@ -29,8 +29,8 @@ FAMILY = Family(
     mutants={
         "an entrance one entry too far in": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "values[kind, slot, length - 1]",
-            "values[kind, slot, max(length - 2, 0)]",
+            "values[relation, slot, length - 1]",
+            "values[relation, slot, max(length - 2, 0)]",
             (f"{BAGS}test_a_fork_streams_by_itself",),
         ),
         "a list that holds all is closed": Mutant(
@@ -40,15 +40,15 @@ FAMILY = Family(
         ),
         "equal distances do not enter": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "if d <= entrances[kind, i]:",
-            "if d < entrances[kind, i]:",
+            "if d <= entrances[relation, i]:",
+            "if d < entrances[relation, i]:",
             STREAMS + MIXED,
             survives="behind an equal distance at its end a list may hold the newcomer or not: it is cut there",
         ),
         "its own lists are too short": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "length = insert(values[kind], lengths[kind], width, d)",
-            "length = insert(values[kind], lengths[kind], 1, d)",
+            "length = insert(values[relation], lengths[relation], width, d)",
+            "length = insert(values[relation], lengths[relation], 1, d)",
         ),
         "its own lists close too early": Mutant(
             "measures/neighbours/kernels/stream.py",
@@ -66,39 +66,39 @@ FAMILY = Family(
         ),
         "touched beyond the k-th": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "        if d < kth(values[kind, i], lengths[kind, i], k):\n",
+            "        if d < kth(values[relation, i], lengths[relation, i], k):\n",
             "        if True:\n",
             survives="score_with sums the k smallest, so that a newcomer beyond the k-th leaves the score",
         ),
         "the score of before": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "at_least[kind] += np.int64(new >= lo) - np.int64(old >= lo)",
-            "at_least[kind] += np.int64(new >= lo)",
+            "at_least[relation] += np.int64(new >= lo) - np.int64(old >= lo)",
+            "at_least[relation] += np.int64(new >= lo)",
         ),
         "equal counts in the place of greater": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "out[2 * kind], out[2 * kind + 1] = above[kind], at_least[kind] - above[kind]",
-            "out[2 * kind], out[2 * kind + 1] = at_least[kind] - above[kind], above[kind]",
+            "out[2 * relation], out[2 * relation + 1] = above[relation], at_least[relation] - above[relation]",
+            "out[2 * relation], out[2 * relation + 1] = at_least[relation] - above[relation], above[relation]",
         ),
         "its entrance without itself": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "_entrance(kind, n, sizes[label] if kind == 0 else n - sizes[label], values, lengths)",
-            "_entrance(kind, n, sizes[label] - 1 if kind == 0 else n - sizes[label], values, lengths)",
+            "others = sizes[label] if relation == 0 else n - sizes[label]\n",
+            "others = sizes[label] - 1 if relation == 0 else n - sizes[label]\n",
         ),
         "the entrance of a touched list stays": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "        entrances[kind, i] = _entrance(",
+            "        entrances[relation, i] = _entrance(",
             "        _entrance(",
             survives="an entrance that is too wide costs time: a full list turns away what is too far",
         ),
         "a touched list counts one too few": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "available(kind, codes[i], sizes, n) + 1, values",
-            "available(kind, codes[i], sizes, n), values",
+            "available(relation, codes[i], sizes, n) + 1, values",
+            "available(relation, codes[i], sizes, n), values",
         ),
         "touched lists are not summed": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "        refresh(kind, i, k, lists, sums, scores)\n        entrances",
+            "        refresh(relation, i, k, lists, sums, scores)\n        entrances",
             "        entrances",
         ),
         "sizes stay": Mutant("measures/neighbours/kernels/stream.py", "    sizes[label] += 1\n", ""),
@@ -118,8 +118,8 @@ FAMILY = Family(
         ),
         "entrances outlive a change": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._entrances = np.empty((self.kinds, 0))\n",
-            "        self._entrances = getattr(self, '_entrances', np.empty((self.kinds, 0)))\n",
+            "        self._entrances = np.empty((self.n_relations, 0))\n",
+            "        self._entrances = getattr(self, '_entrances', np.empty((self.n_relations, 0)))\n",
             MIXED,
         ),
         "sorted scores outlive a stream": Mutant(

@@ -61,21 +61,21 @@ FAMILY = Family(
         ),
         "pairs meet in one direction": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "_insert(column, row, kind, distances[i, j], k, values, lengths, partners)",
-            "_insert(row, row, kind, distances[i, j], k, values, lengths, partners)",
+            "_insert(column, row, relation, distances[i, j], k, values, lengths, partners)",
+            "_insert(row, row, relation, distances[i, j], k, values, lengths, partners)",
         ),
         "an example meets itself": Mutant(
             "measures/neighbours/kernels/fill.py", "max(0, row + 1 - left)", "max(0, row - left)"
         ),
         "the last column of a block is left out": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "kinds, end = values.shape[0], first + products.shape[1]",
-            "kinds, end = values.shape[0], first + products.shape[1] - 1",
+            "n_relations, end = values.shape[0], first + products.shape[1]",
+            "n_relations, end = values.shape[0], first + products.shape[1] - 1",
         ),
         "a full list's reach is the nearest's": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "reach[kind, row] = column_reach(values[kind, slot, k - 1], units)",
-            "reach[kind, row] = column_reach(values[kind, slot, 0], units)",
+            "reach[relation, row] = column_reach(delta, units)",
+            "reach[relation, row] = column_reach(delta / 4, units)",
         ),
         "only the row is offered the pair": Mutant(
             "measures/neighbours/kernels/fill.py",
@@ -166,19 +166,19 @@ FAMILY = Family(
             "return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)",
             "return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, most) * (1 + 1e-13)",
         ),
-        "the score of the other kind": Mutant(
-            "measures/neighbours/kernels/scores.py", "fixed = card[4 - 2 * kind]", "fixed = card[2 + 2 * kind]"
+        "the score of the other relation": Mutant(
+            "measures/neighbours/kernels/scores.py", "fixed = card[4 - 2 * relation]", "fixed = card[2 + 2 * relation]"
         ),
         "counts of the block's place": Mutant(
-            "measures/neighbours/kernels/label_blocks.py",
+            "measures/neighbours/kernels/scores.py",
             "out[rows[t], c]",
             "out[t, c]",
             (*(f"{EQUAL}[screened-KNN 3-{problem}]" for problem in ("outliers",)),),
         ),
         "the new example counts itself as available": Mutant(
             "measures/neighbours/kernels/learning.py",
-            "return sizes[label] - 1 if kind == 0 else n - sizes[label]",
-            "return sizes[label] if kind == 0 else n - sizes[label]",
+            "return sizes[label] - 1 if relation == 0 else n - sizes[label]",
+            "return sizes[label] if relation == 0 else n - sizes[label]",
             UPDATES,
         ),
         "sizes stay": Mutant("measures/neighbours/kernels/learning.py", "    sizes[label] += 1\n", "", UPDATES),

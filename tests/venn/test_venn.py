@@ -52,7 +52,7 @@ class TestEqualsTheTextbook:
     def test_more_examples_at_a_boundary_than_a_list_holds(self, k, path, rng):
         X, y = rng.integers(0, 2, (40, 2)).astype(float), rng.integers(0, 3, 40)
         clf = VennPredictor(k=k).fit(X, y)
-        assert (clf._bag._crowd >= 0).any()
+        assert (clf._bag._categories.crowd >= 0).any()
         X_test = np.array([[0.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
         np.testing.assert_array_equal(tables(clf, X_test), brute_force(X, y, X_test, k))
 
@@ -179,7 +179,7 @@ class TestPredictions:
         np.testing.assert_array_equal(clf.predict(X_IRIS), NAMES[point.argmax(axis=1)])
 
     def test_the_same_for_every_number_of_jobs_block_and_order(self, path, rng, monkeypatch):
-        from exactcp.measures.neighbours import _search as _neighbour_search
+        from exactcp.measures.neighbours import _search, _tuning
 
         X, y = rng.integers(0, 5, (300, 3)).astype(float), rng.integers(0, 3, 300)
         X_test = rng.integers(0, 5, (50, 3)).astype(float)
@@ -190,8 +190,8 @@ class TestPredictions:
             np.testing.assert_array_equal(tables(clf, X_test), expected)
             np.testing.assert_array_equal(np.concatenate([tables(clf, x[None]) for x in X_test]), expected)
             with monkeypatch.context() as patch:
-                patch.setattr(_neighbour_search, "ROWS", 7)
-                patch.setattr(_neighbour_search, "BLOCK_BYTES", 8 * 300 * 3)
+                patch.setattr(_search, "ROWS", 7)
+                patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(block_bytes=8 * 300 * 3))
                 np.testing.assert_array_equal(tables(clf, X_test), expected)
 
     def test_frames_and_string_labels(self):

@@ -108,7 +108,7 @@ class VectorStore:
         self._rows = self._rows[slots]
         self.n = slots.size
 
-    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
+    def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
         """Return test rows as `rows_from` and `append` want them."""
         return X
 
@@ -192,7 +192,7 @@ class MatrixStore:
         self._matrix = self._matrix[np.ix_(slots, slots)]
         self.n = slots.size
 
-    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
+    def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return test rows with their columns in slot order; `order` has the slot of each column."""
         arranged = np.array(X, dtype=np.float64)
         arranged[:, order] = X[:, : self.n]

@@ -135,7 +135,7 @@ def _float32_resolves(rows, norms):
 
 @compiled
 def row_threshold(norm, d, units):
-    """tau: a pair may be closer than d only if s > tau."""
+    """Least product: a pair may be closer than d only if s is larger."""
     if d == 0.0:
         return math.inf
     squared = (d * units.scale) ** 2
@@ -173,7 +173,7 @@ def certain_product(s, norm, units):
 
 @compiled
 def product_threshold(certain, norm, units):
-    """Tau from the k-th largest certain product: a pair may be among the k nearest only if s > tau."""
+    """Least product from the k-th largest certain one: a pair may be among the k nearest only if s is larger."""
     return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
 
 
@@ -189,11 +189,11 @@ def distance_bounds(s, test_norm, norm, units):
 
 
 @compiled
-def flag_hits(products, tau, reach, half, flags):
-    """Flag the products above tau, or above half when their reach is added (written so that it vectorises)."""
+def flag_hits(products, least_product, reach, half, flags):
+    """Flag the products above the least, or above half when their reach is added (written so that it vectorises)."""
     size = products.shape[0]
     for j in range(size):
         s = products[j]
-        flags[j] = np.uint8(s > tau) | np.uint8(s + reach[j] > half)
+        flags[j] = np.uint8(s > least_product) | np.uint8(s + reach[j] > half)
     for j in range(size, size + (-size) % WORD):
         flags[j] = 0

@@ -22,10 +22,8 @@ from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
-from exactcp.measures.neighbours._knn import KNN
-from exactcp.measures.neighbours._nn import NN
+from exactcp.measures.neighbours._classification import KNN, NN, SimplifiedKNN
 from exactcp.measures.neighbours._regression import KNNResidual
-from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
 
 __all__ = [
     "KDE",

@@ -17,9 +17,8 @@ from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, R
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
-from exactcp.measures.neighbours._knn import KNN
+from exactcp.measures.neighbours._classification import KNN, SimplifiedKNN
 from exactcp.measures.neighbours._regression import KNNResidual
-from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
 
 
 def _is_label_measure(value: Any) -> bool:

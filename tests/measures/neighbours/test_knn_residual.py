@@ -9,18 +9,12 @@ from scipy.spatial.distance import cdist
 from exactcp import textbook
 from exactcp._parallel import Effort
 from exactcp.measures import KNNResidual
-from exactcp.measures.neighbours import _target_bag as _residual_bag
+from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.measures.neighbours.kernels.lists import sort_in_place
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, candidates, same_p_everywhere
 
 KS = (1, 3, 8, 30)
-
-
-@pytest.fixture(autouse=True)
-def _sort_for_all(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "path" in request.fixturenames and request.getfixturevalue("path") != "plain":
-        monkeypatch.setattr(_residual_bag, "FEW", 0)
 
 
 def thresholds(n: int) -> tuple[int, ...]:
@@ -59,7 +53,7 @@ def test_one_by_one_equals_many_and_affine_pieces(name: str, k: int, path: str) 
     np.testing.assert_allclose(whole, general, rtol=1e-13, atol=1e-12 * np.abs(y).max())
 
 
-def state_of(bag: _residual_bag.ResidualBag) -> list[np.ndarray]:
+def state_of(bag: ResidualBag) -> list[np.ndarray]:
     state = bag._state
     names = ("boundary", "inner_count", "inner_sum", "at_count", "at_sum", "residual")
     return [getattr(state, name)[: bag.n][bag.order] for name in names]

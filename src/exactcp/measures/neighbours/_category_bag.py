@@ -9,15 +9,23 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store
-from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.measures.neighbours._neighbourhood_bag import CommitNeighbourhoods, Company, NeighbourhoodBag
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods
-from exactcp.measures.neighbours.kernels.member_blocks import tables_plain, tables_screened
 from exactcp.measures.neighbours.kernels.neighbourhoods import Revised
-from exactcp.measures.neighbours.kernels.votes import Balls, categorise, count_crowds, crowded
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.votes import (
+    NO_CATEGORIES,
+    Categories,
+    categorise,
+    count_crowds,
+    crowded,
+    tables_plain,
+    tables_screened,
+)
 
 
-class VennBag(ResidualBag):
-    """State of full Venn prediction: neighbourhoods as k-NN regression keeps them, with label codes for targets.
+class VennBag(NeighbourhoodBag):
+    """State of full Venn prediction: neighbourhoods with label codes for targets, and categories.
 
     Parameters
     ----------
@@ -42,15 +50,11 @@ class VennBag(ResidualBag):
         self.n_labels = n_labels
 
     def _forget(self) -> None:
-        super()._forget()
         self._table: np.ndarray | None = None
-
-    def _best_origin(self) -> float:
-        return 0.0
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
-        return self.targets().astype(np.int64)
+        return self._targets[self.order].astype(np.int64)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -60,47 +64,39 @@ class VennBag(ResidualBag):
     def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all neighbourhoods and categories anew from the stored examples."""
         super().fill(effort=effort)
-        self._crowds = np.empty((0, self.n_labels), np.int64)
-        revised = self._revise(np.arange(self.n), self._state, self._targets, effort)
-        self._crowd, self._category, self._crowds = revised.crowd, revised.category, revised.crowds
+        self._categories = Categories(*NO_CATEGORIES[:2], np.empty((0, self.n_labels), np.int64))
+        company = Company(self._targets[: self.n])
+        self._categories = self._categorised(np.arange(self.n), self._state, company, effort)
         return self
 
-    def _revise(
-        self,
-        slots: np.ndarray,
-        rows: Neighbourhoods,
-        targets: np.ndarray,
-        effort: Effort,
-        *,
-        gone: int = -1,
-        beyond: np.ndarray | None = None,
-    ) -> Revised:
-        """Return revised neighbourhoods with their categories; label counts of crowds are appended to those in use."""
-        category, crowd, crowds = np.empty(slots.size, np.int64), np.full(slots.size, -1), self._crowds
-        places = np.arange(slots.size)
-        full = places[crowded(places, _balls(rows, crowd, crowds, category))]
+    def _categorised(self, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort) -> Categories:
+        """Return the categories of neighbourhoods; label counts of crowds are appended to those in use."""
+        crowd, crowds = np.full(slots.size, -1), self._categories.crowds
+        full = np.flatnonzero(crowded(slots.size, rows))
         if full.size:
             boundary = rows.boundary[full]
 
             def count(part: np.ndarray, distances: np.ndarray, first: int) -> np.ndarray:
                 at = boundary[first : first + part.size]
-                return np.asarray(count_crowds(part, gone, distances, targets, at, self.n_labels))
+                return np.asarray(count_crowds(part, company.gone, distances, company.targets, at, self.n_labels))
 
             crowd[full] = np.arange(crowds.shape[0], crowds.shape[0] + full.size)
-            crowds = np.concatenate([crowds, *self._visit_all(count, slots[full], beyond, effort)])
-        categorise(places, self.k, self.n_labels, _balls(rows, crowd, crowds, category))
-        return Revised(slots, rows, crowd, category, crowds)
+            crowds = np.concatenate([crowds, *self._visit_all(count, slots[full], company, effort)])
+        categories = Categories(np.empty(slots.size, np.int64), crowd, crowds)
+        categorise(slots.size, self.k, self.n_labels, rows, categories)
+        return categories
 
-    def _commit(self, n: int, commit: Callable[..., None], revised: Revised, *args: Any) -> None:
-        super()._commit(n, commit, revised, *args)
+    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
+        super()._commit(n, revised, commit)
         if self._has_litter():
-            used = np.flatnonzero(self._crowd[:n] >= 0)
-            self._crowds = self._crowds[self._crowd[used]]
-            self._crowd[used] = np.arange(used.size)
+            crowd, crowds = self._categories.crowd, self._categories.crowds
+            used = np.flatnonzero(crowd[:n] >= 0)
+            self._categories = self._categories._replace(crowds=crowds[crowd[used]])
+            crowd[used] = np.arange(used.size)
 
     def _has_litter(self) -> bool:
         """Tell whether most label counts of crowds are no longer in use."""
-        return self._crowds.shape[0] > 64 + 2 * self.n
+        return self._categories.crowds.shape[0] > 64 + 2 * self.n
 
     def _can_change(self, needed: int) -> bool:
         return super()._can_change(needed) and not self._has_litter()
@@ -113,12 +109,12 @@ class VennBag(ResidualBag):
         used = np.arange(state.partners.shape[1]) < state.lengths[:n, None]
         renamed = new_codes[np.where(used, state.partners[:n], 0).astype(np.int64)]
         state.partners[:n] = np.where(used, renamed, 0)
-        crowds = np.zeros((self._crowds.shape[0], n_labels), np.int64)
+        crowds = np.zeros((self._categories.crowds.shape[0], n_labels), np.int64)
         kept = np.flatnonzero(new_codes >= 0)
-        crowds[:, new_codes[kept]] = self._crowds[:, kept]
-        self._crowds, self.n_labels = crowds, n_labels
+        crowds[:, new_codes[kept]] = self._categories.crowds[:, kept]
+        self._categories, self.n_labels = self._categories._replace(crowds=crowds), n_labels
         # the order of labels decides between equal votes
-        categorise(np.arange(n), self.k, n_labels, _balls(state, self._crowd, crowds, self._category))
+        categorise(n, self.k, n_labels, state, self._categories)
         self._forget()
 
     def _counted(self) -> np.ndarray:
@@ -126,7 +122,7 @@ class VennBag(ResidualBag):
         table = self._table
         if table is None:
             table = np.zeros((self.n_labels, self.n_labels), np.int64)
-            np.add.at(table, (self._category[: self.n], self._targets[: self.n].astype(np.int64)), 1)
+            np.add.at(table, (self._categories.category[: self.n], self._targets[: self.n].astype(np.int64)), 1)
             self._table = table
         return table
 
@@ -134,24 +130,13 @@ class VennBag(ResidualBag):
         self, work: Callable[[np.ndarray], Any], X: np.ndarray, *, effort: Effort = FREE
     ) -> list[tuple[np.ndarray, Any]]:
         """Apply `work` to the tables (m, l, l) of blocks of rows of X; return (row numbers, result) of each block."""
-        balls, codes, k, table = (
-            _balls(self._state, self._crowd, self._crowds, self._category),
-            self._targets,
-            self.k,
-            self._counted(),
-        )
-        objects, touch = self._store.objects, self._reach(self._state)
+        codes, k, table, state, categories = self._targets, self.k, self._counted(), self._state, self._categories
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> tuple[np.ndarray, Any]:
-            return rows, work(tables_screened(part, *prepared, codes, k, table, balls))
+        def screened(block: ScreenedBlock) -> tuple[np.ndarray, Any]:
+            return block.rows, work(tables_screened(block, codes, k, table, state, categories))
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, Any]:
-            return rows, work(tables_plain(part, objects, distances, touch, codes, k, table, balls))
+        def plain(block: PlainBlock) -> tuple[np.ndarray, Any]:
+            return block.rows, work(tables_plain(block, codes, k, table, state, categories))
 
-        X = self._store.arrange(X, self.order)
-        return self.search.visit(screened, plain, X, touch, effort=effort)
-
-
-def _balls(state: Neighbourhoods, crowd: np.ndarray, crowds: np.ndarray, category: np.ndarray) -> Balls:
-    lists = (state.values, state.partners, state.lengths, state.boundary, state.inner_count, state.at_count)
-    return Balls(*lists, crowd, crowds, category)
+        X = self._store.by_slot(X, self.order)
+        return self.search.visit(screened, plain, X, self._touch(), effort=effort)

@@ -13,29 +13,37 @@ from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room
 from exactcp.measures._contract import LabelBagBase
-from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
+from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
-from exactcp.measures.neighbours.kernels.label_blocks import count_plain, count_screened
 from exactcp.measures.neighbours.kernels.learning import (
-    Examples,
+    ListArrays,
     commit_learning,
     commit_unlearning,
     list_without,
     lists_that_run_short,
 )
-from exactcp.measures.neighbours.kernels.scores import Provisional, alternative_scores, cards_of, scores_of, sum_lists
+from exactcp.measures.neighbours.kernels.scores import (
+    Provisional,
+    cards_of,
+    count_labels_plain,
+    count_labels_screened,
+    same_and_other_scores,
+    scores_of,
+    sum_lists,
+)
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
     count_euclidean,
     count_example,
-    new_own,
+    new_own_lists,
     stream_euclidean,
 )
 
-SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
-MANY = 8  # changing more than one example in this many makes all lists anew
+CommitLists = Callable[[ListArrays], None]
 
 
 class NeighbourBag(LabelBagBase):
@@ -65,7 +73,7 @@ class NeighbourBag(LabelBagBase):
         self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int, use_ratio: bool
     ) -> None:
         self.k = k
-        self.kinds = 2 if use_ratio else 1
+        self.n_relations = 2 if use_ratio else 1
         self._order = order
         self.sizes = np.bincount(codes, minlength=n_labels).astype(np.int64)
         self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels)
@@ -75,7 +83,7 @@ class NeighbourBag(LabelBagBase):
     def _forget(self) -> None:
         """Forget what is derived from the lists."""
         self._sorted: Provisional | None = None
-        self._entrances = np.empty((self.kinds, 0))
+        self._entrances = np.empty((self.n_relations, 0))
 
     @property
     def n(self) -> int:
@@ -102,7 +110,7 @@ class NeighbourBag(LabelBagBase):
     def fill(self, *, effort: Effort = FREE) -> NeighbourBag:
         """Make all lists anew from the stored examples."""
         n = self.n
-        self._lists = new_lists(self.kinds, n, 2 * self.k + 6)
+        self._lists = new_lists(self.n_relations, n, 2 * self.k + 6)
         fill_all(self.search, self._lists, self.k, effort=effort)
         self._sums = sum_lists(self._lists, n, self.k)
         self._scores = scores_of(self._sums, n)
@@ -115,7 +123,7 @@ class NeighbourBag(LabelBagBase):
             return self._sorted
         scores, codes = self._scores[: self.n], self._codes[: self.n]
         cards = cards_of(self._lists, self._sums, scores, self.k)
-        if m < FEW:
+        if m < _tuning.KNOBS.few:
             return Provisional(self._sums, scores, cards, np.empty(0), np.empty(0), np.empty(0, np.int64))
         by_label = scores[np.lexsort((scores, codes))]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
@@ -128,35 +136,34 @@ class NeighbourBag(LabelBagBase):
         m, n_labels = X.shape[0], self.search.n_labels
         provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
         touch = np.ascontiguousarray(provisional.cards[:, 1::2].max(axis=1))  # the larger delta
-        objects = self._store.objects
         out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            count_screened(rows, part, *prepared, k, lists, codes, provisional, out)
+        def screened(block: ScreenedBlock) -> None:
+            count_labels_screened(block, k, lists, codes, provisional, out)
 
-        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
-            count_plain(rows, part, distances, touch, objects, n_labels, k, lists, codes, provisional, out)
+        def plain(block: PlainBlock) -> None:
+            count_labels_plain(block, n_labels, k, lists, codes, provisional, out)
 
-        X = self._store.arrange(X, self.order)
+        X = self._store.by_slot(X, self.order)
         self.search.visit(screened, plain, X, touch, effort=effort)
         return out
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
         labels = np.arange(self.search.n_labels)[:, None]
-        X = self._store.arrange(X, self.order)
-        candidates = self.search.candidate_scores(X, self.k, use_ratio=self.kinds == 2)
+        X = self._store.by_slot(X, self.order)
+        candidates = self.search.candidate_scores(X, self.k, use_ratio=self.n_relations == 2)
         for row, candidate in zip(X, candidates, strict=True):
             distances = self._store.rows_from(row[None])[0]
-            same, other = alternative_scores(distances, self._lists, self._sums, self._scores[: self.n], self.k)
+            same, other = same_and_other_scores(distances, self._lists, self._sums, self._scores[: self.n], self.k)
             yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate
 
-    def _examples(self) -> Examples:
+    def _examples(self) -> ListArrays:
         """All that changes with one example."""
         own = (self._lists, self._sums, self._scores, self._entrances)
-        return Examples(*own, self._codes, self.sizes, self._order, self._store.room)
+        return ListArrays(*own, self._codes, self.sizes, self._order, self._store.room)
 
-    def _successor(self, examples: Examples, n: int, **changed: Any) -> NeighbourBag:
+    def _successor(self, examples: ListArrays, n: int, **changed: Any) -> NeighbourBag:
         """Return a bag of the first n of these examples."""
         lists, sums, scores, entrances, codes, sizes, order, rows = examples
         search = self.search.successor(self._store.shell(rows, n), codes, self.search.n_labels)
@@ -174,7 +181,7 @@ class NeighbourBag(LabelBagBase):
         room = self._scores.shape[0]
         if not self._owns_arrays or needed > room:
             room = room if needed <= room else max(needed, 2 * self.n)
-            copied = _copied(self._examples(), room, is_matrix=self._store.is_matrix)
+            copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix)
             vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
 
     def _can_change(self, needed: int) -> bool:
@@ -195,8 +202,8 @@ class NeighbourBag(LabelBagBase):
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.arrange(X, self.order))
-        if m * MANY > n:
+        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        if m * _tuning.KNOBS.many > n:
             self._order = np.concatenate([self.order, np.arange(n, n + m)])
             self.sizes = self.sizes + np.bincount(codes, minlength=self.sizes.size)
             codes = np.concatenate([self._codes[:n], codes])
@@ -205,10 +212,10 @@ class NeighbourBag(LabelBagBase):
             self.fill(effort=effort)
             return
         self._own_arrays(n + m)
-        size = _at_once(n + m)
+        size = _batch_size(n + m)
         for first in range(0, m, size):
             some = slice(first, min(first + size, m))
-            commit_learning(*self._arrival(X[some], codes[some]), self._examples())
+            self._arrival(X[some], codes[some])(self._examples())
             self._store.n = n + some.stop
         self._changed()
 
@@ -216,33 +223,33 @@ class NeighbourBag(LabelBagBase):
         self._forget()
         self.search.forget_screen()
 
-    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> tuple[Any, ...]:
-        """Return what `commit_learning` wants to know of a few examples."""
+    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> CommitLists:
+        """Return what puts a few examples into arrays."""
         store = self._store
         distances = np.hstack([store.rows_from(X), store.rows_among(X)])
-        return distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k
+        return partial(commit_learning, distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k)
 
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn a few examples in place; None if a fork should learn them."""
         n, m = self.n, X.shape[0]
-        if m * MANY > n or m > _at_once(n + m) or not self._can_change(n + m):
+        if m * _tuning.KNOBS.many > n or m > _batch_size(n + m) or not self._can_change(n + m):
             return None
         self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.arrange(X, self.order))
-        return self._change(n + m, commit_learning, *self._arrival(X, y))
+        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        return self._change(n + m, self._arrival(X, y))
 
-    def _change(self, n: int, commit: Callable[..., None], *args: Any, streaming: bool = False) -> Change:
+    def _change(self, n: int, commit: CommitLists, *, streaming: bool = False) -> Change:
         """Return the change that a compiled function makes to the examples, of which n are then left."""
         examples, is_matrix = self._examples(), self._store.is_matrix
-        forgotten = {} if streaming else {"_entrances": np.empty((self.kinds, 0))}
+        forgotten = {} if streaming else {"_entrances": np.empty((self.n_relations, 0))}
         successor = self._successor(examples, n, **forgotten)
 
         def apart() -> NeighbourBag:
-            copied = _copied(examples, examples.scores.shape[0], is_matrix=is_matrix)
-            commit(*args, copied)
+            copied = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
+            commit(copied)
             return successor._successor(copied, n, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
 
-        return Change(successor, partial(commit, *args, examples), apart)
+        return Change(successor, partial(commit, examples), apart)
 
     def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Count each example against all before it, and learn it, one after another.
@@ -264,14 +271,15 @@ class NeighbourBag(LabelBagBase):
         self._stand_at_entrances()
         self._sorted = None
         self.search.forget_screen()
-        store, examples, own = self._store, self._examples(), new_own(self.kinds, self._lists.values.shape[2], n + m)
+        store, examples = self._store, self._examples()
+        own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
         if isinstance(store, VectorStore) and store.distance.is_euclidean:
             out: np.ndarray = stream_euclidean(np.ascontiguousarray(X), codes, n, self.k, examples, own)
             store.n += m
             return out
         out = np.empty((m, 4), np.int64)
         for t in range(m):
-            x = np.ascontiguousarray(store.arrange(X[t : t + 1], self.order))
+            x = np.ascontiguousarray(store.by_slot(X[t : t + 1], self.order))
             count_and_learn(store.rows_from(x)[0], int(codes[t]), x[0], store.is_matrix, self.k, examples, own, out[t])
             store.n += 1
         return out
@@ -282,9 +290,9 @@ class NeighbourBag(LabelBagBase):
         if codes.size != 1 or not self._can_change(n + 1):
             return None
         store.check_new(X)
-        x, code = np.ascontiguousarray(store.arrange(X, self.order)), int(codes[0])
+        x, code = np.ascontiguousarray(store.by_slot(X, self.order)), int(codes[0])
         self._stand_at_entrances()
-        examples, own = self._examples(), new_own(self.kinds, self._lists.values.shape[2], n)
+        examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
         counts = np.empty((1, 4), np.int64)
         if isinstance(store, VectorStore) and store.distance.is_euclidean:
             distances = np.empty(n)
@@ -292,8 +300,8 @@ class NeighbourBag(LabelBagBase):
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
-        args = (distances, code, x[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(n + 1, commit_streamed, *args, streaming=True)
+        commit = partial(commit_streamed, distances, code, x[0], store.is_matrix, self.k, own, used)
+        return counts, self._change(n + 1, commit, streaming=True)
 
     def _stand_at_entrances(self) -> None:
         """Know the entrance of every list."""
@@ -302,7 +310,7 @@ class NeighbourBag(LabelBagBase):
 
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        if indices.size * MANY > self.n > 0:
+        if indices.size * _tuning.KNOBS.many > self.n > 0:
             kept = np.delete(self.order, indices)
             codes = self._codes[kept]
             self.search = self.search.successor(self._store.kept(kept), codes, self.search.n_labels)
@@ -313,37 +321,37 @@ class NeighbourBag(LabelBagBase):
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
-            commit_unlearning(*self._farewell(int(position)), self._examples())
+            self._departure(int(position))(self._examples())
             self._store.n -= 1
         self._changed()
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
-        if positions.size != 1 or self.n < MANY or not self._can_change(self.n):
+        if positions.size != 1 or self.n < _tuning.KNOBS.many or not self._can_change(self.n):
             return None
-        return self._change(self.n - 1, commit_unlearning, *self._farewell(int(positions[0])))
+        return self._change(self.n - 1, self._departure(int(positions[0])))
 
-    def _farewell(self, position: int) -> tuple[Any, ...]:
-        """Return what `commit_unlearning` wants to know of an example: with the lists that run short made anew."""
+    def _departure(self, position: int) -> CommitLists:
+        """Return what takes an example out of arrays: with the lists that run short made anew."""
         store, codes, slot = self._store, self._codes, int(self._order[position])
         distances = store.rows_within(slot, slot + 1)[0]
         short = lists_that_run_short(distances, slot, codes, self.sizes, self.k, self._lists)
         values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
-        for r, (kind, i) in enumerate(short.tolist()):
-            lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, kind, codes, values[r])
-        return distances, position, short, values, lengths, store.is_matrix, self.k
+        for r, (relation, i) in enumerate(short.tolist()):
+            lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
+        return partial(commit_unlearning, distances, position, short, values, lengths, store.is_matrix, self.k)
 
 
-def _at_once(n: int) -> int:
+def _batch_size(n: int) -> int:
     """How many examples are learned with their distances to n others in memory."""
-    return max(1, BLOCK_BYTES // (8 * n))
+    return max(1, _tuning.KNOBS.block_bytes // (8 * n))
 
 
-def _copied(examples: Examples, room: int, *, is_matrix: bool) -> Examples:
+def _copied_lists(examples: ListArrays, room: int, *, is_matrix: bool) -> ListArrays:
     """Return a copy with room for so many examples."""
     is_streaming = examples.entrances.shape == examples.sums.shape
     rows = copied_with_room(examples.rows, room)
-    return Examples(
+    return ListArrays(
         lists=Lists(*(copied_with_room(array, room, axis=1) for array in examples.lists)),
         sums=copied_with_room(examples.sums, room, axis=1),
         scores=copied_with_room(examples.scores, room),
@@ -358,7 +366,7 @@ def _copied(examples: Examples, room: int, *, is_matrix: bool) -> Examples:
 def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
     """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
     store = search.store
-    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= SCREEN_FROM:
+    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= _tuning.KNOBS.screen_from:
         _fill_screened(search, store.objects, lists, limit, effort=effort)
     else:
         _fill_plain(search, lists, limit, effort)
@@ -379,7 +387,7 @@ def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, l
 
 def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
     n = search.store.n
-    size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+    size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
 
     def meet(first: int) -> None:
         distances = search.store.rows_within(first, min(first + size, n), first)

@@ -8,7 +8,8 @@ import numpy as np
 
 from exactcp.measures._left_out import LeftOut
 from exactcp.measures.neighbours._target_bag import ResidualBag
-from exactcp.measures.neighbours.kernels.member_blocks import ends_plain, ends_screened
+from exactcp.measures.neighbours.kernels.left_out import RankedResiduals, ends_plain, ends_screened
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 
 
 class NeighbourLeftOut(LeftOut):
@@ -25,23 +26,23 @@ class NeighbourLeftOut(LeftOut):
         self.residuals = np.abs(bag.residuals())
         by_slot = np.empty_like(self.residuals)
         by_slot[bag.order] = self.residuals
-        ascending = np.argsort(-by_slot, kind="stable")
-        place = np.empty_like(ascending)
-        place[ascending] = np.arange(ascending.size)
-        self._left_out = by_slot, by_slot[ascending], place
+        descending = np.argsort(-by_slot, kind="stable")
+        rank = np.empty_like(descending)
+        rank[descending] = np.arange(descending.size)
+        self._ranked = RankedResiduals(by_slot, by_slot[descending], rank)
 
     def _ends(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        k, targets, left_out = self._bag.k, self._bag.targets_from_origin(), self._left_out
+        k, targets, residuals = self._bag.k, self._bag.targets_from_origin(), self._ranked
         out, untouched = np.empty((X.shape[0], 4)), np.full(self._bag.n, -np.inf)
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            ends_screened(rows, part, *prepared, targets, k, count, left_out, out)
+        def screened(block: ScreenedBlock) -> None:
+            ends_screened(block, targets, k, count, residuals, out)
 
-        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
-            ends_plain(rows, distances, untouched, targets, k, count, left_out, out)
+        def plain(block: PlainBlock) -> None:
+            ends_plain(block, targets, k, count, residuals, out)
 
         store = self._bag.search.store
-        self._bag.search.visit(screened, plain, store.arrange(X, self._bag.order), untouched, **how)
+        self._bag.search.visit(screened, plain, store.by_slot(X, self._bag.order), untouched, **how)
         return out + self._bag.origin()
 
     def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:

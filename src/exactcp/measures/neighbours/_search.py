@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, map_blocks, obeying
+from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
-from exactcp.measures.neighbours.kernels.label_blocks import score_plain, score_screened
-from exactcp.measures.neighbours.kernels.search import Training
-
-FEW = 8  # fewer test objects than this are not worth the preparation of a screen
-SMALL = 10**7  # nor are fewer multiplications than this, when the screen is not there yet
-BLOCK_BYTES = 2**24  # a block of plain distances
-
-Result = TypeVar("Result")
+from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours.kernels.scores import score_plain, score_screened
+from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 
 
 class NeighbourSearch:
@@ -68,28 +63,28 @@ class NeighbourSearch:
         return isinstance(self.store, VectorStore) and self.store.distance.is_euclidean
 
     def _pays(self, m: int, p: int) -> bool:
-        if m < FEW or not self.can_screen():
+        if m < _tuning.KNOBS.few or not self.can_screen():
             return False
-        return self._screen is not None or m * self.store.n * p > SMALL
+        return self._screen is not None or m * self.store.n * p > _tuning.KNOBS.small
 
     def candidate_scores(self, X: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE) -> np.ndarray:
         """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
         untouched, codes, n_labels = np.full(self.store.n, -np.inf), self.codes[: self.store.n], self.n_labels
         out = np.empty((X.shape[0], n_labels))
 
-        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
-            score_screened(rows, part, *prepared, k, use_ratio, out)
+        def screened(block: ScreenedBlock) -> None:
+            score_screened(block, k, use_ratio, out)
 
-        def plain(rows: np.ndarray, _: np.ndarray, distances: np.ndarray) -> None:
-            score_plain(rows, distances, untouched, codes, n_labels, k, use_ratio, out)
+        def plain(block: PlainBlock) -> None:
+            score_plain(block, codes, n_labels, k, use_ratio, out)
 
         self.visit(screened, plain, X, untouched, effort=effort)
         return out
 
     def visit(
         self,
-        screened: Callable[..., Result],
-        plain: Callable[[np.ndarray, np.ndarray, np.ndarray], Result],
+        screened: Callable[[ScreenedBlock], Result],
+        plain: Callable[[PlainBlock], Result],
         X: np.ndarray,
         touch: np.ndarray,
         *,
@@ -99,10 +94,8 @@ class NeighbourSearch:
 
         Parameters
         ----------
-        screened : callable
-            Of the numbers of the rows, the rows, the rows prepared for the screen, the stored examples, the screen.
-        plain : callable
-            Of the numbers of the rows, the rows, their distances to all stored examples.
+        screened, plain : callable
+            Of a block, with the screen or with its distances to all stored examples.
         X : ndarray of shape (m, p)
         touch : ndarray of shape (n,)
             An example i is touched by a row closer than touch[i].
@@ -113,25 +106,24 @@ class NeighbourSearch:
         list
         """
         self.store.check_new(X)
-        n = self.store.n
+        n, objects = self.store.n, self.store.objects
         far = np.arange(X.shape[0])
         blocks: list[tuple[np.ndarray, bool]] = []
         if self._pays(*X.shape):
             screen = obeying(effort.n_jobs, self.screen)
             tests, near = prepare_tests(screen, X)
-            reach = column_reaches(touch, screen.units)[screen.slots]
-            training = Training(self._vectors().objects, touch, reach.astype(screen.rows.dtype))
+            reach = column_reaches(touch, screen.units)[screen.slots].astype(screen.rows.dtype)
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
             far = np.flatnonzero(~near)
-        size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+        size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
         blocks += [(far[i : i + size], False) for i in range(0, far.size, size)]
 
         def meet(block: tuple[np.ndarray, bool]) -> Result:
             rows, is_screened = block
-            part = X[rows]
+            part = np.ascontiguousarray(X[rows])
             if is_screened:
-                return screened(rows, part, tests.take(rows), training, screen)
-            return plain(rows, part, self.store.rows_from(part))
+                return screened(ScreenedBlock(rows, part, tests.take(rows), screen, objects, touch, reach))
+            return plain(PlainBlock(rows, part, self.store.rows_from(part), objects, touch))
 
         return map_blocks(meet, blocks, effort=effort, task="predicting")

@@ -18,28 +18,28 @@ class Lists(NamedTuple):
     them; where nobody asks, their width is 0.
     """
 
-    values: np.ndarray  # (kinds, capacity, width)
-    lengths: np.ndarray  # (kinds, capacity)
-    partners: np.ndarray  # (kinds, capacity, width) slot of the example at each distance, or (kinds, capacity, 0)
+    values: np.ndarray  # (n_relations, capacity, width)
+    lengths: np.ndarray  # (n_relations, capacity)
+    partners: np.ndarray  # as `values`: slot of the example at each distance; or of width 0
 
 
-def new_lists(kinds, n, width, *, with_partners=False):
+def new_lists(n_relations, n, width, *, with_partners=False):
     """Empty lists of n examples."""
-    partners = np.zeros((kinds, n, width if with_partners else 0), np.int64)
-    return Lists(np.zeros((kinds, n, width)), np.zeros((kinds, n), np.int64), partners)
+    partners = np.zeros((n_relations, n, width if with_partners else 0), np.int64)
+    return Lists(np.zeros((n_relations, n, width)), np.zeros((n_relations, n), np.int64), partners)
 
 
 class Thresholds(NamedTuple):
-    """What the screen compares with, by list kind and screen row; they tighten while the lists fill."""
+    """What the screen compares with, by list relation and screen row; they tighten while the lists fill."""
 
-    tau: np.ndarray  # (kinds, n)
-    reach: np.ndarray  # (kinds, n)
+    least_product: np.ndarray  # (n_relations, n)
+    reach: np.ndarray  # (n_relations, n)
     half: np.ndarray  # (n,)
 
 
-def open_thresholds(screen, kinds):
+def open_thresholds(screen, n_relations):
     """Thresholds that let every pair pass."""
-    shape, dtype = (kinds, screen.norms.shape[0]), screen.rows.dtype
+    shape, dtype = (n_relations, screen.norms.shape[0]), screen.rows.dtype
     return Thresholds(
         np.full(shape, -np.inf, dtype),
         np.full(shape, np.inf, dtype),
@@ -48,23 +48,21 @@ def open_thresholds(screen, kinds):
 
 
 @compiled
-def _insert(slot, partner, kind, d, k, values, lengths, partners):
+def _insert(slot, partner, relation, d, k, values, lengths, partners):
     """Insert the distance to a partner into the list of an example; return its length."""
     if partners.shape[2] > 0:
-        length = insert_with(values[kind, slot], partners[kind, slot], lengths[kind, slot], k, d, partner)
+        length = insert_with(values[relation, slot], partners[relation, slot], lengths[relation, slot], k, d, partner)
     else:
-        length = insert(values[kind, slot], lengths[kind, slot], k, d)
-    lengths[kind, slot] = length
+        length = insert(values[relation, slot], lengths[relation, slot], k, d)
+    lengths[relation, slot] = length
     return length
 
 
 @compiled
-def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partners, tau, reach):
-    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
-    length = _insert(slot, partner, kind, d, k, values, lengths, partners)
-    if length == k:
-        tau[kind, row] = row_threshold(norm, values[kind, slot, k - 1], units)
-        reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
+def _tighten(row, relation, delta, norm, units, least_product, reach):
+    """Set the thresholds of a screen row whose list is full, by its k-th distance."""
+    least_product[relation, row] = row_threshold(norm, delta, units)
+    reach[relation, row] = column_reach(delta, units)
 
 
 @compiled
@@ -76,43 +74,45 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, fla
     words, units = flags.view(np.uint64), screen.units
     slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
     prepared, is_sketched = screen.rows, screen.basis.shape[1] > 0
-    tau, reach, halves = thresholds.tau, thresholds.reach, thresholds.half
+    least_product, reach, halves = thresholds.least_product, thresholds.reach, thresholds.half
     values, lengths, partners = lists.values, lists.lengths, lists.partners
-    kinds, end = values.shape[0], first + products.shape[1]
-    reach_same, reach_other = reach[0], reach[kinds - 1]
+    n_relations, end = values.shape[0], first + products.shape[1]
+    reach_same, reach_other = reach[0], reach[n_relations - 1]
     for row in range(top, top + products.shape[0]):
         start, half = max(first, row + 1), halves[row]
         while start < end:
             label = codes[start]
             stop = min(starts[label + 1], end)
-            kind = 0 if label == codes[row] else 1
-            if kind < kinds:
-                reaches = reach_same if kind == 0 else reach_other
+            relation = 0 if label == codes[row] else 1
+            if relation < n_relations:
+                reaches = reach_same if relation == 0 else reach_other
                 segment = products[row - top, start - first : stop - first]
-                flag_hits(segment, tau[kind, row], reaches[start:stop], half, flags)
+                flag_hits(segment, least_product[relation, row], reaches[start:stop], half, flags)
                 for w in range((stop - start + WORD - 1) // WORD):
                     if words[w] != 0:
                         for j in range(WORD * w, WORD * w + WORD):
                             if flags[j] != 0:
                                 column = start + j
                                 s = segment[j]
-                                if is_sketched and (s > tau[kind, row] or s + reaches[column] > half):
+                                if is_sketched and (s > least_product[relation, row] or s + reaches[column] > half):
                                     s = whole_product(prepared[row], prepared[column])
-                                enters_row = s > tau[kind, row]
+                                enters_row = s > least_product[relation, row]
                                 enters_column = s + reaches[column] > half
                                 if enters_row or enters_column:
                                     here, there = slots[row], slots[column]
                                     d = euclidean(objects[here], objects[there])
                                     if enters_row:
-                                        _offer(
-                                            row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
-                                            tau, reach,
-                                        )  # fmt: skip
+                                        length = _insert(here, there, relation, d, k, values, lengths, partners)
+                                        if length == k:
+                                            delta = values[relation, here, k - 1]
+                                            _tighten(row, relation, delta, norms[row], units, least_product, reach)
                                     if enters_column:
-                                        _offer(
-                                            column, there, here, kind, d, k, norms[column], units, values, lengths,
-                                            partners, tau, reach,
-                                        )  # fmt: skip
+                                        length = _insert(there, here, relation, d, k, values, lengths, partners)
+                                        if length == k:
+                                            delta = values[relation, there, k - 1]
+                                            _tighten(
+                                                column, relation, delta, norms[column], units, least_product, reach
+                                            )
             start = stop
 
 
@@ -140,12 +140,12 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
 def fill_lists(distances, top, left, k, codes, lists):
     """Let the pairs (top + i, left + j) of a block of distances meet where the second comes later."""
     values, lengths, partners = lists.values, lists.lengths, lists.partners
-    kinds = values.shape[0]
+    n_relations = values.shape[0]
     for i in range(distances.shape[0]):
         row = top + i
         for j in range(max(0, row + 1 - left), distances.shape[1]):
             column = left + j
-            kind = 0 if codes[row] == codes[column] else 1
-            if kind < kinds:
-                _insert(row, column, kind, distances[i, j], k, values, lengths, partners)
-                _insert(column, row, kind, distances[i, j], k, values, lengths, partners)
+            relation = 0 if codes[row] == codes[column] else 1
+            if relation < n_relations:
+                _insert(row, column, relation, distances[i, j], k, values, lengths, partners)
+                _insert(column, row, relation, distances[i, j], k, values, lengths, partners)

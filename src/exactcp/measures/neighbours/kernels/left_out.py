@@ -5,11 +5,21 @@ the prediction of all examples, so their ends are that plus and minus residuals 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.neighbours.kernels.means import mean
+from exactcp.measures.neighbours.kernels.means import TargetSums, mean
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened
+
+
+class RankedResiduals(NamedTuple):
+    """Sizes of the residuals of the examples by the others."""
+
+    by_slot: np.ndarray  # (n,)
+    descending: np.ndarray  # (n,)
+    rank: np.ndarray  # (n,) of each slot in `descending`
 
 
 @inner
@@ -55,15 +65,15 @@ def leave_out_each(distances, targets, k):
                 inner_count, inner = start - 1, left
             else:
                 at_count, at_sum = at_count - 1, ahead[left] + behind[left]
-        out[left] = mean(k, inner_count, _sum_without(targets[:start], inner), at_count, at_sum)
+        out[left] = mean(k, TargetSums(inner_count, _sum_without(targets[:start], inner), at_count, at_sum))
     return out
 
 
 @inner
 def _kth_smallest(count, center, sizes, gaps, values):
-    """The count-th smallest of `values` (ascending) and of center - sizes (descending sizes) without some places.
+    """The count-th smallest of `values` (ascending) and of center - sizes (descending sizes) without some ranks.
 
-    gaps[t] is the t-th of these places, ascending, minus t: how many places before it stay.
+    gaps[t] is the t-th of these ranks, ascending, minus t: how many ranks before it stay.
     """
     staying = sizes.shape[0] - gaps.shape[0]
     best = math.inf
@@ -89,21 +99,30 @@ def _members(met, t, targets):
 
 
 @inner
-def left_out_ends(met, targets, k, count, residuals, descending, place):
-    """Ends (m, 4) of every test object: jackknife+'s for a count, and the smallest and largest prediction.
-
-    `residuals` are by slot, `descending` the same in order, and place[slot] says where.
-    """
-    out = np.empty((met.start.shape[0] - 1, 4))
-    for t in range(out.shape[0]):
+def left_out_ends(rows, met, targets, k, count, residuals, out):
+    """Write to `rows` of the ends (m, 4): jackknife+'s for a count, and the smallest and largest prediction."""
+    by_slot, descending, rank = residuals.by_slot, residuals.descending, residuals.rank
+    for t in range(rows.shape[0]):
         slots, distances, values = _members(met, t, targets)
         predictions = leave_out_each(distances, values, k)
         touched = predictions.shape[0] - 1
-        center, own = predictions[touched], residuals[slots[:touched]]
-        gaps = np.sort(place[slots[:touched]]) - np.arange(touched)
+        center, own = predictions[touched], by_slot[slots[:touched]]
+        gaps = np.sort(rank[slots[:touched]]) - np.arange(touched)
         lows, highs = np.sort(predictions[:touched] - own), np.sort(-predictions[:touched] - own)
-        out[t, 0] = _kth_smallest(count, center, descending, gaps, lows)
-        out[t, 1] = -_kth_smallest(count, -center, descending, gaps, highs)
-        some = predictions if touched < residuals.shape[0] else predictions[:touched]
-        out[t, 2], out[t, 3] = some.min(), some.max()
-    return out
+        some = predictions if touched < by_slot.shape[0] else predictions[:touched]
+        ends = out[rows[t]]
+        ends[0] = _kth_smallest(count, center, descending, gaps, lows)
+        ends[1] = -_kth_smallest(count, -center, descending, gaps, highs)
+        ends[2], ends[3] = some.min(), some.max()
+
+
+@compiled
+def ends_screened(block, targets, k, count, residuals, out):
+    """`left_out_ends`, through the screen."""
+    left_out_ends(block.rows, members_screened(block, k + 1), targets, k, count, residuals, out)
+
+
+@compiled
+def ends_plain(block, targets, k, count, residuals, out):
+    """`left_out_ends`, from known distances."""
+    left_out_ends(block.rows, members_plain(block, k + 1), targets, k, count, residuals, out)

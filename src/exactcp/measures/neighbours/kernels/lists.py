@@ -27,7 +27,7 @@ def insert(values, length, limit, d):
 
 @compiled
 def insert_with(values, partners, length, limit, d, partner):
-    """Insert d as `insert` does, and what belongs to it at the same place in `partners`."""
+    """Insert d as `insert` does, and what belongs to it at the same position in `partners`."""
     if length == limit:
         if d >= values[limit - 1]:
             return length
@@ -60,7 +60,7 @@ def insert_large(values, length, limit, s):
 
 
 @compiled
-def place_of(values, length, d):
+def position_of(values, length, d):
     """Return where the first entry equal to d, bit for bit, is; -1 if there is none."""
     for position in range(length):
         if values[position] == d:
@@ -71,7 +71,7 @@ def place_of(values, length, d):
 @compiled
 def remove(values, length, d):
     """Remove one entry equal to d, bit for bit; return the new length (the old one if there is none)."""
-    position = place_of(values, length, d)
+    position = position_of(values, length, d)
     if position < 0:
         return length
     for j in range(position, length - 1):

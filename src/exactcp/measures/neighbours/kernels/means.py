@@ -1,7 +1,7 @@
 """The mean target of the k nearest under the symmetric tie rule, with and without a test object there (theory NN.9-10).
 
 All sums run in one order, by distance and then by target, so they do not depend on how the examples came or are stored.
-They are of targets counted from an origin (see `affine_sets`).
+They are of targets counted from an origin (see `counting.targets`).
 """
 
 import math
@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.geometry.distances import euclidean
 from exactcp.measures.neighbours.kernels.lists import insert_with, kth, sort_in_place
-from exactcp.measures.neighbours.kernels.members import group_pairs
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened
 
 
 class Neighbourhoods(NamedTuple):
@@ -30,17 +29,18 @@ class Neighbourhoods(NamedTuple):
     origin: float  # what the targets in these sums are counted from; the lists have them as they are
 
 
-class Touches(NamedTuple):
-    """Training examples in whose neighbourhoods test objects are, grouped by test object."""
+class TargetSums(NamedTuple):
+    """How many neighbours there are, and the sums of their targets."""
 
-    start: np.ndarray  # (m + 1,)
-    slot: np.ndarray
-    is_inside: np.ndarray  # closer than the boundary, or at it
+    inner_count: int  # closer than the boundary
+    inner_sum: float
+    at_count: int  # at the boundary
+    at_sum: float
 
 
 @inner
 def _sums(distances, targets, boundary, origin):
-    """(count, sum) of the targets closer than the boundary, and of those at it; what is farther is ignored."""
+    """Sum the targets closer than the boundary, and those at it; what is farther is ignored."""
     size = distances.shape[0]
     inner_distances, inner, at = np.empty(size), np.empty(size), np.empty(size)
     inside = touching = 0
@@ -64,11 +64,11 @@ def _sums(distances, targets, boundary, origin):
     sort_in_place(at[:touching])
     for j in range(touching):
         at_sum += at[j]
-    return inside, inner_sum, touching, at_sum
+    return TargetSums(inside, inner_sum, touching, at_sum)
 
 
 @inner
-def _share(wanted, at_count, at_sum):
+def _boundary_share(wanted, at_count, at_sum):
     """The part that `wanted` of the examples at the boundary have in the sum, each as much as the others."""
     if wanted == 0 or at_count == 0:  # none is at the boundary where fewer than k exist
         return 0.0
@@ -76,9 +76,9 @@ def _share(wanted, at_count, at_sum):
 
 
 @inner
-def mean(k, inner_count, inner_sum, at_count, at_sum):
+def mean(k, sums):
     """(s_< + (k - c_<) s_= / c_=) / k."""
-    return (inner_sum + _share(k - inner_count, at_count, at_sum)) / k
+    return (sums.inner_sum + _boundary_share(k - sums.inner_count, sums.at_count, sums.at_sum)) / k
 
 
 @inner
@@ -89,40 +89,58 @@ def predictions(met, targets, k, origin):
     for t in range(out.shape[0]):
         apart = distance[start[t] : start[t + 1]]
         boundary = apart.max() if apart.shape[0] > 0 else math.inf
-        inside, inner_sum, touching, at_sum = _sums(apart, targets[member[start[t] : start[t + 1]]], boundary, origin)
-        out[t] = mean(k, inside, inner_sum, touching, at_sum)
+        out[t] = mean(k, _sums(apart, targets[member[start[t] : start[t + 1]]], boundary, origin))
     return out
 
 
 @inner
-def _settle(i, boundary, sums, y, k, state):
+def _put_predictions(rows, met, targets, k, origin, out):
+    part = predictions(met, targets, k, origin)
+    for t in range(rows.shape[0]):
+        out[rows[t]] = part[t]
+
+
+@compiled
+def predict_screened(block, k, targets, origin, out):
+    """Write the predictions for a block of test objects, counted from the origin, to its rows of `out` (m,)."""
+    _put_predictions(block.rows, members_screened(block, k), targets, k, origin, out)
+
+
+@compiled
+def predict_plain(block, k, targets, origin, out):
+    """`predict_screened` from known distances."""
+    _put_predictions(block.rows, members_plain(block, k), targets, k, origin, out)
+
+
+@inner
+def _note_sums(i, boundary, sums, y, k, state):
     """Note the sums of an example's neighbourhood, and the residual that follows."""
-    inside, inner_sum, touching, at_sum = sums
     state.boundary[i] = boundary
-    state.inner_count[i], state.inner_sum[i], state.at_count[i], state.at_sum[i] = inside, inner_sum, touching, at_sum
-    residual = y - state.origin - mean(k, inside, inner_sum, touching, at_sum)
+    state.inner_count[i], state.inner_sum[i] = sums.inner_count, sums.inner_sum
+    state.at_count[i], state.at_sum[i] = sums.at_count, sums.at_sum
+    residual = y - state.origin - mean(k, sums)
     state.residual[i] = residual if boundary < math.inf else -math.inf
 
 
 @inner
-def summarise(i, y, n, k, state):
+def sum_up_list(i, y, n, k, state):
     """Sum up list i, of one of n examples and with target y; False if it may not hold all who are at the boundary."""
     length = state.lengths[i]
     values, partners = state.values[i, :length], state.partners[i, :length]
     boundary = kth(values, length, k)
     if length < n - 1 and (length < k or values[length - 1] == boundary):
         return False
-    _settle(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
+    _note_sums(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
     return True
 
 
 @compiled
-def summarise_all(n, k, targets, state):
+def sum_up_lists(n, k, targets, state):
     """Sum up all lists; return the slots of those that do not suffice."""
     short = np.empty(n, np.int64)
     used = 0
     for i in range(n):
-        if not summarise(i, targets[i], n, k, state):
+        if not sum_up_list(i, targets[i], n, k, state):
             short[used] = i
             used += 1
     return short[:used].copy()
@@ -146,7 +164,7 @@ def scan(slots, own, gone, distances, targets, k, rows):
                 length = insert_with(rows.values[r], rows.partners[r], length, width, apart[j], targets[j])
         rows.lengths[r] = length
         boundary = kth(rows.values[r], length, k)
-        _settle(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
+        _note_sums(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
 
 
 @inner
@@ -159,10 +177,10 @@ def put_row(r, rows, i, state):
 
 
 @compiled
-def put_rows(places, slots, rows, state):
-    """Copy rows `places` of some neighbourhoods to the rows `slots` of others."""
-    for j in range(places.shape[0]):
-        put_row(places[j], rows, slots[j], state)
+def put_rows(rows, slots, state):
+    """Copy some neighbourhoods to the rows `slots` of others."""
+    for r in range(slots.shape[0]):
+        put_row(r, rows, slots[r], state)
 
 
 @inner
@@ -172,29 +190,9 @@ def affine_with(i, is_inside, k, targets, state):
     at_count, at_sum, y = state.at_count[i], state.at_sum[i], targets[i] - state.origin
     if is_inside:
         wanted = k - inner_count - 1 if at_count > 0 else 0
-        return y - (inner_sum + _share(wanted, at_count, at_sum)) / k, 1.0 / k
+        return y - (inner_sum + _boundary_share(wanted, at_count, at_sum)) / k, 1.0 / k
     weight = (k - inner_count) / (k * (at_count + 1))
     return y - inner_sum / k - weight * at_sum, weight
-
-
-@inner
-def resolve(met, X, objects, boundary):
-    """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
-    test, slot, lows, highs = met.test, met.slot, met.low, met.high
-    size = test.shape[0]
-    inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)
-    for r in range(size):
-        i, low, high = slot[r], lows[r], highs[r]
-        if low < high and low <= boundary[i] <= high:
-            low = high = euclidean(X[test[r]], objects[i])
-        inside[r] = high < boundary[i]
-        keep[r] = inside[r] or low == boundary[i]
-    start, place = group_pairs(test, keep, met.start.shape[0] - 1)
-    slots, is_inside = np.empty(start[-1], np.int64), np.empty(start[-1], np.bool_)
-    for r in range(size):
-        if keep[r]:
-            slots[place[r]], is_inside[place[r]] = slot[r], inside[r]
-    return Touches(start, slots, is_inside)
 
 
 @compiled

@@ -14,7 +14,7 @@ from exactcp.measures.neighbours.kernels.lists import insert, kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
 
 
-class Met(NamedTuple):
+class MembersFound(NamedTuple):
     """What a block of m test objects has met in a training set."""
 
     start: np.ndarray  # (m + 1,) where the members of each test object begin:
@@ -26,20 +26,28 @@ class Met(NamedTuple):
     high: np.ndarray  # equal where it has been measured
 
 
+class Touches(NamedTuple):
+    """Training examples in whose neighbourhoods test objects are, grouped by test object."""
+
+    start: np.ndarray  # (m + 1,)
+    slot: np.ndarray
+    is_inside: np.ndarray  # closer than the boundary, or at it
+
+
 @inner
-def group_pairs(test, keep, m):
-    """Starts (m + 1,) and places of the pairs to keep when they are grouped by test object, in their order."""
+def _group_pairs(test, keep, m):
+    """Starts (m + 1,) and positions of the pairs to keep when they are grouped by test object, in their order."""
     start = np.zeros(m + 1, np.int64)
     for r in range(test.shape[0]):
         start[test[r] + 1] += keep[r]
     for t in range(m):
         start[t + 1] += start[t]
-    place, following = np.full(test.shape[0], -1), start[:m].copy()
+    position, following = np.full(test.shape[0], -1), start[:m].copy()
     for r in range(test.shape[0]):
         if keep[r]:
-            place[r] = following[test[r]]
+            position[r] = following[test[r]]
             following[test[r]] += 1
-    return start, place
+    return start, position
 
 
 @inner
@@ -49,17 +57,18 @@ def _gather(test, slot, distance, nearest, lengths, k):
     keep = np.empty(test.shape[0], np.bool_)
     for r in range(test.shape[0]):
         keep[r] = distance[r] <= kth(nearest[test[r]], lengths[test[r]], k)  # nan, not measured, is not
-    start, place = group_pairs(test, keep, m)
+    start, position = _group_pairs(test, keep, m)
     member, apart = np.empty(start[m], np.int64), np.empty(start[m])
     for r in range(test.shape[0]):
         if keep[r]:
-            member[place[r]], apart[place[r]] = slot[r], distance[r]
+            member[position[r]], apart[position[r]] = slot[r], distance[r]
     return start, member, apart
 
 
 @inner
-def members_plain(distances, touch, k):
-    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+def members_plain(block, k):
+    """Search with known distances."""
+    distances, touch = block.distances, block.touch
     m, n = distances.shape
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
     near = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -82,16 +91,17 @@ def members_plain(distances, touch, k):
                 touched += 1
     start, member, apart = _gather(near.test[:used], near.row[:used], near.value[:used], nearest, lengths, k)
     distance = touches.value[:touched]
-    return Met(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)
+    return MembersFound(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)
 
 
 @inner
-def members_screened(X, tests, training, screen, k):
+def members_screened(block, k):
     """Search with the screen, which keeps every example at the boundary; examples have one label."""
-    batch, kept, used = screen_pairs(tests, training, screen, k)
+    batch, kept, used = screen_pairs(block, k)
+    screen = block.screen
     slots, column_norms, units = screen.slots, screen.norms, screen.units
-    tau, half, test_norms = batch.tau, batch.half, batch.norms
-    objects, touch, reach = training.objects, training.touch, training.reach
+    least_product, half, test_norms = batch.least_product, batch.half, batch.norms
+    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
     kept_test, kept_row, product = kept.test[:used], kept.row[:used], kept.value[:used]
     m = X.shape[0]
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
@@ -101,7 +111,7 @@ def members_screened(X, tests, training, screen, k):
     for r in range(used):
         t, row, s = kept_test[r], kept_row[r], product[r]
         slot[r] = slots[row]
-        is_near = s > tau[t, 0]
+        is_near = s > least_product[t, 0]
         if is_near or s + reach[row] > half[t]:
             if is_near:
                 near = far = euclidean(X[t], objects[slot[r]])
@@ -113,4 +123,25 @@ def members_screened(X, tests, training, screen, k):
                 test[touches], touched[touches], low[touches], high[touches] = t, slot[r], near, far
                 touches += 1
     start, member, apart = _gather(kept_test, slot, distance, nearest, lengths, k)
-    return Met(start, member, apart, test[:touches], touched[:touches], low[:touches], high[:touches])
+    return MembersFound(start, member, apart, test[:touches], touched[:touches], low[:touches], high[:touches])
+
+
+@inner
+def resolve(met, block, boundary):
+    """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
+    X, objects = block.X, block.objects
+    test, slot, lows, highs = met.test, met.slot, met.low, met.high
+    size = test.shape[0]
+    inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    for r in range(size):
+        i, low, high = slot[r], lows[r], highs[r]
+        if low < high and low <= boundary[i] <= high:
+            low = high = euclidean(X[test[r]], objects[i])
+        inside[r] = high < boundary[i]
+        keep[r] = inside[r] or low == boundary[i]
+    start, position = _group_pairs(test, keep, met.start.shape[0] - 1)
+    slots, is_inside = np.empty(start[-1], np.int64), np.empty(start[-1], np.bool_)
+    for r in range(size):
+        if keep[r]:
+            slots[position[r]], is_inside[position[r]] = slot[r], inside[r]
+    return Touches(start, slots, is_inside)

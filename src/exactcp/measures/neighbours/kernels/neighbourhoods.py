@@ -10,18 +10,18 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.learning import store_object
 from exactcp.measures.neighbours.kernels.lists import insert_with
-from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, summarise
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, sum_up_list
+from exactcp.measures.neighbours.kernels.votes import Categories, put_category
 
 
-class Examples(NamedTuple):
+class NeighbourhoodArrays(NamedTuple):
     """All that changes when an example is learned or forgotten, by slot; every array has room for one more."""
 
     state: Neighbourhoods
     targets: np.ndarray  # (capacity,)
     order: np.ndarray  # (capacity,) slot of each example, in the order of arrival
     rows: np.ndarray  # (capacity, p) the objects, or (capacity, capacity) their distances
-    crowd: np.ndarray  # (capacity,) of Venn prediction, as in `venn_votes`; else none
-    category: np.ndarray
+    categories: Categories
 
 
 class Revised(NamedTuple):
@@ -29,9 +29,7 @@ class Revised(NamedTuple):
 
     slots: np.ndarray  # (r,) whose they are
     rows: Neighbourhoods
-    crowd: np.ndarray  # (r,) of Venn prediction; else none
-    category: np.ndarray
-    crowds: np.ndarray  # all that `crowd` counts in
+    categories: Categories
 
 
 @compiled
@@ -63,7 +61,7 @@ def revise_with(slots, distances, target, k, targets, state, rows):
         length = rows.lengths[r]
         if length == n - 1 or d <= rows.values[r, length - 1]:
             rows.lengths[r] = insert_with(rows.values[r], rows.partners[r], length, width, d, target)
-        if d <= rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):
+        if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):
             short[used] = r
             used += 1
     return short[:used].copy()
@@ -113,7 +111,7 @@ def revise_without(slots, distances, slot, k, targets, state, rows):
             # not found, and not cut off at the end: the metric has rounded otherwise
             fits = shorter < length or (d == last and length < n - 1)
             if fits and d <= rows.boundary[r]:
-                fits = summarise(r, targets[i], n - 1, k, rows)
+                fits = sum_up_list(r, targets[i], n - 1, k, rows)
         if not fits:
             short[used] = r
             used += 1
@@ -121,33 +119,32 @@ def revise_without(slots, distances, slot, k, targets, state, rows):
 
 
 @inner
-def _put(revised, examples):
+def _put_revised(revised, arrays):
     """Copy what was revised to where it belongs."""
     for r in range(revised.slots.shape[0]):
-        put_row(r, revised.rows, revised.slots[r], examples.state)
-    for r in range(revised.crowd.shape[0]):
-        i = revised.slots[r]
-        examples.crowd[i], examples.category[i] = revised.crowd[r], revised.category[r]
+        put_row(r, revised.rows, revised.slots[r], arrays.state)
+    for r in range(revised.categories.category.shape[0]):
+        put_category(r, revised.categories, revised.slots[r], arrays.categories)
 
 
 @compiled(nogil=False)
-def commit_learning(revised, n, x, target, is_matrix, examples):
+def commit_arrival(revised, n, x, target, is_matrix, arrays):
     """Add the example x in slot n; the last of the revised neighbourhoods is its own. Nothing can fail."""
-    _put(revised, examples)
-    examples.targets[n], examples.order[n] = target, n
-    store_object(x, n, is_matrix, examples.rows)
+    _put_revised(revised, arrays)
+    arrays.targets[n], arrays.order[n] = target, n
+    store_object(x, n, is_matrix, arrays.rows)
 
 
 @compiled(nogil=False)
-def commit_unlearning(revised, position, last, is_matrix, examples):
+def commit_departure(revised, position, last, is_matrix, arrays):
     """Forget the example that arrived as number `position`; that in slot `last` takes its slot."""
-    order, rows = examples.order, examples.rows
+    order, rows = arrays.order, arrays.rows
     slot = order[position]
-    _put(revised, examples)
-    put_row(last, examples.state, slot, examples.state)
-    examples.targets[slot] = examples.targets[last]
-    if examples.crowd.shape[0] > 0:
-        examples.crowd[slot], examples.category[slot] = examples.crowd[last], examples.category[last]
+    _put_revised(revised, arrays)
+    put_row(last, arrays.state, slot, arrays.state)
+    arrays.targets[slot] = arrays.targets[last]
+    if arrays.categories.category.shape[0] > 0:
+        put_category(last, arrays.categories, slot, arrays.categories)
     if is_matrix:
         rows[slot, : last + 1] = rows[last, : last + 1]
         rows[: last + 1, slot] = rows[: last + 1, last]

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import inner
+from exactcp._jit import compiled, inner
 from exactcp.counting.labels import count_below
 from exactcp.counting.targets import own_slack, set_of, widened
 from exactcp.measures.neighbours.kernels.lists import sort_in_place
-from exactcp.measures.neighbours.kernels.means import affine_with
+from exactcp.measures.neighbours.kernels.means import affine_with, predictions
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened, resolve
 
 
 class Untouched(NamedTuple):
@@ -21,15 +22,17 @@ class Untouched(NamedTuple):
     typical: float  # size of a target
     ordered_upper: np.ndarray  # (n,) ascending, or none if they are not sorted
     ordered_lower: np.ndarray
-    place: np.ndarray  # (n,) where each slot is in ordered_upper
+    rank: np.ndarray  # (n,) of each slot in ordered_upper, from the largest
 
 
 @inner
-def count_residuals(rows, y, center, touches, untouched, k, targets, state, counts):
-    """Write greater and equal training scores to counts[rows] (b, 2) for test objects with predictions `center` (b,).
+def count_residuals(block, met, y, untouched, k, targets, state, counts):
+    """Write greater and equal training scores to the block's rows of `counts` (m, 2), for its rows of y (m,).
 
-    The predictions and the targets y, of which theirs are y[rows], are counted from the origin.
+    The targets y are counted from the origin.
     """
+    rows, center = block.rows, predictions(met, targets, k, state.origin)
+    touches = resolve(met, block, state.boundary)
     n = untouched.upper.shape[0]
     upper, lower, slack = untouched.upper, untouched.lower, untouched.slack
     start, slot, is_inside = touches.start, touches.slot, touches.is_inside
@@ -87,12 +90,14 @@ def _select(wanted, extents, taken, ordered, near):
 
 
 @inner
-def bound_residuals(rows, thresholds, center, touches, untouched, k, targets, state, out):
-    """Write to out[rows] (b, 2) the closed intervals where thresholds[rows] examples are at least as strange.
+def bound_residuals(block, met, thresholds, untouched, k, targets, state, out):
+    """Write the closed intervals where thresholds (m,) examples are at least as strange to its rows of `out` (m, 2).
 
     They are counted from the origin, and nan if n examples are fewer.
     """
-    ordered, place, slack = untouched.ordered_upper, untouched.place, untouched.slack
+    rows, center = block.rows, predictions(met, targets, k, state.origin)
+    touches = resolve(met, block, state.boundary)
+    ordered, rank, slack = untouched.ordered_upper, untouched.rank, untouched.slack
     start, slot, is_inside = touches.start, touches.slot, touches.is_inside
     n = ordered.shape[0]
     for t in range(center.shape[0]):
@@ -108,9 +113,33 @@ def bound_residuals(rows, thresholds, center, touches, untouched, k, targets, st
                 i = slot[start[t] + j]
                 a, g = affine_with(i, is_inside[start[t] + j], k, targets, state)
                 _, left, right = set_of(a - g * center[t], g, 1.0, slack[i], near)
-                below[j], above[j], taken[j] = -left, right, n - 1 - place[i]
+                below[j], above[j], taken[j] = -left, right, rank[i]
             sort_in_place(below)
             sort_in_place(above)
             sort_in_place(taken)
             ends[0] = center[t] - _select(wanted, below, taken, ordered, near)
             ends[1] = center[t] + _select(wanted, above, taken, ordered, near)
+
+
+@compiled
+def count_targets_screened(block, y, untouched, k, targets, state, out):
+    """`count_residuals`, through the screen."""
+    count_residuals(block, members_screened(block, k), y, untouched, k, targets, state, out)
+
+
+@compiled
+def count_targets_plain(block, y, untouched, k, targets, state, out):
+    """`count_residuals`, from known distances."""
+    count_residuals(block, members_plain(block, k), y, untouched, k, targets, state, out)
+
+
+@compiled
+def bound_screened(block, thresholds, untouched, k, targets, state, out):
+    """`bound_residuals`, through the screen."""
+    bound_residuals(block, members_screened(block, k), thresholds, untouched, k, targets, state, out)
+
+
+@compiled
+def bound_plain(block, thresholds, untouched, k, targets, state, out):
+    """`bound_residuals`, from known distances."""
+    bound_residuals(block, members_plain(block, k), thresholds, untouched, k, targets, state, out)

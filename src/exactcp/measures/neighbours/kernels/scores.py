@@ -1,4 +1,8 @@
-"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5)."""
+"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5).
+
+What a search finds has no size that is known beforehand, so it does not cross the border to Python (see `_jit`): one
+call goes from the rows of test objects to their answers.
+"""
 
 import math
 from typing import NamedTuple
@@ -10,14 +14,15 @@ from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
+from exactcp.measures.neighbours.kernels.search import search_plain, search_screened
 
 
 class Provisional(NamedTuple):
     """Sums and scores of the training examples against each other, by slot, and sorted."""
 
-    sums: np.ndarray  # (kinds, capacity)
+    sums: np.ndarray  # (n_relations, capacity)
     scores: np.ndarray  # (n,)
-    cards: np.ndarray  # (n, 1 + 2 kinds): the score, then delta and sum of each kind, all on one cache line
+    cards: np.ndarray  # (n, 1 + 2 n_relations): the score, then delta and sum of each relation, all on one cache line
     ordered: np.ndarray  # (n,) ascending
     ordered_by_label: np.ndarray  # (n,) ascending within each label
     starts: np.ndarray  # (l + 1,) where each label starts in it
@@ -31,12 +36,12 @@ def score_of(sums, slot):
 
 @compiled
 def sum_lists(lists, n, k):
-    """F of every list of the first n stored examples: (kinds, n)."""
+    """F of every list of the first n stored examples: (n_relations, n)."""
     values, lengths = lists.values, lists.lengths
     out = np.empty((values.shape[0], n))
-    for kind in range(values.shape[0]):
+    for relation in range(values.shape[0]):
         for slot in range(n):
-            out[kind, slot] = sum_first(values[kind, slot], lengths[kind, slot], k)
+            out[relation, slot] = sum_first(values[relation, slot], lengths[relation, slot], k)
     return out
 
 
@@ -50,16 +55,16 @@ def scores_of(sums, n):
 
 
 @compiled
-def score_with(kind, values, lengths, sums, slot, k, d):
-    """Score of a training example after an example of the same (kind 0) or another label joined at distance d."""
-    changed = sum_first_with(values[kind, slot], lengths[kind, slot], k, d)
-    if kind == 1:
+def score_with(relation, values, lengths, sums, slot, k, d):
+    """Score of a training example after an example of the same (relation 0) or another label joined at distance d."""
+    changed = sum_first_with(values[relation, slot], lengths[relation, slot], k, d)
+    if relation == 1:
         return ratio(sums[0, slot], changed)
     return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
 
 
 @compiled
-def candidate_scores(found, use_ratio):
+def score_candidates(found, use_ratio):
     """Score of (x, c) for every label c, from the k nearest of each label."""
     m, n_labels, k = found.nearest.shape
     out = np.empty((m, n_labels))
@@ -115,36 +120,36 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
             above[1, c] = n - count_below(ordered, hi[c], True) - above[0, c]
         else:
             for i in range(n):
-                kind = 0 if codes[i] == c else 1
-                at_least[kind, c] += provisional.scores[i] >= lo[c]
-                above[kind, c] += provisional.scores[i] > hi[c]
+                relation = 0 if codes[i] == c else 1
+                at_least[relation, c] += provisional.scores[i] >= lo[c]
+                above[relation, c] += provisional.scores[i] > hi[c]
 
 
 @compiled
 def cards_of(lists, sums, scores, k):
     """Return what counting asks first of every example, together (see `Provisional`)."""
-    values, lengths, kinds = lists.values, lists.lengths, lists.values.shape[0]
-    out = np.empty((scores.shape[0], 1 + 2 * kinds))
+    values, lengths, n_relations = lists.values, lists.lengths, lists.values.shape[0]
+    out = np.empty((scores.shape[0], 1 + 2 * n_relations))
     for i in range(scores.shape[0]):
         out[i, 0] = scores[i]
-        for kind in range(kinds):
-            out[i, 1 + 2 * kind] = kth(values[kind, i], lengths[kind, i], k)
-            out[i, 2 + 2 * kind] = sums[kind, i]
+        for relation in range(n_relations):
+            out[i, 1 + 2 * relation] = kth(values[relation, i], lengths[relation, i], k)
+            out[i, 2 + 2 * relation] = sums[relation, i]
     return out
 
 
 @compiled
-def _score_bounds(kind, kinds, card, low, high):
+def _score_bounds(relation, n_relations, card, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
-    delta, total = card[1 + 2 * kind], card[2 + 2 * kind]
+    delta, total = card[1 + 2 * relation], card[2 + 2 * relation]
     rest = 0.0 if math.isinf(total) else total
     slack = 1e-13 * (rest + high)
     rest = rest if math.isinf(delta) else rest - delta
     least, most = max(rest + low - slack, 0.0), rest + high + slack
-    if kinds == 1:
+    if n_relations == 1:
         return least, most
-    fixed = card[4 - 2 * kind]
-    if kind == 0:
+    fixed = card[4 - 2 * relation]
+    if relation == 0:
         return ratio(least, fixed) * (1 - 1e-13), ratio(most, fixed) * (1 + 1e-13)
     return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
 
@@ -161,17 +166,17 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
     lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
     test, touched, lows, highs = found.test, found.slot, found.low, found.high
     m, n_labels = lo.shape
-    kinds = values.shape[0]
+    n_relations = values.shape[0]
     jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
     for r in range(touched.shape[0]):
         t, i, low, high = test[r], touched[r], lows[r], highs[r]
         card, c = cards[i], codes[i]
         old = card[0]
-        for kind in range(kinds):
-            delta = card[1 + 2 * kind]
+        for relation in range(n_relations):
+            delta = card[1 + 2 * relation]
             if low >= delta:
                 continue
-            new, other_end = _score_bounds(kind, kinds, card, low, high)
+            new, other_end = _score_bounds(relation, n_relations, card, low, high)
             rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
             if (
                 high >= delta
@@ -181,11 +186,11 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
                 d = low if low == high else euclidean(X[t], objects[i])
                 if d >= delta:
                     continue
-                new = score_with(kind, values, lengths, sums, i, k, d)
+                new = score_with(relation, values, lengths, sums, i, k, d)
                 rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
             own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
             own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
-            if kind == 0:
+            if relation == 0:
                 at_least[t, 0, c] += own_at_least
                 above[t, 0, c] += own_above
             else:
@@ -205,8 +210,8 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
 
     `objects` are the training objects, for pairs of which only bounds are known.
     """
-    kinds = lists.values.shape[0]
-    scores = candidate_scores(found, kinds == 2)
+    n_relations = lists.values.shape[0]
+    scores = score_candidates(found, n_relations == 2)
     m, n_labels = scores.shape
     bands = bands_of(scores, 0.0)
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
@@ -218,13 +223,55 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
 
 
 @compiled
-def alternative_scores(distances, lists, sums, scores, k):
+def score_screened(block, k, use_ratio, out):
+    """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
+    _put(block.rows, score_candidates(search_screened(block, k), use_ratio), out)
+
+
+@compiled
+def score_plain(block, codes, n_labels, k, use_ratio, out):
+    """`score_screened` from known distances."""
+    _put(block.rows, score_candidates(search_plain(block, codes, n_labels, k), use_ratio), out)
+
+
+@compiled
+def count_labels_screened(block, k, lists, codes, provisional, out):
+    """Write the counts of all labels for a block of test objects to its rows of `out`."""
+    found = search_screened(block, k)
+    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
+
+
+@compiled
+def count_labels_plain(block, n_labels, k, lists, codes, provisional, out):
+    """`count_labels_screened` from known distances."""
+    found = search_plain(block, codes, n_labels, k)
+    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
+
+
+@compiled
+def _put(rows, part, out):
+    for t in range(rows.shape[0]):
+        for c in range(out.shape[1]):
+            out[rows[t], c] = part[t, c]
+
+
+@compiled
+def _put_counts(rows, part, out):
+    _put(rows, part.greater_same, out.greater_same)
+    _put(rows, part.equal_same, out.equal_same)
+    _put(rows, part.greater_other, out.greater_other)
+    _put(rows, part.equal_other, out.equal_other)
+    _put(rows, part.scores, out.scores)
+
+
+@compiled
+def same_and_other_scores(distances, lists, sums, scores, k):
     """Training scores if the test example has their label, and if it has not: (2, n), from distances (theory EX.1)."""
     values, lengths, n = lists.values, lists.lengths, scores.shape[0]
     out = np.empty((2, n))
     for i in range(n):
-        for kind in range(2):
-            out[kind, i] = scores[i]
-            if kind < values.shape[0] and distances[i] < kth(values[kind, i], lengths[kind, i], k):
-                out[kind, i] = score_with(kind, values, lengths, sums, i, k, distances[i])
+        for relation in range(2):
+            out[relation, i] = scores[i]
+            if relation < values.shape[0] and distances[i] < kth(values[relation, i], lengths[relation, i], k):
+                out[relation, i] = score_with(relation, values, lengths, sums, i, k, distances[i])
     return out

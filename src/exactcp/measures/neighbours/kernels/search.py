@@ -9,6 +9,8 @@ from exactcp.geometry.distances import euclidean
 from exactcp.geometry.screen import (
     COLUMNS,
     WORD,
+    Screen,
+    Tests,
     certain_product,
     distance_bounds,
     flag_hits,
@@ -35,17 +37,31 @@ class Batch(NamedTuple):
 
     norms: np.ndarray  # (m,) |a|^2 in the screen's units
     half: np.ndarray  # (m,)
-    tau: np.ndarray  # (m, l); tightens while more is seen
+    least_product: np.ndarray  # (m, l); tightens while more is seen
     best: np.ndarray  # (m, l, k) largest certain products
     seen: np.ndarray  # (m, l) how many of them
 
 
-class Training(NamedTuple):
-    """Stored examples as the search meets them."""
+class ScreenedBlock(NamedTuple):
+    """A block of test objects that meet the stored ones through the screen."""
 
-    objects: np.ndarray  # by slot
-    touch: np.ndarray  # by slot: touched by what is closer
-    reach: np.ndarray  # by screen row: the screen's reach of touch
+    rows: np.ndarray  # (m,) which of all test objects they are
+    X: np.ndarray  # (m, p)
+    tests: Tests  # X prepared for the screen
+    screen: Screen
+    objects: np.ndarray  # (n, p) the stored ones, by slot,
+    touch: np.ndarray  # (n,) touched by what is closer
+    reach: np.ndarray  # (n,) by screen row: the screen's reach of touch
+
+
+class PlainBlock(NamedTuple):
+    """A block of test objects whose distances to the stored ones are known."""
+
+    rows: np.ndarray  # (m,) which of all test objects they are
+    X: np.ndarray  # (m, p)
+    distances: np.ndarray  # (m, n)
+    objects: np.ndarray  # (n, p) the stored ones, by slot, or none,
+    touch: np.ndarray  # (n,) touched by what is closer
 
 
 class Kept(NamedTuple):
@@ -78,8 +94,9 @@ def room_for(kept, needed):
 
 
 @compiled
-def search_distances(distances, codes, touch, n_labels, k):
-    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+def search_plain(block, codes, n_labels, k):
+    """Search with known distances."""
+    distances, touch = block.distances, block.touch
     m, n = distances.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -99,7 +116,7 @@ def search_distances(distances, codes, touch, n_labels, k):
 
 @compiled
 def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
-    """Tau from the columns first... of one label: the k with the largest products; -inf if they are fewer than k."""
+    """Least product by the columns first... of one label: the k with the largest; -inf if they are fewer than k."""
     k, length = top.shape[0], 0
     for j in range(products.shape[0]):
         length = insert_with(top, column, length, k, -products[j], first + j)
@@ -114,16 +131,17 @@ def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched
 
 
 @compiled
-def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
+def _keep_part(first, products, block, batch, kept, used, room):
     """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
 
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
+    tests, screen, reach = block.tests, block.screen, block.reach
     flags, top, column_of = room.flags, room.top, room.column
     words, units = flags.view(np.uint64), screen.units
     codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
     test_rows, test_norms, is_sketched = tests.rows, tests.norms, screen.basis.shape[1] > 0
-    halves, tau, best, seen, k = batch.half, batch.tau, batch.best, batch.seen, batch.best.shape[2]
+    halves, least_product, best, seen, k = batch.half, batch.least_product, batch.best, batch.seen, batch.best.shape[2]
     test, row, value = kept.test, kept.row, kept.value
     end = first + products.shape[1]
     for t in range(products.shape[0]):
@@ -136,24 +154,24 @@ def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
                 least = _first_threshold(
                     test_rows[t], segment, start, rows, norms, test_norms[t], units, is_sketched, top, column_of
                 )
-                tau[t, label] = max(tau[t, label], least)
-            flag_hits(segment, tau[t, label], reach[start:stop], half, flags)
+                least_product[t, label] = max(least_product[t, label], least)
+            flag_hits(segment, least_product[t, label], reach[start:stop], half, flags)
             for w in range((stop - start + WORD - 1) // WORD):
                 if words[w] != 0:
                     for j in range(WORD * w, WORD * w + WORD):
                         if flags[j] != 0:
                             column = start + j
                             s = segment[j]
-                            if is_sketched and (s > tau[t, label] or s + reach[column] > half):
+                            if is_sketched and (s > least_product[t, label] or s + reach[column] > half):
                                 s = whole_product(test_rows[t], rows[column])
-                            is_near = s > tau[t, label]
+                            is_near = s > least_product[t, label]
                             if is_near:
                                 certain = certain_product(s, norms[column], units)
                                 length = insert_large(best[t, label], seen[t, label], k, certain)
                                 seen[t, label] = length
                                 if length == k:
                                     least = product_threshold(best[t, label, k - 1], test_norms[t], units)
-                                    tau[t, label] = max(tau[t, label], least)
+                                    least_product[t, label] = max(least_product[t, label], least)
                             if is_near or s + reach[column] > half:
                                 test[used], row[used], value[used] = t, column, s
                                 used += 1
@@ -162,11 +180,12 @@ def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
 
 
 @compiled
-def _measure(X, batch, training, screen, kept, used):
+def _measure_kept(block, batch, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
+    screen = block.screen
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
-    tau, half, test_norms = batch.tau, batch.half, batch.norms
-    objects, touch, reach = training.objects, training.touch, training.reach
+    least_product, half, test_norms = batch.least_product, batch.half, batch.norms
+    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
     kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
@@ -175,7 +194,7 @@ def _measure(X, batch, training, screen, kept, used):
     for r in range(used):
         t, row, s = kept_test[r], kept_row[r], product[r]
         label, slot = codes[row], slots[row]
-        is_near = s > tau[t, label]
+        is_near = s > least_product[t, label]
         if is_near or s + reach[row] > half[t]:
             if is_near:
                 near = far = euclidean(X[t], objects[slot])
@@ -189,28 +208,29 @@ def _measure(X, batch, training, screen, kept, used):
 
 
 @compiled
-def screen_pairs(tests, training, screen, k):
+def screen_pairs(block, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
+    tests, screen = block.tests, block.screen
     prepared = tests.sketch
     m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
     half = row_half(tests.norms, screen.units).astype(prepared.dtype)
-    tau = np.full((m, n_labels), -np.inf, prepared.dtype)
-    batch = Batch(tests.norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
+    least_product = np.full((m, n_labels), -np.inf, prepared.dtype)
+    batch = Batch(tests.norms, half, least_product, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, prepared.dtype))
     used = 0
     products = np.empty(m * COLUMNS, prepared.dtype)
     room = Room(np.empty(COLUMNS, np.uint8), np.empty(k), np.empty(k, np.int64))
     for first in range(0, n, COLUMNS):
         last = min(first + COLUMNS, n)
-        block = products[: m * (last - first)].reshape(m, last - first)
-        np.dot(prepared, screen.sketch[first:last].T, block)
+        part = products[: m * (last - first)].reshape(m, last - first)
+        np.dot(prepared, screen.sketch[first:last].T, part)
         kept = room_for(kept, used + m * (last - first))
-        used = _keep_block(first, block, batch, training.reach, tests, screen, kept, used, room)
+        used = _keep_part(first, part, block, batch, kept, used, room)
     return batch, kept, used
 
 
 @compiled
-def search_screened(X, tests, training, screen, k):
-    """Search with the screen; `tests` are the rows of X prepared for it."""
-    batch, kept, used = screen_pairs(tests, training, screen, k)
-    return _measure(X, batch, training, screen, kept, used)
+def search_screened(block, k):
+    """Search with the screen."""
+    batch, kept, used = screen_pairs(block, k)
+    return _measure_kept(block, batch, kept, used)

@@ -1,6 +1,6 @@
 """Counting an example against all before it, and learning it, from one row of distances (theory NN.7, ST.1).
 
-The counts are those of `neighbour_count` for the example's own label, the lists those of `neighbour_update`; together
+The counts are those of `scores` for the example's own label, the lists those of `learning`; together
 they cost one pass over the distances, and work on the few lists that the example enters.
 """
 
@@ -17,35 +17,40 @@ from exactcp.measures.neighbours.kernels.lists import insert, kth, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of, score_with
 
 
-class Own(NamedTuple):
+class OwnLists(NamedTuple):
     """What an example that arrives finds out before it is learned."""
 
-    values: np.ndarray  # (kinds, width) its own lists,
-    lengths: np.ndarray  # (kinds,) their lengths
-    sums: np.ndarray  # (kinds, 1) and their sums
+    values: np.ndarray  # (n_relations, width) its own lists,
+    lengths: np.ndarray  # (n_relations,) their lengths
+    sums: np.ndarray  # (n_relations, 1) and their sums
     touched: np.ndarray  # (n,) the examples whose lists it enters
 
 
-def new_own(kinds, width, n):
+def new_own_lists(n_relations, width, n):
     """Room for what an example finds out about n others."""
-    return Own(np.zeros((kinds, width)), np.empty(kinds, np.int64), np.empty((kinds, 1)), np.empty(n, np.int64))
+    return OwnLists(
+        np.zeros((n_relations, width)),
+        np.empty(n_relations, np.int64),
+        np.empty((n_relations, 1)),
+        np.empty(n, np.int64),
+    )
 
 
 @compiled
-def _entrance(kind, slot, available, values, lengths):
+def _entrance(relation, slot, available, values, lengths):
     """The largest distance that enters a list: any, if it holds all that are available."""
-    length = lengths[kind, slot]
-    return math.inf if length == available else values[kind, slot, length - 1]
+    length = lengths[relation, slot]
+    return math.inf if length == available else values[relation, slot, length - 1]
 
 
 @compiled
 def all_entrances(lists, codes, sizes, n):
-    """Entrances (kinds, capacity) of the lists of n stored examples."""
+    """Entrances (n_relations, capacity) of the lists of n stored examples."""
     values, lengths = lists.values, lists.lengths
     out = np.zeros(lengths.shape)
-    for kind in range(out.shape[0]):
+    for relation in range(out.shape[0]):
         for i in range(n):
-            out[kind, i] = _entrance(kind, i, available(kind, codes[i], sizes, n), values, lengths)
+            out[relation, i] = _entrance(relation, i, available(relation, codes[i], sizes, n), values, lengths)
     return out
 
 
@@ -53,27 +58,27 @@ def all_entrances(lists, codes, sizes, n):
 def _meet(distances, label, codes, entrances, own):
     """Fill the example's own lists; note which examples' lists it enters, and return how many they are."""
     values, lengths, touched = own.values, own.lengths, own.touched
-    kinds, width = values.shape
+    n_relations, width = values.shape
     used = 0
     last = np.full(2, math.inf)
     lengths[:] = 0
     for i in range(distances.shape[0]):
-        kind = 0 if codes[i] == label else 1
-        if kind < kinds:
+        relation = 0 if codes[i] == label else 1
+        if relation < n_relations:
             d = distances[i]
-            if d <= entrances[kind, i]:
+            if d <= entrances[relation, i]:
                 touched[used] = i
                 used += 1
-            if d < last[kind]:
-                length = insert(values[kind], lengths[kind], width, d)
-                lengths[kind] = length
+            if d < last[relation]:
+                length = insert(values[relation], lengths[relation], width, d)
+                lengths[relation] = length
                 if length == width:
-                    last[kind] = values[kind, width - 1]
+                    last[relation] = values[relation, width - 1]
     return used
 
 
 @compiled
-def _count(scores, codes, label, lo, hi, n, at_least, above):
+def _count_stored(scores, codes, label, lo, hi, n, at_least, above):
     """Count the provisional scores of n examples: [same label, other labels]."""
     same_at_least = same_above = all_at_least = all_above = np.int64(0)
     for i in range(n):
@@ -95,20 +100,20 @@ def count_example(distances, label, k, examples, own, out):
     """
     values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
     used = _meet(distances, label, codes, examples.entrances, own)
-    for kind in range(values.shape[0]):
-        own.sums[kind, 0] = sum_first(own.values[kind], own.lengths[kind], k)
+    for relation in range(values.shape[0]):
+        own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
     lo, hi = tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
     at_least, above = np.empty(2, np.int64), np.empty(2, np.int64)
-    _count(scores, codes, label, lo, hi, distances.shape[0], at_least, above)
+    _count_stored(scores, codes, label, lo, hi, distances.shape[0], at_least, above)
     for r in range(used):
         i = own.touched[r]
-        d, kind, old = distances[i], 0 if codes[i] == label else 1, scores[i]
-        if d < kth(values[kind, i], lengths[kind, i], k):
-            new = score_with(kind, values, lengths, examples.sums, i, k, d)
-            at_least[kind] += np.int64(new >= lo) - np.int64(old >= lo)
-            above[kind] += np.int64(new > hi) - np.int64(old > hi)
-    for kind in range(2):
-        out[2 * kind], out[2 * kind + 1] = above[kind], at_least[kind] - above[kind]
+        d, relation, old = distances[i], 0 if codes[i] == label else 1, scores[i]
+        if d < kth(values[relation, i], lengths[relation, i], k):
+            new = score_with(relation, values, lengths, examples.sums, i, k, d)
+            at_least[relation] += np.int64(new >= lo) - np.int64(old >= lo)
+            above[relation] += np.int64(new > hi) - np.int64(old > hi)
+    for relation in range(2):
+        out[2 * relation], out[2 * relation + 1] = above[relation], at_least[relation] - above[relation]
     return used
 
 
@@ -128,17 +133,18 @@ def _admit(distances, label, k, examples, own, used):
     codes, values, lengths = examples.codes, examples.lists.values, examples.lists.lengths
     entrances = examples.entrances
     n, width = distances.shape[0], values.shape[2]
-    for kind in range(values.shape[0]):
-        values[kind, n], lengths[kind, n] = own.values[kind], own.lengths[kind]
-        sums[kind, n] = own.sums[kind, 0]
-        entrances[kind, n] = _entrance(kind, n, sizes[label] if kind == 0 else n - sizes[label], values, lengths)
+    for relation in range(values.shape[0]):
+        values[relation, n], lengths[relation, n] = own.values[relation], own.lengths[relation]
+        sums[relation, n] = own.sums[relation, 0]
+        others = sizes[label] if relation == 0 else n - sizes[label]
+        entrances[relation, n] = _entrance(relation, n, others, values, lengths)
     scores[n] = score_of(sums, n)
     for r in range(used):
         i = own.touched[r]
-        kind = 0 if codes[i] == label else 1
-        lengths[kind, i] = insert(values[kind, i], lengths[kind, i], width, distances[i])
-        refresh(kind, i, k, lists, sums, scores)
-        entrances[kind, i] = _entrance(kind, i, available(kind, codes[i], sizes, n) + 1, values, lengths)
+        relation = 0 if codes[i] == label else 1
+        lengths[relation, i] = insert(values[relation, i], lengths[relation, i], width, distances[i])
+        refresh(relation, i, k, lists, sums, scores)
+        entrances[relation, i] = _entrance(relation, i, available(relation, codes[i], sizes, n) + 1, values, lengths)
     codes[n] = label
     sizes[label] += 1
     examples.order[n] = n

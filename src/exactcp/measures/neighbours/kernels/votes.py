@@ -10,31 +10,29 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
+from exactcp.measures.neighbours.kernels.members import members_plain, members_screened, resolve
 
 
-class Balls(NamedTuple):
-    """The neighbourhoods of the stored examples, by slot, and their categories as long as no test object is there."""
+class Categories(NamedTuple):
+    """The categories of stored examples, by slot, as long as no test object is near them."""
 
-    values: np.ndarray  # (capacity, width) the smallest distances to the others, ascending
-    labels: np.ndarray  # (capacity, width) the label codes found there, as floats
-    lengths: np.ndarray  # (capacity,)
-    boundary: np.ndarray  # (capacity,) the k-th smallest distance, +inf if fewer than k exist
-    inner_count: np.ndarray  # (capacity,) how many are closer
-    at_count: np.ndarray  # (capacity,) how many are at it
-    crowd: np.ndarray  # (capacity,) row of `crowds` if the list does not hold all of them, else -1
-    crowds: np.ndarray  # (rows, l) the label counts at such boundaries
     category: np.ndarray  # (capacity,)
+    crowd: np.ndarray  # (capacity,) row of `crowds` if a list does not hold all who are at the boundary, else -1
+    crowds: np.ndarray  # (rows, l) the label counts at such boundaries
+
+
+NO_CATEGORIES = Categories(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.int64))
 
 
 @inner
-def _clear(inner, at):
+def _clear_counts(inner, at):
     """Forget counts (a loop compiles faster than an assignment to a slice)."""
     for c in range(inner.shape[0]):
         inner[c] = at[c] = 0
 
 
 @inner
-def _weigh(times, left, inner, at, votes):
+def _weigh_votes(times, left, inner, at, votes):
     """Votes: one for each inside the boundary, and their share in what is left for those at it, all multiplied."""
     for c in range(votes.shape[0]):
         votes[c] = inner[c] * times + left * at[c]
@@ -51,33 +49,33 @@ def _majority(votes):
 
 
 @inner
-def _collect(i, balls, inner, at):
+def _count_members(i, state, categories, inner, at):
     """Count the labels inside the boundary of example i, and those at it."""
-    _clear(inner, at)
-    boundary, crowd = balls.boundary[i], balls.crowd[i]
-    for j in range(balls.lengths[i]):
-        d = balls.values[i, j]
+    _clear_counts(inner, at)
+    boundary, crowd = state.boundary[i], categories.crowd[i]
+    for j in range(state.lengths[i]):
+        d = state.values[i, j]
         if d > boundary:
             break
-        label = int(balls.labels[i, j])
+        label = int(state.partners[i, j])
         if d < boundary:
             inner[label] += 1
         else:
             at[label] += 1
     if crowd >= 0:
         for c in range(at.shape[0]):
-            at[c] = balls.crowds[crowd, c]
+            at[c] = categories.crowds[crowd, c]
 
 
 @compiled
-def crowded(slots, balls):
-    """Tell which of the slots have more examples at the boundary than their lists hold."""
-    out = np.empty(slots.shape[0], np.bool_)
-    for r in range(slots.shape[0]):
-        i, listed = slots[r], 0
-        for j in range(balls.lengths[i]):
-            listed += balls.values[i, j] == balls.boundary[i]
-        out[r] = listed < balls.at_count[i]
+def crowded(n, state):
+    """Tell which of the first n examples have more others at the boundary than their lists hold."""
+    out = np.empty(n, np.bool_)
+    for i in range(n):
+        listed = 0
+        for j in range(state.lengths[i]):
+            listed += state.values[i, j] == state.boundary[i]
+        out[i] = listed < state.at_count[i]
     return out
 
 
@@ -93,33 +91,38 @@ def count_crowds(slots, gone, distances, codes, boundary, n_labels):
 
 
 @compiled
-def categorise(slots, k, n_labels, balls):
-    """Find the categories of some examples among the stored ones."""
+def categorise(n, k, n_labels, state, categories):
+    """Find the categories of the first n examples among the stored ones."""
     inner, at, votes = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
-    for r in range(slots.shape[0]):
-        i = slots[r]
-        _collect(i, balls, inner, at)
-        _weigh(max(balls.at_count[i], 1), k - balls.inner_count[i], inner, at, votes)
-        balls.category[i] = _majority(votes)
+    for i in range(n):
+        _count_members(i, state, categories, inner, at)
+        _weigh_votes(max(state.at_count[i], 1), k - state.inner_count[i], inner, at, votes)
+        categories.category[i] = _majority(votes)
 
 
 @inner
-def _votes_with(i, is_inside, k, balls, inner, at, votes):
+def put_category(r, some, i, categories):
+    """Copy row r of some categories to row i of others; they count in the same crowds."""
+    categories.category[i], categories.crowd[i] = some.category[r], some.crowd[r]
+
+
+@inner
+def _votes_with(i, is_inside, k, state, categories, inner, at, votes):
     """Fill the votes of example i, without the test object's; return the votes that the test object has there."""
-    _collect(i, balls, inner, at)
-    inner_count, at_count = balls.inner_count[i], balls.at_count[i]
+    _count_members(i, state, categories, inner, at)
+    inner_count, at_count = state.inner_count[i], state.at_count[i]
     if is_inside:  # one place less is left for those at the boundary, which stay where they are
         times, left, own = max(at_count, 1), k - inner_count - 1, max(at_count, 1)
     else:  # one more shares what is left
         times, left, own = at_count + 1, k - inner_count, k - inner_count
-    _weigh(times, left, inner, at, votes)
+    _weigh_votes(times, left, inner, at, votes)
     return own
 
 
 @inner
 def _own_category(members, distances, codes, k, inner, at, votes):
     """Category of a test object from all who are at most as far as its k-th nearest."""
-    _clear(inner, at)
+    _clear_counts(inner, at)
     size, inside, boundary = members.shape[0], 0, 0.0
     for j in range(size):
         boundary = max(boundary, distances[j])
@@ -130,18 +133,18 @@ def _own_category(members, distances, codes, k, inner, at, votes):
             inside += 1
         else:
             at[label] += 1
-    _weigh(size - inside, k - inside, inner, at, votes)
+    _weigh_votes(size - inside, k - inside, inner, at, votes)
     return _majority(votes)
 
 
 @inner
-def _recount(here, i, label, own, votes, balls, common, change):
-    """Move touched example i, of this label, to its category with the test object, for all labels of the latter.
+def _recount(here, before, label, own, votes, common, change):
+    """Move a touched example of this label, by its category before and that with each label of the test object.
 
     `common` counts for every label of the test object; `change` has what differs if it has the row's label.
     """
     without = _majority(votes)  # the category unless the test object's own votes decide
-    common[label] += np.int64(without == here) - np.int64(balls.category[i] == here)
+    common[label] += np.int64(without == here) - np.int64(before == here)
     for c in range(votes.shape[0]):
         wins = votes[c] + own > votes[without] or (votes[c] + own == votes[without] and c < without)
         if c != without and wins:
@@ -149,11 +152,12 @@ def _recount(here, i, label, own, votes, balls, common, change):
 
 
 @inner
-def venn_tables(met, touches, codes, k, table, balls):
+def venn_tables(block, met, codes, k, table, state, categories):
     """Counts (m, l, l): for every test object and label of it, the labels of the examples in its category.
 
     `table` (l, l) counts the stored examples by category and label; only touched examples are looked at.
     """
+    touches = resolve(met, block, state.boundary)
     m, n_labels = touches.start.shape[0] - 1, table.shape[0]
     start, slots, is_inside = touches.start, touches.slot, touches.is_inside
     first, member, distance = met.start, met.member, met.distance
@@ -166,10 +170,22 @@ def venn_tables(met, touches, codes, k, table, balls):
             common[label] = table[here, label]
         for r in range(start[t], start[t + 1]):
             i = slots[r]
-            own = _votes_with(i, is_inside[r], k, balls, inner, at, votes)
-            _recount(here, i, int(codes[i]), own, votes, balls, common, change)
+            own = _votes_with(i, is_inside[r], k, state, categories, inner, at, votes)
+            _recount(here, categories.category[i], int(codes[i]), own, votes, common, change)
         for c in range(n_labels):
             for label in range(n_labels):
                 change[c, label] += common[label]
             change[c, c] += 1
     return out
+
+
+@compiled
+def tables_screened(block, codes, k, table, state, categories):
+    """`venn_tables`, through the screen."""
+    return venn_tables(block, members_screened(block, k), codes, k, table, state, categories)
+
+
+@compiled
+def tables_plain(block, codes, k, table, state, categories):
+    """`venn_tables`, from known distances."""
+    return venn_tables(block, members_plain(block, k), codes, k, table, state, categories)

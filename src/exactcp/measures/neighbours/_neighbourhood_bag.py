@@ -1,0 +1,321 @@
+"""Bags of neighbourhoods: who is near every example, kept while examples come and go (theory NN.9, NN.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from exactcp._changes import Bag, Change, twin
+from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp.geometry.objects import Store, copied_with_room
+from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._label_bag import fill_all
+from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours.kernels.fill import new_lists
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_rows, scan, sum_up_lists
+from exactcp.measures.neighbours.kernels.neighbourhoods import (
+    NeighbourhoodArrays,
+    Revised,
+    commit_arrival,
+    commit_departure,
+    lists_with,
+    lists_without,
+    revise_with,
+    revise_without,
+)
+from exactcp.measures.neighbours.kernels.votes import NO_CATEGORIES, Categories
+
+CommitNeighbourhoods = Callable[[NeighbourhoodArrays], None]
+
+
+class Company(NamedTuple):
+    """The examples that neighbourhoods are made of, while one of them comes or goes."""
+
+    targets: np.ndarray  # by slot
+    gone: int = -1  # slot of the one that goes
+    newcomer: np.ndarray | None = None  # distances of all others to the one that comes, which is in slot n
+
+
+class NeighbourhoodBag(Bag):
+    """The sorted distances of each example to its nearest, with their targets; one example changes them in place.
+
+    A subclass says what targets are counted from, what follows from a neighbourhood, and what is forgotten with a
+    change.
+    """
+
+    _state: Neighbourhoods  # after `fill`
+
+    def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int) -> None:
+        self._wanted_k = k
+        self._order = order
+        self._targets = np.array(targets, dtype=np.float64)
+        self.search = NeighbourSearch(store, np.zeros(store.n, np.int64), 1)
+        self._owns_arrays = True  # nobody else reads them
+        self._categories = NO_CATEGORIES
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what is derived from the neighbourhoods."""
+
+    def _best_origin(self) -> float:
+        """Return what targets should be counted from in sums."""
+        return 0.0
+
+    def _categorised(
+        self,
+        slots: np.ndarray,  # noqa: ARG002
+        rows: Neighbourhoods,  # noqa: ARG002
+        company: Company,  # noqa: ARG002
+        effort: Effort,  # noqa: ARG002
+    ) -> Categories:
+        """Return the categories that follow from the neighbourhoods `rows` of some slots."""
+        return NO_CATEGORIES
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return self.search.store.n
+
+    @property
+    def k(self) -> int:
+        """Number of neighbours in use."""
+        return min(self._wanted_k, self.n)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Slot of each example, in the order of arrival."""
+        return self._order[: self.n]
+
+    @property
+    def _store(self) -> Store:
+        return self.search.store
+
+    def fill(self, *, effort: Effort = FREE) -> Self:
+        """Make all neighbourhoods anew from the stored examples."""
+        n, k = self.n, self.k
+        lists = new_lists(1, n, 2 * k + 6, with_partners=True)
+        fill_all(self.search, lists, k + _tuning.KNOBS.reserve, effort=effort)
+        used = np.arange(lists.values.shape[2]) < lists.lengths[0][:, None]
+        partners = self._targets[np.where(used, lists.partners[0], 0)]
+        state = _new_rows(n, lists.values.shape[2], self._best_origin())
+        state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
+        self._sum_up(state, effort)
+        self._forget()
+        self._state = state
+        return self
+
+    def _sum_up(self, state: Neighbourhoods, effort: Effort) -> None:
+        """Make the sums of all lists, and those lists anew that do not suffice."""
+        company = Company(self._targets[: self.n])
+        short = sum_up_lists(self.n, self.k, company.targets, state)
+        self._make_anew(short, np.arange(self.n), state, company, effort)
+
+    def _make_anew(
+        self, short: np.ndarray, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort
+    ) -> None:
+        """Make the rows `short` of the neighbourhoods `rows` of some slots anew, from the distances to all."""
+        targets, width = company.targets, rows.values.shape[1]
+
+        def make(part: np.ndarray, distances: np.ndarray, first: int) -> None:
+            made = _new_rows(part.size, width, rows.origin)
+            scan(part, targets[part], company.gone, distances, targets, self.k, made)
+            put_rows(made, short[first : first + part.size], rows)
+
+        self._visit_all(make, slots[short], company, effort)
+
+    def _visit_all(
+        self,
+        work: Callable[[np.ndarray, np.ndarray, int], Any],
+        slots: np.ndarray,
+        company: Company,
+        effort: Effort,
+    ) -> list[Any]:
+        """Apply `work` to parts of the slots, their distances to all, and which of the slots is the first of a part."""
+        n, newcomer = self.n, company.newcomer
+        size = max(1, _tuning.KNOBS.block_bytes // (8 * n))
+
+        def visit(first: int) -> Any:
+            part = slots[first : first + size]
+            distances = np.empty((part.size, company.targets.size))
+            for r, i in enumerate(part.tolist()):
+                distances[r, :n] = self._store.rows_within(i, i + 1)[0] if i < n else newcomer
+            if newcomer is not None:
+                distances[:, n] = np.append(newcomer, 0.0)[part]
+            return work(part, distances, first)
+
+        return map_blocks(visit, range(0, slots.size, size), effort=effort)
+
+    def _touch(self) -> np.ndarray:
+        """Return the distances (n,) closer than which a test object is within a boundary, or at it."""
+        return np.nextafter(self._state.boundary[: self.n], np.inf)
+
+    def _arrays(self) -> NeighbourhoodArrays:
+        """All that changes with one example."""
+        return NeighbourhoodArrays(self._state, self._targets, self._order, self._store.room, self._categories)
+
+    def _successor(self, arrays: NeighbourhoodArrays, n: int, **changed: Any) -> Self:
+        """Return a bag of the first n of these examples."""
+        state, targets, order, rows, categories = arrays
+        search = self.search.successor(self._store.shell(rows, n), self._one_label(n), 1)
+        changed |= {"_state": state, "_targets": targets, "_order": order, "_categories": categories}
+        bag: Self = twin(self, search=search, **changed)
+        bag._forget()
+        return bag
+
+    def _one_label(self, n: int) -> np.ndarray:
+        """Return label codes for n examples at least, which all have the same."""
+        return self.search.codes if self.search.codes.size >= n else np.zeros(2 * n, np.int64)
+
+    def fork(self) -> Self:
+        """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
+        return self._successor(self._arrays(), self.n, _owns_arrays=False)
+
+    def _own_arrays(self, needed: int) -> None:
+        """Have arrays that nobody else reads, with room for so many examples."""
+        room = self._targets.size
+        if not self._owns_arrays or needed > room:
+            room = room if needed <= room else max(needed, 2 * self.n)
+            copied = _copied_arrays(self._arrays(), room, is_matrix=self._store.is_matrix)
+            vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
+
+    def _can_change(self, needed: int) -> bool:
+        """Tell whether there is room for so many examples in arrays that may be overwritten."""
+        return self._owns_arrays and needed <= self._targets.size and self._targets.flags.writeable
+
+    def _restart(self, store: Store, targets: np.ndarray, order: np.ndarray, effort: Effort) -> None:
+        """Make all neighbourhoods anew, of other examples."""
+        self.search = self.search.successor(store, np.zeros(store.n, np.int64), 1)
+        self._targets, self._order, self._owns_arrays = targets, order, True
+        self.fill(effort=effort)
+
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples; the state is then that of a fresh fit on all of them."""
+        n, m = self.n, X.shape[0]
+        self._store.check_new(X)
+        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        if m * _tuning.KNOBS.many > n or self._wanted_k > n:
+            order = np.concatenate([self.order, np.arange(n, n + m)])
+            self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, effort)
+            return
+        self._own_arrays(n + m)
+        for i in range(m):
+            self._commit(n + i + 1, *self._arrival(X[i : i + 1], float(y[i]), effort))
+        self._changed()
+
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
+        n = self.n
+        if positions.size * _tuning.KNOBS.many > n or self._wanted_k > n - positions.size:
+            kept = np.delete(self.order, positions)
+            self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), effort)
+            return
+        self._own_arrays(n)
+        for i, position in enumerate(np.sort(positions)[::-1].tolist()):
+            self._commit(n - i - 1, *self._departure(position, effort))
+        self._changed()
+
+    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
+        """Change the arrays of a fork; n examples are then left."""
+        arrays = self._arrays()
+        commit(arrays)
+        self._store.n, self._categories = n, _after(revised, arrays).categories
+
+    def _changed(self) -> None:
+        self._forget()
+        self.search = self.search.successor(self._store, self._one_label(self.n), 1)
+
+    def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
+        """Prepare to learn one example in place; None if a fork should learn them."""
+        n = self.n
+        if X.shape[0] != 1 or n < _tuning.KNOBS.many or self._wanted_k > n or not self._can_change(n + 1):
+            return None
+        self._store.check_new(X)
+        x = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        return self._change(n + 1, *self._arrival(x, float(y[0]), FREE))
+
+    def unlearning(self, positions: np.ndarray) -> Change | None:
+        """Prepare to forget one example in place; None if a fork should forget them."""
+        n = self.n
+        if positions.size != 1 or n < _tuning.KNOBS.many or self._wanted_k > n - 1 or not self._can_change(n):
+            return None
+        return self._change(n - 1, *self._departure(int(positions[0]), FREE))
+
+    def _change(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> Change:
+        """Return the change that a compiled function makes to the arrays; n examples are then left."""
+        arrays, is_matrix = self._arrays(), self._store.is_matrix
+        successor = self._successor(_after(revised, arrays), n)
+
+        def apart() -> NeighbourhoodBag:
+            copied = _copied_arrays(arrays, arrays.targets.size, is_matrix=is_matrix)
+            commit(copied)
+            return successor._successor(_after(revised, copied), n)  # noqa: SLF001  (self must not be held)
+
+        return Change(successor, partial(commit, arrays), apart)
+
+    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
+        """Return all neighbourhoods that an example changes when it comes, and what puts it and them into arrays."""
+        n, state = self.n, self._state
+        distances = self._store.rows_from(x)[0]
+        company = Company(np.append(self._targets[:n], y), newcomer=distances)
+        slots = lists_with(distances, state)
+        rows = _new_rows(slots.size + 1, state.values.shape[1], state.origin)
+        short = revise_with(slots, distances, y, self.k, company.targets, state, rows)
+        slots, short = np.append(slots, n), np.append(short, slots.size)
+        revised = self._revised(short, slots, rows, company, effort)
+        return revised, partial(commit_arrival, revised, n, x[0], y, self._store.is_matrix)
+
+    def _departure(self, position: int, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
+        """Return all neighbourhoods that an example changes when it goes, and what puts them into arrays."""
+        n, slot, state = self.n, int(self._order[position]), self._state
+        distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
+        slots = lists_without(distances, slot, state)
+        rows = _new_rows(slots.size, state.values.shape[1], state.origin)
+        short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
+        revised = self._revised(short, slots, rows, company, effort)
+        return revised, partial(commit_departure, revised, position, n - 1, self._store.is_matrix)
+
+    def _revised(
+        self, short: np.ndarray, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort
+    ) -> Revised:
+        """Return revised neighbourhoods with what follows from them, when those that run short are made anew."""
+        self._make_anew(short, slots, rows, company, effort)
+        return Revised(slots, rows, self._categorised(slots, rows, company, effort))
+
+
+def _new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
+    """Room for some neighbourhoods."""
+    values, partners = np.empty((2, size, width))
+    lengths, inner_count, at_count = np.zeros((3, size), np.int64)
+    boundary, inner_sum, at_sum, residual = np.empty((4, size))
+    lists = values, partners, lengths, boundary
+    return Neighbourhoods(*lists, inner_count, inner_sum, at_count, at_sum, residual, origin)
+
+
+def with_arrays(state: Neighbourhoods, new: Callable[[np.ndarray], np.ndarray]) -> Neighbourhoods:
+    """Return neighbourhoods with other arrays, made of these."""
+    return Neighbourhoods(*map(new, state[:-1]), state.origin)  # type: ignore[call-arg, arg-type]
+
+
+def _after(revised: Revised, arrays: NeighbourhoodArrays) -> NeighbourhoodArrays:
+    """Return the arrays, with the crowds that the categories revised in them count in."""
+    return arrays._replace(categories=arrays.categories._replace(crowds=revised.categories.crowds))
+
+
+def _copied_arrays(arrays: NeighbourhoodArrays, room: int, *, is_matrix: bool) -> NeighbourhoodArrays:
+    """Return a copy with room for so many examples."""
+    targets, order, rows = (copied_with_room(array, room) for array in arrays[1:4])
+    category, crowd, crowds = arrays.categories
+    return NeighbourhoodArrays(
+        state=with_arrays(arrays.state, lambda array: copied_with_room(array, room)),
+        targets=targets,
+        order=order,
+        rows=copied_with_room(rows, room, axis=1) if is_matrix else rows,
+        categories=Categories(
+            copied_with_room(category, room if category.size else 0),
+            copied_with_room(crowd, room if crowd.size else 0),
+            crowds,
+        ),
+    )
