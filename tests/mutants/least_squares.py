@@ -81,11 +81,7 @@ FAMILY = Family(
         "what is near is counted twice": Mutant(
             "kernels/loo_count.py", "above += np.int32(margin > band)", "above += np.int32(margin >= -band)"
         ),
-        "a chunk starts at the first label": Mutant(
-            "kernels/loo_count.py",
-            "while starts[label + 1] <= i:",
-            "while starts[label + 1] < i:",
-        ),
+        "a chunk has one label": Mutant("kernels/loo_count.py", "j = min(end, starts[label + 1])", "j = end"),
         "the rounding of a numerator": Mutant(
             "kernels/loo_count.py", "ROUNDING = 2.0**-48", "ROUNDING = 0.0", survives=ROUNDED
         ),
