@@ -28,7 +28,7 @@ def _compare(name: str, measure: Any, n: int, n_grid: int) -> dict[str, Any]:
     ).min(axis=0)
     few, objects = X[:200], np.zeros(200)
     slow = best_seconds(
-        lambda: textbook.algorithm_1(textbook.twin(measure), few, objects, cells[0], 0.0), repeat=2, at_most=5.0
+        lambda: textbook.algorithm_1(measure.twin(), few, objects, cells[0], 0.0), repeat=2, at_most=5.0
     )
     small = best_seconds(lambda: ConformalClusterer(measure, n_grid=n_grid).fit(few), repeat=3)
     return {

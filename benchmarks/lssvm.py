@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.stopwatch import best_seconds
 from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp._blocks import map_blocks
+from exactcp._parallel import Effort, map_blocks
 from exactcp.measures import LSSVM
 
 LINEAR = {"linear": LSSVM(fit_intercept=False), "linear, bias": LSSVM()}
@@ -66,7 +66,7 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> None:
 
 def _on_threads(left: np.ndarray, right: np.ndarray) -> None:
     blocks = [left[i : i + 256] for i in range(0, len(left), 256)]
-    map_blocks(lambda block: _multiply(block, right), blocks, n_jobs=cpu_count())
+    map_blocks(lambda block: _multiply(block, right), blocks, effort=Effort(cpu_count()))
 
 
 def _inside_blas(left: np.ndarray, right: np.ndarray) -> None:

@@ -82,7 +82,7 @@ def _textbook_venn() -> float:
 
 def _textbook_venn_abers(measure: LSSVM) -> float:
     X, y, X_test = _generated(FEW, 64, 30, 2)
-    clf, score = VennAbersPredictor(measure).fit(X, y), textbook.twin(measure)
+    clf, score = VennAbersPredictor(measure).fit(X, y), measure.twin()
     assert score is not None
     return _ratio(
         lambda: textbook.venn_abers(score, X, y, X_test[0], 1), lambda: clf.predict_proba_interval(X_test), 64

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import Phase, settings
 
 import written_order
-from exactcp.kernels import distances
-from exactcp.measures import _neighbour_bag, _neighbour_search
+from exactcp.geometry import distances
+from exactcp.measures.neighbours import _label_bag as _neighbour_bag
+from exactcp.measures.neighbours import _search as _neighbour_search
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance

@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, textbook
-from exactcp._fdr import select_discoveries
 from exactcp.measures import KDE, KNN, LSSVM, Measure, SimplifiedKNN
+from exactcp.metrics.discoveries import select_discoveries
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -45,7 +45,7 @@ class TestPValues:
         X = X[:20]
         measure = ONE_CLASS[name]
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        counts = textbook.counts(textbook.twin(measure), X, np.zeros(len(X)), X_test, np.zeros(1), **rule)
+        counts = textbook.counts(measure.twin(), X, np.zeros(len(X)), X_test, np.zeros(1), **rule)
         detector = ConformalAnomalyDetector(measure).fit(X)
         expected = (counts.greater + counts.equal + 1)[:, 0] / (len(X) + 1)
         np.testing.assert_array_equal(detector.predict_p(X_test), expected)

@@ -20,7 +20,7 @@ from exactcp.measures import (
     RidgeResidual,
     SimplifiedKNN,
 )
-from exactcp.measures._neighbour_bag import NeighbourBag
+from exactcp.measures.neighbours._label_bag import NeighbourBag
 from measure_table import MEASURES
 
 

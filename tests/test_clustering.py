@@ -36,7 +36,7 @@ class TestGrid:
     def test_p_values_are_those_of_algorithm_1(self, measure, blobs):
         X = blobs[0][:25]
         fitted = ConformalClusterer(measure, n_grid=4).fit(X)
-        score = textbook.twin(fitted.measure_)
+        score = fitted.measure_.twin()
         points = np.array([[a, b] for a in fitted.axes_[0] for b in fitted.axes_[1]])
         rule = {"floor": fitted.measure_.tie_floor, "tolerance": fitted.measure_.tie_tolerance}
         counts = textbook.counts(score, X, np.zeros(25), points, np.zeros(1), **rule)

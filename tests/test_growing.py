@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from exactcp.measures._growing import Rows, Square
+from exactcp._growing import Rows, Square
 
 STEPS = 400
 

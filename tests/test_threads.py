@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from exactcp.measures import _neighbour_search
+from exactcp.measures.neighbours import _search as _neighbour_search
 from families import FAMILIES, answers, are_equal
 
 ASKED = [

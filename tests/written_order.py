@@ -1,10 +1,10 @@
-"""The order in which distances and products are summed, in plain Python: see `exactcp.kernels.distances`."""
+"""The order in which distances and products are summed, in plain Python: see `exactcp.geometry.distances`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from exactcp.kernels.distances import LANES
+from exactcp.geometry.distances import LANES
 
 
 def sum_in_the_written_order(terms: np.ndarray) -> float:

@@ -22,16 +22,16 @@ PAGE = ROOT / "docs" / "reliability.md"
 NUMBERS = ROOT / "build" / "reliability.jsonl"
 START, END = "<!-- numbers: written by tools/reliability.py -->", "<!-- end of numbers -->"
 SUITES = [
-    "test_drift.py",
-    "test_forest_interrupted.py",
-    "test_histories.py",
+    "measures/test_drift.py",
+    "measures/forest/test_forest_interrupted.py",
+    "measures/test_histories.py",
     "test_interruptions.py",
-    "test_kde_interrupted.py",
-    "test_lssvm_interrupted.py",
+    "measures/density/test_kde_interrupted.py",
+    "measures/least_squares/test_lssvm_interrupted.py",
     "test_mutants.py",
-    "test_neighbours_interrupted.py",
+    "measures/neighbours/test_neighbours_interrupted.py",
     "test_parameters.py",
-    "test_regression_interrupted.py",
+    "measures/test_regression_interrupted.py",
 ]
 
 

@@ -7,17 +7,18 @@ equal those of the textbook's algorithm count for count.
 from exactcp import _starting  # noqa: F401  (first, since an interruption may come while the rest is imported)
 from exactcp._version import __version__
 from exactcp.anomaly import ConformalAnomalyDetector
-from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
+from exactcp.classification import (
+    AggregatedConformalClassifier,
+    CrossConformalClassifier,
+    FullConformalClassifier,
+    SplitConformalClassifier,
+)
 from exactcp.clustering import ConformalClusterer
-from exactcp.cross_conformal import AggregatedConformalClassifier, CrossConformalClassifier
 from exactcp.exchangeability import ExchangeabilityTest
-from exactcp.jackknife_plus import CVPlusRegressor, JackknifePlusRegressor
-from exactcp.regression import FullConformalRegressor
-from exactcp.selection import ExchangeabilitySelector
+from exactcp.exchangeability.selection import ExchangeabilitySelector
+from exactcp.regression import CVPlusRegressor, FullConformalRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.sequences import ConformalSequencePredictor
-from exactcp.split_regression import SplitConformalRegressor
-from exactcp.venn import VennPredictor
-from exactcp.venn_abers import VennAbersPredictor
+from exactcp.venn import VennAbersPredictor, VennPredictor
 
 __all__ = [
     "AggregatedConformalClassifier",

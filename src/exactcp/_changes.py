@@ -14,7 +14,7 @@ Who calls whom:
   the old or the new, and wait for nobody.
 
 What must happen at once (taking a view; looking whether a bag has other owners, changing it and taking the draft's
-attributes) is one call of functions that are not written in Python. No lock is needed for it, so none can be left behind.
+attributes) is one call of functions that are not written in Python. It needs no lock, so none can be left behind.
 """
 
 from __future__ import annotations
@@ -29,12 +29,10 @@ from functools import partial, wraps
 from inspect import signature
 from itertools import compress
 from operator import attrgetter, call, getitem
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from exactcp._blocks import obeying
+from exactcp._parallel import Effort, obeying
 from exactcp._parameters import unknown_name
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,15 +41,8 @@ _PENDING = "_pending_change"
 _writers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # a lock for each estimator that has been changed
 _state_of = attrgetter("__dict__")
 
-
-def _open_locks() -> None:
-    """Start with open locks, in a process that was forked while others held them."""
-    global _writers
-    _writers = WeakKeyDictionary()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_open_locks)
+    os.register_at_fork(after_in_child=_writers.clear)  # which others may have held when the process was forked
 
 
 class Change(NamedTuple):
@@ -64,6 +55,11 @@ class Change(NamedTuple):
 
 class Bag:
     """What a bag can do beside its own: changes that nobody else notices."""
+
+    refits: ClassVar[bool] = False  # whether every question is answered by fitting anew
+
+    def warn_of_cost(self, m: int) -> None:
+        """Say, once, what asking about m test objects will cost, if it is worth a word."""
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one.
@@ -78,31 +74,6 @@ class Bag:
 
     def unlearning(self, positions: Any) -> Change | None:  # noqa: ARG002
         """Prepare to forget these examples in place; None if a fork should forget them."""
-        return None
-
-    def stream(self, X: Any, codes: Any) -> np.ndarray:
-        """Count each example against all before it, and learn it, one after another.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-        codes : ndarray of shape (m,)
-
-        Returns
-        -------
-        ndarray of int of shape (m, 4)
-            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
-            label, and among the others.
-        """
-        out = np.empty((codes.size, 4), np.int64)
-        for i, code in enumerate(codes):
-            counts = self.label_counts(X[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
-            self.learn(X[i : i + 1], codes[i : i + 1], n_jobs=1)  # type: ignore[attr-defined]
-            out[i] = [field[0, code] for field in counts[:4]]
-        return out
-
-    def streaming(self, X: Any, y: Any) -> tuple[Any, Change] | None:  # noqa: ARG002
-        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
         return None
 
 
@@ -162,22 +133,22 @@ def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any])
         raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
 
 
-def learn(draft: Any, X: Any, y: Any, *, n_jobs: int | None) -> None:
+def learn(draft: Any, X: Any, y: Any, *, effort: Effort) -> None:
     """Let a draft's bag learn examples: in place when the draft becomes the estimator, or in a fork now."""
     bag = draft.__dict__["_bag"]
-    change = bag.learning(X, y) if isinstance(bag, Bag) else None
+    change = bag.learning(X, y)
     if change is None:
-        forked(draft).learn(X, y, n_jobs=n_jobs)
+        forked(draft).learn(X, y, effort=effort)
     else:
         draft.__dict__.update({"_bag": change.bag, _PENDING: change})
 
 
-def unlearn(draft: Any, positions: Any, *, n_jobs: int | None) -> None:
+def unlearn(draft: Any, positions: Any, *, effort: Effort) -> None:
     """Let a draft's bag forget the examples with these positions in the order of arrival, as `learn` does."""
     bag = draft.__dict__["_bag"]
-    change = bag.unlearning(positions) if isinstance(bag, Bag) else None
+    change = bag.unlearning(positions)
     if change is None:
-        forked(draft).unlearn(positions, n_jobs=n_jobs)
+        forked(draft).unlearn(positions, effort=effort)
     else:
         draft.__dict__.update({"_bag": change.bag, _PENDING: change})
 
@@ -185,17 +156,12 @@ def unlearn(draft: Any, positions: Any, *, n_jobs: int | None) -> None:
 def stream(draft: Any, X: Any, y: Any) -> Any:
     """Let a draft's bag count one example against those before it and learn it, as `learn` does; return its counts."""
     bag = draft.__dict__["_bag"]
-    prepared = bag.streaming(X, y) if isinstance(bag, Bag) else None
+    prepared = bag.streaming(X, y)
     if prepared is None:
-        return streamed(forked(draft), X, y)
+        return forked(draft).stream(X, y)
     counts, change = prepared
     draft.__dict__.update({"_bag": change.bag, _PENDING: change})
     return counts
-
-
-def streamed(bag: Any, X: Any, y: Any) -> Any:
-    """Return the counts of examples that a bag, which may be changed, learns one after another."""
-    return bag.stream(X, y) if isinstance(bag, Bag) else Bag.stream(bag, X, y)
 
 
 def drop_bag(draft: Any) -> None:
@@ -205,9 +171,8 @@ def drop_bag(draft: Any) -> None:
 
 
 def forked(draft: Any) -> Any:
-    """Give a draft a bag that may be changed, and return it; a user's own kind of bag is copied whole."""
-    held = draft.__dict__["_bag"]
-    bag = draft.__dict__["_bag"] = held.fork() if isinstance(held, Bag) else copy.deepcopy(held)
+    """Give a draft a bag that may be changed, and return it."""
+    bag = draft.__dict__["_bag"] = draft.__dict__["_bag"].fork()
     return bag
 
 
@@ -221,8 +186,8 @@ def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: A
     if n_jobs is _call:  # a measure, or a stream, whose products are small
         return method(estimator, *args, **kwargs)
     measure = estimator.__dict__.get("measure")
-    is_own = measure is None or (type(measure).__module__.startswith("exactcp.") and not hasattr(measure, "estimator"))
-    return obeying(1 if is_own else n_jobs, method, estimator, *args, **kwargs)
+    is_formula = measure is None or getattr(measure, "is_formula", False)  # it may be anything that the user gave
+    return obeying(1 if is_formula else n_jobs, method, estimator, *args, **kwargs)
 
 
 def _writer_of(estimator: Any) -> Any:
@@ -233,7 +198,8 @@ def _writer_of(estimator: Any) -> Any:
 def _commit(estimator: Any, attributes: dict[str, Any], change: Change) -> bool:
     """Change the bag in place and take the draft's attributes, if nobody else holds the bag; tell whether."""
     take = partial(object.__setattr__, estimator, "__dict__", attributes)
-    both = partial(_at_once, map(call, (change.commit, take)))
+    steps: tuple[Callable[[], Any], ...] = (change.commit, take)
+    both = partial(_at_once, map(call, steps))
     is_alone = map(_ONE_OWNER.__ge__, _count_owners(estimator.__dict__))
     return bool(_at_once(map(call, compress((both,), is_alone)), maxlen=1))
 
@@ -245,5 +211,5 @@ def _count_owners(state: dict[str, Any]) -> map[int]:
 
 # Exhausts an iterator. Python looks for signals, and lets other threads run, between instructions of its own: there are
 # none here if the iterator calls only functions that are not written in Python.
-_at_once = partial(deque, maxlen=0)
+_at_once: Callable[..., deque[Any]] = partial(deque, maxlen=0)
 _ONE_OWNER = next(_count_owners({"_bag": object()}))

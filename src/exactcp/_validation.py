@@ -26,7 +26,22 @@ _MISSING = ("NAType", "NaTType")  # pandas' types of missing values
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
     """Return test objects as a float64 array whose features match those of `fit`."""
+    if _is_as_in_fit(estimator, X):
+        return X  # type: ignore[no-any-return]
     return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+
+
+def _is_as_in_fit(estimator: Any, X: Any) -> bool:
+    """Tell whether X is a plain finite float64 matrix that needs no further look: as many columns, and no names."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and "feature_names_in_" not in vars(estimator)
+        and math.isfinite(X.sum())
+    )
 
 
 def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:
@@ -70,6 +85,8 @@ def check_targets(y: Any) -> np.ndarray:
 
 def check_stream_objects(X: Any, name: str) -> np.ndarray:
     """Return one object or several of a stream as a float64 array of any shape."""
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim:  # most often, and then there is nothing to find out
+        return np.ascontiguousarray(X)
     check_unmasked(X, name)
     return np.asarray(
         _numeric(None, X, lambda: np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X)))
@@ -79,6 +96,8 @@ def check_stream_objects(X: Any, name: str) -> np.ndarray:
 def check_stream_labels(y: Any) -> None:
     """Refuse targets of regression where labels are expected."""
     check_unmasked(y, "y")
+    if isinstance(y, list) and len(y) == 1 and isinstance(y[0], int | str):
+        return  # one label, as in a stream, needs no array
     numbers = (value for value in np.ravel(y).tolist() if isinstance(value, float) and value == value)
     target = next((value for value in numbers if not value.is_integer()), None)
     if target is not None:
@@ -102,7 +121,7 @@ def check_unmasked(values: Any, name: str) -> None:
 
 def check_size(values: np.ndarray, name: str = "X") -> None:
     """Refuse numbers whose squares overflow."""
-    if values.size and np.abs(values).max() > LARGEST:
+    if not np.vdot(values, values) < LARGEST**2 and values.size and np.abs(values).max() > LARGEST:
         most = np.abs(values).max()
         msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
         raise ValueError(msg)
@@ -335,7 +354,7 @@ def check_indices(indices: Any, n: int) -> np.ndarray:
         wrong = array[(array < 0) | (array >= n)][0]
         msg = f"index {wrong} is not there: the {n} examples have the positions 0 to {n - 1}."
         raise IndexError(msg)
-    if np.unique(array).size < array.size:
+    if array.size > 1 and np.unique(array).size < array.size:
         msg = f"indices={indices!r} name an example twice: give each position once."
         raise ValueError(msg)
     return array

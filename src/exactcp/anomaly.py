@@ -10,17 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
-from exactcp._estimator import Estimator
-from exactcp._fdr import largest_discovery, select_discoveries
-from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._seeds import draw_seed
-from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
-from exactcp._too_few import warn_of_too_few
-from exactcp._validation import check_indices, check_new_pairs, check_objects, check_training_objects
+from exactcp._validation import check_indices
+from exactcp.measures._algorithm_1 import ONE_CLASS
+from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
+from exactcp.metrics.discoveries import largest_discovery, select_discoveries
+from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.levels import warn_of_too_few
 
 
-class ConformalAnomalyDetector(OutlierMixin, Estimator):
+class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     """Full conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Parameters
@@ -110,11 +111,6 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_pairwise(self.measure)
-        return tags
-
     @changes
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Learn the training objects.
@@ -133,11 +129,11 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
 
     def _fit(self, X: Any) -> Self:
         check_parameters(self)
-        X = check_training_objects(self, X)
+        X = self._take_training_objects(X)
         seed = draw_seed(self.random_state)
         measure = one_class_measure(self.measure, seed)
         codes = np.zeros(X.shape[0], np.int64)
-        bag = make_bag(measure, X, codes, 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=self.verbose)
+        bag = label_bag(measure, X, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
         self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
         self.measure_, self._bag = measure, bag
         self._seed = seed
@@ -158,16 +154,12 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         -------
         self
         """
-        if not hasattr(self, "_bag"):
+        if not self.__sklearn_is_fitted__():
             return self._fit(X)
-        if is_pairwise(self.measure_):
-            X, _ = check_new_pairs(X, np.zeros(len(X)), self._bag.n)
-        else:
-            X = check_objects(self, X)
-        learn(self, X, np.zeros(X.shape[0], np.int64), n_jobs=self.n_jobs)
+        X = self._take_more_objects(X)
+        learn(self, X, np.zeros(X.shape[0], np.int64), effort=effort_of(self))
         self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
+        self._count_features()
         return self
 
     @changes
@@ -189,10 +181,9 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)
         if positions.size:
-            unlearn(self, positions, n_jobs=self.n_jobs)
+            unlearn(self, positions, effort=effort_of(self))
             self._warned_levels = set()
-        if is_pairwise(self.measure_):
-            self.n_features_in_ = self._bag.n
+        self._count_features()
         return self
 
     @reads
@@ -207,11 +198,9 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
-        X = check_objects(self, X)
-        if isinstance(self._bag, StandardBag):
-            self._bag.warn_of_cost(X.shape[0], ONE_CLASS)
-        counts = pvalues.marginal(self._bag.label_counts(X, n_jobs=self.n_jobs, verbose=self.verbose), self._bag.n)
+        X = self._take_objects(X)
+        self._bag.warn_of_cost(X.shape[0])
+        counts = pvalues.marginal(self._bag.label_counts(X, effort=effort_of(self)), self._bag.n)
         if self.smoothed:
             return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))[:, 0]
         return pvalues.deterministic_p(counts)[:, 0]
@@ -294,6 +283,3 @@ class ConformalAnomalyDetector(OutlierMixin, Estimator):
         selected = select_discoveries(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")

@@ -11,13 +11,14 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._blocks import progress
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
-from exactcp._measure_choice import LABEL_MEASURE, is_pairwise, one_class_measure
+from exactcp._parallel import Effort, progress
 from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
-from exactcp._standard_bag import ONE_CLASS, StandardBag, make_bag
 from exactcp._validation import check_objects, check_training_objects
+from exactcp.measures._algorithm_1 import ONE_CLASS
+from exactcp.measures._choice import LABEL_MEASURE, label_bag, objects_of, one_class_measure
+from exactcp.measures._contract import Objects
 
 BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
@@ -119,7 +120,7 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if is_pairwise(self.measure):
+        if objects_of(self.measure) is Objects.PAIRS:
             msg = (
                 f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and a "
                 "metric or kernel by name or as a function."
@@ -172,18 +173,16 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
     def _grid_p(self, Z: np.ndarray) -> np.ndarray:
         """Return the p-value at each grid point, in blocks of them."""
-        bag = make_bag(
-            self.measure_, Z, np.zeros(Z.shape[0], np.int64), 1, algorithm="optimized", n_jobs=self.n_jobs, verbose=0
-        )
+        codes, quiet = np.zeros(Z.shape[0], np.int64), Effort(self.n_jobs)
+        bag = label_bag(self.measure_, Z, codes, 1, alternative=ONE_CLASS, effort=quiet)
         shape = tuple(axis.size for axis in self.axes_)
         p = np.empty(int(np.prod(shape)))
-        if isinstance(bag, StandardBag):
-            bag.warn_of_cost(p.size, ONE_CLASS)
+        bag.warn_of_cost(p.size)
         starts = range(0, p.size, BLOCK)
         for first in progress(starts, len(starts), self.verbose, "p-values on the grid"):
             cells = np.unravel_index(np.arange(first, min(first + BLOCK, p.size)), shape)
             points = np.column_stack([axis[cell] for axis, cell in zip(self.axes_, cells, strict=True)])
-            counts = pvalues.marginal(bag.label_counts(points, n_jobs=self.n_jobs), Z.shape[0])
+            counts = pvalues.marginal(bag.label_counts(points, effort=quiet), Z.shape[0])
             p[first : first + BLOCK] = pvalues.deterministic_p(counts)[:, 0]
         return p.reshape(shape)
 

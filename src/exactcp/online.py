@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._blocks import progress
+from exactcp._parallel import progress
 from exactcp._parameters import NONE, integer
 
 N_INITIAL = integer("a number of examples", at_least=0) | NONE

@@ -1,4 +1,4 @@
-"""From scores to counts to p-values, and from levels to counts: the only formulas for either (SPEC 0).
+"""From scores to counts to p-values, and from levels to counts: the only formulas for either (theory PV).
 
 A level, of confidence or of significance, is the decimal number that it prints as: 1 - 0.9 is 1/10, which a p-value of
 2/20 does not exceed. Sets compare counts with `threshold`, in rational arithmetic; where only p-values are known,
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.kernels.affine_sets import origin_of, own_slack, slack_of, typical_size
-from exactcp.kernels.label_counts import LabelCounts
-from exactcp.kernels.row_hash import row_taus, step_taus
-from exactcp.kernels.ties import tie_bands
+from exactcp._draws import row_taus, step_taus
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
+from exactcp.counting.ties import tie_bands
 
 __all__ = [
     "Counts",

@@ -7,7 +7,7 @@ To add a family, write `tests/mutants/<family>.py` with a `FAMILY`:
 
     FAMILY = Family(
         tests=("test_x.py", "test_y.py::test_z"),
-        mutants={"what is broken": Mutant("kernels/a_file.py", "the line as it is", "the line broken")},
+        mutants={"what is broken": Mutant("measures/family/kernels/a_file.py", "the line as it is", "the line broken")},
     )
 
 It is found by its place. `tests` are what pytest is given, below `tests/`: few and fast ones that pass on the package

@@ -11,137 +11,135 @@ PVALUES = (
     "test_pvalues.py::test_sorted_counting_equals_plain_counting",
 )
 RANKS = (
-    "test_equals_textbook.py::test_label_counts[plain-KNN 3-four labels]",
-    "test_equals_textbook.py::test_label_counts[plain-KNN 3-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-NN-duplicates only]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-KNN 3-four labels]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-KNN 3-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-NN-duplicates only]",
 )
 SETS = (
-    "test_affine_sets.py::test_covered_is_where_enough_sets_are[0]",
-    "test_affine_sets.py::test_points_that_touch_are_kept",
-    "test_affine_sets.py::test_touching_intervals_are_joined",
-    "test_affine_sets.py::test_regions_go_over_pieces",
-    "test_affine_sets.py::test_a_region_ends_where_its_piece_does",
+    "counting/test_affine_sets.py::test_covered_is_where_enough_sets_are[0]",
+    "counting/test_affine_sets.py::test_points_that_touch_are_kept",
+    "counting/test_affine_sets.py::test_touching_intervals_are_joined",
+    "counting/test_affine_sets.py::test_regions_go_over_pieces",
+    "counting/test_affine_sets.py::test_a_region_ends_where_its_piece_does",
 )
 RIDGE = tuple(
-    f"test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-ordinary]"
+    f"measures/least_squares/test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-ordinary]"
     for problem in ("ten labels", "grid with ties", "constant targets")
 )
-ORIGINS = ("test_affine_sets.py::test_origins",)
+ORIGINS = ("counting/test_affine_sets.py::test_origins",)
 
 FAMILY = Family(
     tests=PVALUES,
     compiled=False,
     mutants={
-        "a tolerance that is 0": Mutant("kernels/ties.py", "slack = tolerance * max", "slack = 0.0 * max"),
-        "a tolerance that is absolute": Mutant("kernels/ties.py", "max(abs(score), floor)", "max(1.0, floor)"),
-        "a floor that is added": Mutant("kernels/ties.py", "max(abs(score), floor)", "abs(score)"),
-        "infinite scores have a band": Mutant("kernels/ties.py", "if math.isinf(score):", "if False:"),
+        "a tolerance that is 0": Mutant("counting/ties.py", "slack = tolerance * max", "slack = 0.0 * max"),
+        "a tolerance that is absolute": Mutant("counting/ties.py", "max(abs(score), floor)", "max(1.0, floor)"),
+        "a floor that is added": Mutant("counting/ties.py", "max(abs(score), floor)", "abs(score)"),
+        "infinite scores have a band": Mutant("counting/ties.py", "if math.isinf(score):", "if False:"),
         "the band lies above": Mutant(
-            "kernels/ties.py", "return score - slack, score + slack", "return score, score + slack"
+            "counting/ties.py", "return score - slack, score + slack", "return score, score + slack"
         ),
         "the band lies below": Mutant(
-            "kernels/ties.py", "return score - slack, score + slack", "return score - slack, score"
+            "counting/ties.py", "return score - slack, score + slack", "return score - slack, score"
         ),
         "labels in the order of their numbers": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "scores[t, order[t, position - 1]] > scores[t, c]",
             "scores[t, position - 1] > scores[t, c]",
             RANKS,
         ),
         "labels in descending order": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "scores[t, order[t, position - 1]] > scores[t, c]",
             "scores[t, order[t, position - 1]] < scores[t, c]",
             RANKS,
         ),
         "bands that are not sorted": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "= lo[t, order[t, rank]], hi[t, order[t, rank]]",
             "= lo[t, rank], hi[t, rank]",
             RANKS,
         ),
         "below, and equal": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "if ascending[middle] < value or (or_equal and ascending[middle] == value):",
             "if ascending[middle] <= value:",
             RANKS,
         ),
         "a search that stops one too early": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "low, high = 0, ascending.shape[0]",
             "low, high = 0, ascending.shape[0] - 1",
             RANKS,
         ),
         "suffix sums of the rank itself": Mutant(
-            "kernels/label_ranks.py", "total += jumps[t, rank + 1]", "total += jumps[t, rank]", RANKS
+            "counting/labels.py", "total += jumps[t, rank + 1]", "total += jumps[t, rank]", RANKS
         ),
-        "prefix sums": Mutant("kernels/label_ranks.py", "range(n_labels - 1, -1, -1)", "range(n_labels)", RANKS),
+        "prefix sums": Mutant("counting/labels.py", "range(n_labels - 1, -1, -1)", "range(n_labels)", RANKS),
         "sums of one test object for the next": Mutant(
-            "kernels/label_ranks.py",
+            "counting/labels.py",
             "    for t in range(m):\n        total = 0\n",
             "    total = 0\n    for t in range(m):\n",
             RANKS,
         ),
         "sums to the label of the rank's number": Mutant(
-            "kernels/label_ranks.py", "counts[t, order[t, rank]] += total", "counts[t, rank] += total", RANKS
+            "counting/labels.py", "counts[t, order[t, rank]] += total", "counts[t, rank] += total", RANKS
         ),
         "members that are none": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "        if member[i]:\n            score",
             "        if True:\n            score",
             SETS,
         ),
         "an example's slack is taken from it": Mutant(
-            "kernels/affine_sets.py", "at_least += score + slack[i] >= lo", "at_least += score - slack[i] >= lo", SETS
+            "counting/targets.py", "at_least += score + slack[i] >= lo", "at_least += score - slack[i] >= lo", SETS
         ),
-        "sets that touch are apart": Mutant(
-            "kernels/affine_sets.py", "starts[i] <= ends[j]", "starts[i] < ends[j]", SETS
-        ),
+        "sets that touch are apart": Mutant("counting/targets.py", "starts[i] <= ends[j]", "starts[i] < ends[j]", SETS),
         "one set too many": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "            if depth == threshold:\n                out[used, 0]",
             "            if depth == threshold + 1:\n                out[used, 0]",
             SETS,
         ),
-        "threshold 1 is the line": Mutant("kernels/affine_sets.py", "if threshold <= 0:", "if threshold <= 1:", SETS),
+        "threshold 1 is the line": Mutant("counting/targets.py", "if threshold <= 0:", "if threshold <= 1:", SETS),
         "a complement is an interval": Mutant(
-            "kernels/affine_sets.py", "    if kappa > abs(g):", "    if kappa != abs(g):", SETS
+            "counting/targets.py", "    if kappa > abs(g):", "    if kappa != abs(g):", SETS
         ),
         "the ray on the other side": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "return (1, -math.inf, end) if end > 0 else (1, end, math.inf)",
             "return (1, -math.inf, end) if end < 0 else (1, end, math.inf)",
             SETS,
         ),
         "the ray's end": Mutant(
-            "kernels/affine_sets.py", "end = A / (g + math.copysign(kappa, g))", "end = A / (g + kappa)", SETS
+            "counting/targets.py", "end = A / (g + math.copysign(kappa, g))", "end = A / (g + kappa)", SETS
         ),
         "sets without their slack": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "return slack / (1.0 + abs(g) / kappa) + 0.5 * own_slack(root, size) / (1.0 + max(1.0, abs(g) / kappa))",
             "return -slack / (1.0 + abs(g) / kappa)",
             SETS,
         ),
         "ties everywhere are nowhere": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "        return 1, -math.inf, math.inf  # ties everywhere\n",
             "        pass\n",
             SETS,
         ),
         "the candidate's slack without its center": Mutant(
-            "kernels/affine_sets.py", "max(abs(z), FLOOR * size)", "abs(z)", SETS + RIDGE
+            "counting/targets.py", "max(abs(z), FLOOR * size)", "abs(z)", SETS + RIDGE
         ),
         "an origin that follows every target": Mutant(
-            "kernels/affine_sets.py", "    if abs(median) <= NEAR_ZERO * spread:\n        return 0.0\n", "", ORIGINS
+            "counting/targets.py", "    if abs(median) <= NEAR_ZERO * spread:\n        return 0.0\n", "", ORIGINS
         ),
         "an origin of the mean": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "median = float(np.median(some)) if some.size else 0.0",
             "median = float(np.mean(some)) if some.size else 0.0",
             ORIGINS,
         ),
         "an origin that is not round": Mutant(
-            "kernels/affine_sets.py",
+            "counting/targets.py",
             "return median if abs(median) * 2.0**-50 >= step else",
             "return median if True else",
             ORIGINS,
@@ -167,7 +165,7 @@ FAMILY = Family(
             "measures/_affine_bag.py",
             "lower - origin < intervals[:, 0], upper - origin > intervals[:, 1]",
             "lower - origin > intervals[:, 0], upper - origin < intervals[:, 1]",
-            ("test_affine_sets.py::test_ends_counted_from_an_origin_are_inside",),
+            ("counting/test_affine_sets.py::test_ends_counted_from_an_origin_are_inside",),
         ),
     },
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_lssvm.py::TestEqualsTheTextbook::"
+EQUAL = "measures/least_squares/test_lssvm.py::TestEqualsTheTextbook::"
 COUNTS = (
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM rbf-grid with ties]",
-    "test_equals_textbook.py::test_label_counts[plain-LSSVM 0.01 intercept-singleton label]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM rbf-grid with ties]",
+    "measures/test_equals_textbook.py::test_label_counts[LSSVM 0.01 intercept-singleton label]",
     f"{EQUAL}test_linear[grid-25-3-1.0-False]",
     f"{EQUAL}test_linear[duplicates-12-12-0.001-True]",
     f"{EQUAL}test_kernels[grid-rbf-1.0]",
@@ -16,37 +16,39 @@ COUNTS = (
     f"{EQUAL}test_every_solver_where_the_problem_is_well_conditioned",
 )
 NEAR_TIES = (
-    "test_lssvm.py::TestCounting::test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score",
-    "test_lssvm_windows.py::TestKernel::test_near_a_tie_the_divided_score_decides",
+    "measures/least_squares/test_lssvm.py::TestCounting::test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score",
+    "measures/least_squares/test_lssvm_windows.py::TestKernel::test_near_a_tie_the_divided_score_decides",
 )
 WINDOWS = (
-    "test_lssvm_windows.py::TestCounts::test_any_number_of_labels[3]",
-    "test_lssvm_windows.py::TestCounts::test_tiny_labels_and_a_label_without_examples",
-    "test_lssvm_windows.py::TestOrder",
+    "measures/least_squares/test_lssvm_windows.py::TestCounts::test_any_number_of_labels[3]",
+    "measures/least_squares/test_lssvm_windows.py::TestCounts::test_tiny_labels_and_a_label_without_examples",
+    "measures/least_squares/test_lssvm_windows.py::TestOrder",
     *NEAR_TIES,
 )
-TINY_RHO = ("test_lssvm.py::TestDefinition::test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other",)
-EVERY_KIND = ("test_lssvm_windows.py::TestCounts::test_every_kind_of_objects",)
-LEARNING = "test_lssvm.py::TestLearning::"
+TINY_RHO = (
+    "measures/least_squares/test_lssvm.py::TestDefinition::test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other",
+)
+EVERY_KIND = ("measures/least_squares/test_lssvm_windows.py::TestCounts::test_every_kind_of_objects",)
+LEARNING = "measures/least_squares/test_lssvm.py::TestLearning::"
 UPDATES = (
     f"{LEARNING}test_a_sliding_window_equals_a_fresh_fit",
     f"{LEARNING}test_equal_objects_need_no_new_factorisation",
     f"{LEARNING}test_any_history_equals_a_fresh_fit",
     f"{LEARNING}test_new_labels_and_labels_that_leave",
 )
-RELABELLED = ("test_learning.py::test_a_bag_that_is_relabelled_counts_like_a_fresh_one[LSSVM]",)
+RELABELLED = ("measures/test_learning.py::test_a_bag_that_is_relabelled_counts_like_a_fresh_one[LSSVM]",)
 FORKS = tuple(
-    f"test_bag_forks.py::test_two_copies_change[{measure}-learn one-{second}]"
+    f"measures/test_bag_forks.py::test_two_copies_change[{measure}-learn one-{second}]"
     for measure in ("primal", "dual")
     for second in ("learn one", "unlearn few", "a label goes")
 )
 RIDGE = tuple(
-    f"test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-{residual}]"
+    f"measures/least_squares/test_ridge_residual.py::test_counts_and_regions_equal_the_textbook[{problem}-{residual}]"
     for residual in ("studentized", "ordinary", "deleted")
     for problem in ("grid with ties", "random", "ten labels")
 )
-BRACKETS = ("test_ridge_residual.py::test_brackets_decide_only_how_long_it_takes",)
-RIDGE_UPDATES = ("test_ridge_residual.py::test_learning_and_unlearning_is_a_fresh_fit",)
+BRACKETS = ("measures/least_squares/test_ridge_residual.py::test_brackets_decide_only_how_long_it_takes",)
+RIDGE_UPDATES = ("measures/least_squares/test_ridge_residual.py::test_learning_and_unlearning_is_a_fresh_fit",)
 ROUNDED = "rounding is far below this bound on any data that a test can make: it is there for certainty"
 
 FAMILY = Family(
@@ -54,110 +56,133 @@ FAMILY = Family(
     compiled=False,
     mutants={
         "the sign of g": Mutant(
-            "kernels/loo_count.py",
+            "measures/least_squares/kernels/leave_one_out.py",
             "return (d * e - g * gap) / (d * b + g * g) - 1.0",
             "return (d * e + g * gap) / (d * b + g * g) - 1.0",
         ),
         "b without d": Mutant(
-            "kernels/loo_count.py", "below[j] = d * b[j] + g[j] * g[j]", "below[j] = b[j] + g[j] * g[j]"
+            "measures/least_squares/kernels/leave_one_out.py",
+            "below[j] = d * b[j] + g[j] * g[j]",
+            "below[j] = b[j] + g[j] * g[j]",
         ),
         "the other alternative": Mutant(
-            "kernels/loo_count.py", "numerator = same if c == label else other", "numerator = other"
+            "measures/least_squares/kernels/leave_one_out.py",
+            "numerator = same if c == label else other",
+            "numerator = other",
         ),
         "the own label stays in the histogram": Mutant(
-            "kernels/loo_count.py", "        at_least[1, c] -= other >= lo[c]\n", ""
+            "measures/least_squares/kernels/leave_one_out.py", "        at_least[1, c] -= other >= lo[c]\n", ""
         ),
         "ranks on the wrong side": Mutant(
-            "kernels/loo_count.py",
+            "measures/least_squares/kernels/leave_one_out.py",
             "jumps_above[count_below(hi_sorted, other, False)] += 1",
             "jumps_above[count_below(lo_sorted, other, False)] += 1",
         ),
         "the band alone is near": Mutant(
-            "kernels/loo_count.py",
+            "measures/least_squares/kernels/leave_one_out.py",
             "lo[c] + hi[c]) + 1.0, hi[c] - lo[c]",
             "lo[c] + hi[c]) + 1.0, 0.0",
             NEAR_TIES + COUNTS,
         ),
         "what is near is counted twice": Mutant(
-            "kernels/loo_count.py", "above += np.int32(margin > band)", "above += np.int32(margin >= -band)"
+            "measures/least_squares/kernels/leave_one_out.py",
+            "above += np.int32(margin > band)",
+            "above += np.int32(margin >= -band)",
         ),
-        "a chunk has one label": Mutant("kernels/loo_count.py", "j = min(end, starts[label + 1])", "j = end"),
+        "a chunk has one label": Mutant(
+            "measures/least_squares/kernels/leave_one_out.py", "j = min(end, starts[label + 1])", "j = end"
+        ),
         "the rounding of a numerator": Mutant(
-            "kernels/loo_count.py", "ROUNDING = 2.0**-48", "ROUNDING = 0.0", survives=ROUNDED
+            "measures/least_squares/kernels/leave_one_out.py", "ROUNDING = 2.0**-48", "ROUNDING = 0.0", survives=ROUNDED
         ),
         "windows that are half as wide": Mutant(
-            "kernels/loo_window.py",
+            "measures/least_squares/kernels/windows.py",
             "width = steepness * (",
             "width = 0.5 * steepness * (",
             EVERY_KIND,
         ),
         "a window without the leverage of the test object": Mutant(
-            "kernels/loo_window.py",
+            "measures/least_squares/kernels/windows.py",
             "s = math.sqrt(h * ((1.0 + RELATIVE) * (d - 1.0) + ABSOLUTE))",
             "s = math.sqrt(ABSOLUTE)",
             WINDOWS,
         ),
         "examples above the window": Mutant(
-            "kernels/loo_window.py", "above[kind, c] += end - last[c]", "above[kind, c] += end - first[c]", WINDOWS
+            "measures/least_squares/kernels/windows.py",
+            "above[kind, c] += end - last[c]",
+            "above[kind, c] += end - first[c]",
+            WINDOWS,
         ),
         "those set apart are left out": Mutant(
-            "kernels/loo_window.py",
+            "measures/least_squares/kernels/windows.py",
             "for i, j in ((start, begin), (first[c], last[c])):",
             "for i, j in ((first[c], last[c]),):",
             EVERY_KIND,
         ),
         "the gap of another label": Mutant(
-            "kernels/loo_window.py",
+            "measures/least_squares/kernels/windows.py",
             "(1.0 if c == label else -1.0) - F[label]",
             "(1.0 if c == label else -1.0) - F[c]",
             WINDOWS,
         ),
         "wide windows are counted all the same": Mutant(
-            "kernels/loo_window.py",
+            "measures/least_squares/kernels/windows.py",
             "if not 0.0 <= width < math.inf:",
             "if False:",
-            ("test_lssvm_windows.py::TestKernel::test_objects_without_a_bound_are_left_to_the_product",),
+            (
+                "measures/least_squares/test_lssvm_windows.py::TestKernel::test_objects_without_a_bound_are_left_to_the_product",
+            ),
         ),
         "ratios in no order": Mutant(
-            "kernels/loo_order.py", "order = np.argsort(ranks)", "order = np.arange(ranks.size)", WINDOWS
+            "measures/least_squares/kernels/order.py",
+            "order = np.argsort(ranks)",
+            "order = np.arange(ranks.size)",
+            WINDOWS,
         ),
         "the leverage of those set apart": Mutant(
-            "kernels/loo_order.py",
+            "measures/least_squares/kernels/order.py",
             "return highest[:best], next_one[best]",
             "return highest[: best + 1], next_one[best]",
             WINDOWS,
         ),
         "a sum in another direction": Mutant(
-            "kernels/matrix_update.py",
+            "measures/least_squares/kernels/updates.py",
             "_add_multiple(A[i, k], B[k], out[i])",
             "_add_multiple(A[i, k], B[:, k], out[i])",
         ),
         "the outer product is linear": Mutant(
-            "kernels/matrix_update.py", "factor * (vector[i] * vector[j])", "factor * vector[i]", UPDATES
+            "measures/least_squares/kernels/updates.py",
+            "factor * (vector[i] * vector[j])",
+            "factor * vector[i]",
+            UPDATES,
         ),
         "the bias is penalised": Mutant(
-            "measures/_factorisation.py", "penalty[0] = 0.0 if intercept else rho", "penalty[0] = rho"
+            "measures/least_squares/factorisations/primal.py",
+            "penalty[0] = 0.0 if intercept else rho",
+            "penalty[0] = rho",
         ),
         "slack with the sign of h": Mutant(
-            "measures/_factorisation.py",
+            "measures/least_squares/factorisations/primal.py",
             '= 1.0 - np.einsum("ij,ij->i", part, part)',
             '= 1.0 + np.einsum("ij,ij->i", part, part)',
         ),
         "the newcomer's own slack": Mutant(
-            "measures/_factorisation.py",
+            "measures/least_squares/factorisations/primal.py",
             "np.append(self._slack + g * g / d[0], 1.0 / d[0])",
             "np.append(self._slack + g * g / d[0], 1.0 - 1.0 / d[0])",
             UPDATES,
         ),
-        "unlearning divides by d": Mutant("measures/_factorisation.py", "left = 2.0 - d[0]", "left = d[0]", UPDATES),
+        "unlearning divides by d": Mutant(
+            "measures/least_squares/factorisations/primal.py", "left = 2.0 - d[0]", "left = d[0]", UPDATES
+        ),
         "the matrix S stays": Mutant(
-            "measures/_factorisation.py",
+            "measures/least_squares/factorisations/primal.py",
             "        self._S = _plus_outer(self._S, phi[0], -1.0)\n",
             "",
             UPDATES,
         ),
         "an inaccurate primal form": Mutant(
-            "measures/_factorisation.py",
+            "measures/least_squares/factorisations/primal.py",
             'if solver == "primal" or primal.is_accurate:',
             "if True:",
             (
@@ -167,143 +192,161 @@ FAMILY = Family(
             ),
         ),
         "the border is not refreshed": Mutant(
-            "measures/_dual.py",
+            "measures/least_squares/factorisations/dual.py",
             "        self._updates += 1\n        self._refresh_border()\n",
             "        self._updates += 1\n",
             UPDATES,
         ),
         "the diagonal of equal objects": Mutant(
-            "measures/_dual.py",
+            "measures/least_squares/factorisations/dual.py",
             "self._rho / (count + 1) - self._rho / count",
             "self._rho / count - self._rho / (count + 1)",
             UPDATES,
         ),
         "the last object is not moved": Mutant(
-            "measures/_dual.py", "        place[: last + 1, gone] = place[: last + 1, last]\n", "", UPDATES
+            "measures/least_squares/factorisations/dual.py",
+            "        place[: last + 1, gone] = place[: last + 1, last]\n",
+            "",
+            UPDATES,
         ),
         "counts in the slack": Mutant(
-            "measures/_dual.py",
+            "measures/least_squares/factorisations/dual.py",
             "self._rho / counts**2 * self._bordered_diagonal()",
             "self._rho / counts * self._bordered_diagonal()",
         ),
-        "a dual fork that overwrites": Mutant("measures/_dual.py", "        self._is_own = False\n", "", FORKS),
-        "the bias in the svd": Mutant("measures/_spectral.py", "            d += 1.0 / n\n", ""),
+        "a dual fork that overwrites": Mutant(
+            "measures/least_squares/factorisations/dual.py", "        self._is_own = False\n", "", FORKS
+        ),
+        "the bias in the svd": Mutant(
+            "measures/least_squares/factorisations/singular_values.py", "            d += 1.0 / n\n", ""
+        ),
         "outside the span": Mutant(
-            "measures/_spectral.py",
+            "measures/least_squares/factorisations/singular_values.py",
             "leverage += beyond / self._rho",
             "leverage += beyond",
             (f"{EQUAL}test_linear[random-9-20-0.001-False]",),
         ),
         "rounding that is outside the span": Mutant(
-            "measures/_spectral.py",
+            "measures/least_squares/factorisations/singular_values.py",
             "            beyond[beyond <= NOISE**2 * rows.shape[1] * size] = 0.0\n",
             "",
             TINY_RHO,
         ),
         "rounding that is a singular value": Mutant(
-            "measures/_spectral.py",
+            "measures/least_squares/factorisations/singular_values.py",
             "rank = int((s > max(weighted.shape) * EPS * s.max(initial=0.0)).sum())",
             "rank = s.size",
-            ("test_lssvm.py::TestDefinition::test_singular_values_that_are_rounding_have_no_say",),
+            (
+                "measures/least_squares/test_lssvm.py::TestDefinition::test_singular_values_that_are_rounding_have_no_say",
+            ),
         ),
         "nobody is alone": Mutant(
-            "measures/_spectral.py", "        if objects.size:\n", "        if False:\n", TINY_RHO
+            "measures/least_squares/factorisations/singular_values.py",
+            "        if objects.size:\n",
+            "        if False:\n",
+            TINY_RHO,
         ),
         "a share that is rounding": Mutant(
-            "measures/_spectral.py",
+            "measures/least_squares/factorisations/singular_values.py",
             "        share[np.abs(share) <= NOISE * np.sqrt(shares.shape[1]) * size] = 0.0\n",
             "",
             TINY_RHO,
         ),
         "rounding that an object alone leaves of 1 - h": Mutant(
-            "measures/_spectral.py", "            rest[self._alone.objects] = 0.0\n", "            pass\n", TINY_RHO
+            "measures/least_squares/factorisations/singular_values.py",
+            "            rest[self._alone.objects] = 0.0\n",
+            "            pass\n",
+            TINY_RHO,
         ),
         "rounding that an object alone leaves of a target": Mutant(
-            "measures/_spectral.py",
+            "measures/least_squares/factorisations/singular_values.py",
             "                left[self._alone.objects] = 0.0\n",
             "                pass\n",
             TINY_RHO,
         ),
         "a basis turned away": Mutant(
-            "measures/_spectral.py", "            turn[:, : objects.size] *= np.sign(R.diagonal())\n", "", TINY_RHO
+            "measures/least_squares/factorisations/singular_values.py",
+            "            turn[:, : objects.size] *= np.sign(R.diagonal())\n",
+            "",
+            TINY_RHO,
         ),
         "the solution outlives a change": Mutant(
-            "measures/_lssvm_bag.py",
+            "measures/least_squares/_lssvm_bag.py",
             "        self._n_labels = n_labels\n        self._forget_solution()\n",
             "        self._n_labels = n_labels\n",
             RELABELLED,
         ),
         "the examples in order outlive a change": Mutant(
-            "measures/_lssvm_bag.py",
+            "measures/least_squares/_lssvm_bag.py",
             "        self._ordered: _Ordered | None = None\n        self._asked",
             "        self._ordered: _Ordered | None = getattr(self, '_ordered', None)\n        self._asked",
             WINDOWS,
         ),
         "a fork shares the store": Mutant(
-            "measures/_lssvm_bag.py",
+            "measures/least_squares/_lssvm_bag.py",
             "store, factorisation = self._store.fork(), self._factorisation",
             "store, factorisation = self._store, self._factorisation",
             FORKS,
         ),
         "forgotten in the order of arrival": Mutant(
-            "measures/_lssvm_bag.py",
+            "measures/least_squares/_lssvm_bag.py",
             "for position in np.sort(indices)[::-1]:",
             "for position in np.sort(indices):",
             UPDATES,
         ),
         "kappa of ordinary residuals": Mutant(
-            "kernels/ridge_sets.py",
+            "measures/least_squares/kernels/extents.py",
             "return square if kind == DELETED else math.sqrt(square)",
             "return square if kind != DELETED else math.sqrt(square)",
             RIDGE,
         ),
         "a candidate's band without the center": Mutant(
-            "kernels/ridge_sets.py",
+            "measures/least_squares/kernels/extents.py",
             "own = own_slack(z[t], size[t])",
             "own = 0.0",
-            ("test_ridge_residual.py::test_near_a_tie_the_candidates_slack_decides",),
+            ("measures/least_squares/test_ridge_residual.py::test_near_a_tie_the_candidates_slack_decides",),
         ),
         "the extents of the other side": Mutant(
-            "kernels/ridge_sets.py",
+            "measures/least_squares/kernels/extents.py",
             "is_short = (e * g >= 0.0) == (side == 0)",
             "is_short = (e * g >= 0.0) == (side == 1)",
             RIDGE,
         ),
         "brackets on one side": Mutant(
-            "kernels/ridge_sets.py", "sign = 1.0 if side == 0 else -1.0", "sign = 1.0", BRACKETS
+            "measures/least_squares/kernels/extents.py", "sign = 1.0 if side == 0 else -1.0", "sign = 1.0", BRACKETS
         ),
         "an extent at the bracket's edge": Mutant(
-            "kernels/ridge_sets.py",
+            "measures/least_squares/kernels/extents.py",
             "flags[i] = np.uint8(reaches_low) & np.uint8(not reaches_high)",
             "flags[i] = np.uint8(reaches_low)",
             BRACKETS,
         ),
         "the rank from the other end": Mutant(
-            "measures/_ridge_bag.py",
+            "measures/least_squares/_ridge_bag.py",
             "found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]",
             "found[t] = np.partition(all_extents, thresholds[t] - 1, axis=1)[:, thresholds[t] - 1]",
             RIDGE,
         ),
         "sides of an interval": Mutant(
-            "measures/_ridge_bag.py",
+            "measures/least_squares/_ridge_bag.py",
             "center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)",
             "center[t] - widened(found[t, 0], size), center[t] + widened(found[t, 1], size)",
             RIDGE,
         ),
         "the origin of a regression through 0": Mutant(
-            "measures/_ridge_bag.py",
+            "measures/least_squares/_ridge_bag.py",
             "float(origin_of(self._y)) if self._intercept else 0.0",
             "float(origin_of(self._y))",
             RIDGE,
         ),
         "ridge targets stay": Mutant(
-            "measures/_ridge_bag.py",
+            "measures/least_squares/_ridge_bag.py",
             "self._y = np.delete(self._y, positions)",
             "self._y = self._y[: -positions.size]",
             RIDGE_UPDATES,
         ),
         "the ridge solution outlives a change": Mutant(
-            "measures/_ridge_bag.py",
+            "measures/least_squares/_ridge_bag.py",
             "        prepared = self._store.prepare(X)\n        self._fitted = None\n",
             "        prepared = self._store.prepare(X)\n",
             RIDGE_UPDATES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-BAGS = "test_stream.py::TestBags::"
+BAGS = "exchangeability/test_stream.py::TestBags::"
 STREAMS = tuple(
     f"{BAGS}test_stream_is_counting_and_then_learning[{measure}-{problem}]"
     for measure in ("KNN 3", "SimplifiedKNN 2", "NN manhattan")
@@ -14,130 +14,134 @@ MIXED = tuple(
     f"{BAGS}test_stream_between_learning_and_unlearning[{name}]"
     for name in ("KNN 3", "SimplifiedKNN 2", "NN manhattan")
 )
-TEXTBOOK = "test_stream.py::TestEqualsTextbook::"
+TEXTBOOK = "exchangeability/test_stream.py::TestEqualsTextbook::"
 PREDICTOR = (
     f"{TEXTBOOK}test_without_labels[SimplifiedKNN 2-grid with ties-None]",
     f"{TEXTBOOK}test_without_labels[SimplifiedKNN 2-grid with ties-5]",
     f"{TEXTBOOK}test_with_labels[KNN 3-None]",
     f"{TEXTBOOK}test_with_labels[KNN 3-label]",
 )
-ALONE = ("test_stream.py::TestState::test_one_by_one_equals_many_between_readers",)
+ALONE = ("exchangeability/test_stream.py::TestState::test_one_by_one_equals_many_between_readers",)
 
 FAMILY = Family(
     tests=STREAMS,
     compiled=False,
     mutants={
         "an entrance one entry too far in": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "values[kind, slot, length - 1]",
             "values[kind, slot, max(length - 2, 0)]",
             (f"{BAGS}test_a_fork_streams_by_itself",),
         ),
         "a list that holds all is closed": Mutant(
-            "kernels/neighbour_stream.py", "math.inf if length == available else", "math.inf if length == 0 else"
+            "measures/neighbours/kernels/stream.py",
+            "math.inf if length == available else",
+            "math.inf if length == 0 else",
         ),
         "equal distances do not enter": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "if d <= entrances[kind, i]:",
             "if d < entrances[kind, i]:",
             STREAMS + MIXED,
             survives="behind an equal distance at its end a list may hold the newcomer or not: it is cut there",
         ),
         "its own lists are too short": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "length = insert(values[kind], lengths[kind], width, d)",
             "length = insert(values[kind], lengths[kind], 1, d)",
         ),
         "its own lists close too early": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "                if length == width:\n",
             "                if length > 0:\n",
         ),
-        "the lists of the example before": Mutant("kernels/neighbour_stream.py", "    lengths[:] = 0\n", ""),
+        "the lists of the example before": Mutant("measures/neighbours/kernels/stream.py", "    lengths[:] = 0\n", ""),
         "other labels' counts are all": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "= all_at_least - same_at_least, all_above - same_above",
             "= all_at_least, all_above - same_above",
         ),
         "greater is at least": Mutant(
-            "kernels/neighbour_stream.py", "np.int64(scores[i] > hi)\n", "np.int64(scores[i] > lo)\n"
+            "measures/neighbours/kernels/stream.py", "np.int64(scores[i] > hi)\n", "np.int64(scores[i] > lo)\n"
         ),
         "touched beyond the k-th": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "        if d < kth(values[kind, i], lengths[kind, i], k):\n",
             "        if True:\n",
             survives="score_with sums the k smallest, so that a newcomer beyond the k-th leaves the score",
         ),
         "the score of before": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "at_least[kind] += np.int64(new >= lo) - np.int64(old >= lo)",
             "at_least[kind] += np.int64(new >= lo)",
         ),
         "equal counts in the place of greater": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "out[2 * kind], out[2 * kind + 1] = above[kind], at_least[kind] - above[kind]",
             "out[2 * kind], out[2 * kind + 1] = at_least[kind] - above[kind], above[kind]",
         ),
         "its entrance without itself": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "_entrance(kind, n, sizes[label] if kind == 0 else n - sizes[label], values, lengths)",
             "_entrance(kind, n, sizes[label] - 1 if kind == 0 else n - sizes[label], values, lengths)",
         ),
         "the entrance of a touched list stays": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "        entrances[kind, i] = _entrance(",
             "        _entrance(",
             survives="an entrance that is too wide costs time: a full list turns away what is too far",
         ),
         "a touched list counts one too few": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "available(kind, codes[i], sizes, n) + 1, values",
             "available(kind, codes[i], sizes, n), values",
         ),
         "touched lists are not summed": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "        refresh(kind, i, k, lists, sums, scores)\n        entrances",
             "        entrances",
         ),
-        "sizes stay": Mutant("kernels/neighbour_stream.py", "    sizes[label] += 1\n", ""),
+        "sizes stay": Mutant("measures/neighbours/kernels/stream.py", "    sizes[label] += 1\n", ""),
         "the order stays": Mutant(
-            "kernels/neighbour_stream.py", "    examples.order[n] = n\n", "    examples.order[n] = 0\n"
+            "measures/neighbours/kernels/stream.py", "    examples.order[n] = n\n", "    examples.order[n] = 0\n"
         ),
         "the object is not stored": Mutant(
-            "kernels/neighbour_stream.py",
+            "measures/neighbours/kernels/stream.py",
             "    _admit(distances, label, k, examples, own, used)\n"
             "    store_object(x, distances.shape[0], is_matrix, examples.rows)\n\n\n@compiled\ndef stream",
             "    _admit(distances, label, k, examples, own, used)\n\n\n@compiled\ndef stream",
         ),
         "the last distance is missing": Mutant(
-            "kernels/neighbour_stream.py", "        for i in range(size):\n", "        for i in range(size - 1):\n"
+            "measures/neighbours/kernels/stream.py",
+            "        for i in range(size):\n",
+            "        for i in range(size - 1):\n",
         ),
         "entrances outlive a change": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "        self._entrances = np.empty((self.kinds, 0))\n",
             "        self._entrances = getattr(self, '_entrances', np.empty((self.kinds, 0)))\n",
             MIXED,
         ),
         "sorted scores outlive a stream": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "        self._sorted = None\n        self.search.forget_screen()\n        store, examples",
             "        self.search.forget_screen()\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "the screen outlives a stream": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "        self._sorted = None\n        self.search.forget_screen()\n        store, examples",
             "        self._sorted = None\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "a fork streams into what it shares": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "        self._own_arrays(n + m)\n        self._stand_at_entrances()\n",
             "        self._owns_arrays = True\n        self._own_arrays(n + m)\n        self._stand_at_entrances()\n",
             (f"{BAGS}test_a_fork_streams_by_itself",),
         ),
         "an example in place loses its entrances": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "entrances=copied_with_room(examples.entrances, room if is_streaming else 0, axis=1),",
             "entrances=copied_with_room(examples.entrances, 0, axis=1),",
             PREDICTOR,
@@ -166,8 +170,8 @@ FAMILY = Family(
         ),
         "the newest leaves the window": Mutant(
             "exchangeability/stream.py",
-            "self._bag.unlearn(np.zeros(1, dtype=np.int64), n_jobs=1)",
-            "self._bag.unlearn(np.array([self._bag.n - 1]), n_jobs=1)",
+            "self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)",
+            "self._bag.unlearn(np.array([self._bag.n - 1]), effort=ALONE)",
             PREDICTOR,
         ),
         "labels by their names' order": Mutant(

@@ -4,231 +4,249 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-EQUAL = "test_equals_textbook.py::test_label_counts"
+EQUAL = "measures/test_equals_textbook.py::test_label_counts_on_every_path"
 COUNTS = tuple(
     f"{EQUAL}[{path}-{measure}-{problem}]"
     for path in ("plain", "screened", "sketched")
     for measure in ("KNN 3", "SimplifiedKNN 2")
     for problem in ("grid with ties", "four labels", "singleton label")
 )
-SCREEN = ("test_screen.py::test_the_largest_rounding_error_drops_no_pair",)
-SORTED = ("test_sorted_lists.py",)
-KEPT = ("test_learning.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",)
+SCREEN = ("geometry/test_screen.py::test_the_largest_rounding_error_drops_no_pair",)
+SORTED = ("measures/neighbours/test_sorted_lists.py",)
+KEPT = ("measures/test_learning.py::test_what_a_prediction_keeps_is_forgotten_with_the_next_change",)
 UPDATES = (
     *(
-        f"test_learning.py::test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[{measure}-{problem}]"
+        f"measures/test_learning.py::test_learning_one_by_one_and_unlearning_equal_a_fresh_fit[{measure}-{problem}]"
         for measure in ("KNN 3", "SimplifiedKNN 2")
         for problem in ("grid with ties", "singleton label")
     ),
-    "test_learning.py::test_a_sliding_window_equals_a_fresh_fit[KNN 3]",
+    "measures/test_learning.py::test_a_sliding_window_equals_a_fresh_fit[KNN 3]",
 )
 COPIES = tuple(f"test_changes.py::test_a_shallow_copy_changes_by_itself[KNN-<lambda>{i}]" for i in range(4))
 FORKS = tuple(
-    f"test_bag_forks.py::test_two_copies_change[KNN-{first}-{second}]"
+    f"measures/test_bag_forks.py::test_two_copies_change[KNN-{first}-{second}]"
     for first in ("learn one", "a label comes")
     for second in ("unlearn few", "a label goes")
 )
-MATRICES = ("test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
+MATRICES = ("measures/test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
 
 FAMILY = Family(
     tests=COUNTS,
     compiled=False,
     mutants={
         "an entry too many is compared": Mutant(
-            "kernels/sorted_lists.py",
+            "measures/neighbours/kernels/lists.py",
             'return the new length."""\n    if length == limit:\n        if d >= values[limit - 1]:',
             'return the new length."""\n    if length == limit:\n        if d >= values[0]:',
         ),
         "the list shifts one place too few": Mutant(
-            "kernels/sorted_lists.py",
+            "measures/neighbours/kernels/lists.py",
             "    while position > 0 and values[position - 1] > d:\n        values[position] = values",
             "    while position > 1 and values[position - 1] > d:\n        values[position] = values",
         ),
         "a list of k is not full": Mutant(
-            "kernels/sorted_lists.py", "values[k - 1] if length >= k", "values[k - 1] if length > k"
+            "measures/neighbours/kernels/lists.py", "values[k - 1] if length >= k", "values[k - 1] if length > k"
         ),
         "the sum takes one more": Mutant(
-            "kernels/sorted_lists.py", "used = min(length, k)", "used = min(length, k + 1)", UPDATES
+            "measures/neighbours/kernels/lists.py", "used = min(length, k)", "used = min(length, k + 1)", UPDATES
         ),
         "the newcomer is summed twice": Mutant(
-            "kernels/sorted_lists.py", "            waiting = False\n", "            waiting = used < k\n", SORTED
+            "measures/neighbours/kernels/lists.py",
+            "            waiting = False\n",
+            "            waiting = used < k\n",
+            SORTED,
         ),
-        "0/0": Mutant("kernels/sorted_lists.py", "1.0 if numerator == 0.0 else", "0.0 if numerator == 0.0 else"),
+        "0/0": Mutant(
+            "measures/neighbours/kernels/lists.py", "1.0 if numerator == 0.0 else", "0.0 if numerator == 0.0 else"
+        ),
         "pairs meet in one direction": Mutant(
-            "kernels/neighbour_fit.py",
+            "measures/neighbours/kernels/fill.py",
             "_insert(column, row, kind, distances[i, j], k, values, lengths, partners)",
             "_insert(row, row, kind, distances[i, j], k, values, lengths, partners)",
         ),
-        "an example meets itself": Mutant("kernels/neighbour_fit.py", "max(0, row + 1 - left)", "max(0, row - left)"),
+        "an example meets itself": Mutant(
+            "measures/neighbours/kernels/fill.py", "max(0, row + 1 - left)", "max(0, row - left)"
+        ),
         "the last column of a block is left out": Mutant(
-            "kernels/neighbour_fit.py",
+            "measures/neighbours/kernels/fill.py",
             "kinds, end = values.shape[0], first + products.shape[1]",
             "kinds, end = values.shape[0], first + products.shape[1] - 1",
         ),
         "a full list's reach is the nearest's": Mutant(
-            "kernels/neighbour_fit.py",
+            "measures/neighbours/kernels/fill.py",
             "reach[kind, row] = column_reach(values[kind, slot, k - 1], units)",
             "reach[kind, row] = column_reach(values[kind, slot, 0], units)",
         ),
         "only the row is offered the pair": Mutant(
-            "kernels/neighbour_fit.py", "enters_column = s + reaches[column] > half", "enters_column = enters_row"
+            "measures/neighbours/kernels/fill.py",
+            "enters_column = s + reaches[column] > half",
+            "enters_column = enters_row",
         ),
         "the search finds k - 1 of a label": Mutant(
-            "kernels/neighbour_search.py",
+            "measures/neighbours/kernels/search.py",
             "lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, d)",
             "lengths[t, label] = insert(nearest[t, label], lengths[t, label], max(k - 1, 1), d)",
         ),
         "the threshold of the nearest loosens": Mutant(
-            "kernels/neighbour_search.py",
+            "measures/neighbours/kernels/search.py",
             "least = min(least, certain_product(s, norms[i], units))",
             "least = certain_product(-top[0], norms[i], units)",
         ),
         "touches beyond the screen": Mutant(
-            "kernels/neighbour_search.py", "if is_near or s + reach[column] > half:", "if is_near:"
+            "measures/neighbours/kernels/search.py", "if is_near or s + reach[column] > half:", "if is_near:"
         ),
         "a touch of another test object": Mutant(
-            "kernels/neighbour_search.py",
+            "measures/neighbours/kernels/search.py",
             "touched[touches], low[touches], high[touches] = t, slot, near, far",
             "touched[touches], low[touches], high[touches] = t, row, near, far",
             KEPT,
         ),
         "bounds without the rounding of the product": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "low = squared - (units.growth + 2 * units.slack) * test_norm - units.slack * norm - 2 * ETA",
             "low = squared",
             SCREEN,
         ),
         "the upper bound is the product": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "squared + (units.growth + 2 * units.slack) * test_norm + (4 * units.growth + 2 * units.slack) * norm + 2 "
             "* ETA",
             "squared",
             SCREEN,
         ),
         "a row's threshold without its slack": Mutant(
-            "kernels/screen.py",
+            "geometry/screen.py",
             "((1 - units.growth) * norm - squared) / 2 - units.slack * (norm + squared) - ETA",
             "(norm - squared) / 2",
             SCREEN,
         ),
         "half without the rounding": Mutant(
-            "kernels/screen.py", "(1 - units.growth) * norm / 2 - units.slack * norm - ETA", "norm / 2", SCREEN
+            "geometry/screen.py", "(1 - units.growth) * norm / 2 - units.slack * norm - ETA", "norm / 2", SCREEN
         ),
         "a column's norm without its rounding": Mutant(
-            "kernels/screen.py", "folded = (growth - 0.5) * norms", "folded = -0.5 * norms", SCREEN
+            "geometry/screen.py", "folded = (growth - 0.5) * norms", "folded = -0.5 * norms", SCREEN
         ),
         "a certain product that is not": Mutant(
-            "kernels/screen.py", "return s - (2 * units.growth + units.slack) * norm", "return s", SCREEN
+            "geometry/screen.py", "return s - (2 * units.growth + units.slack) * norm", "return s", SCREEN
         ),
         "others of the own label": Mutant(
-            "kernels/neighbour_count.py", "if summed < k and closest_label[j] != label:", "if summed < k:"
+            "measures/neighbours/kernels/scores.py", "if summed < k and closest_label[j] != label:", "if summed < k:"
         ),
         "the 2k closest of all are k": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "closest, closest_label = np.empty(2 * k), np.empty(2 * k, np.int64)",
             "closest, closest_label = np.empty(k), np.empty(k, np.int64)",
         ),
         "an example is touched at delta": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "                if d >= delta:\n                    continue\n",
             "                if d > delta:\n                    continue\n",
             survives="at d = delta the newcomer takes the place of an equal distance: the sum keeps its bits",
         ),
         "sorted scores below the band": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)",
             "at_least[0, c] = own.shape[0] - count_below(own, lo[c], True)",
         ),
         "sorted scores above the band": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "above[0, c] = own.shape[0] - count_below(own, hi[c], True)",
             "above[0, c] = own.shape[0] - count_below(own, lo[c], True)",
         ),
         "the own label stays in the histogram": Mutant(
-            "kernels/neighbour_count.py", "at_least[t, 1, c] -= own_at_least", "at_least[t, 1, c] -= 0"
+            "measures/neighbours/kernels/scores.py", "at_least[t, 1, c] -= own_at_least", "at_least[t, 1, c] -= 0"
         ),
         "the old score is counted as well": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "jumps_above[t, count_below(hi_sorted[t], old, False)] -= 1",
             "jumps_above[t, rank_hi] -= 1",
         ),
         "bounds of a ratio the wrong way round": Mutant(
-            "kernels/neighbour_count.py",
+            "measures/neighbours/kernels/scores.py",
             "return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)",
             "return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, most) * (1 + 1e-13)",
         ),
         "the score of the other kind": Mutant(
-            "kernels/neighbour_count.py", "fixed = card[4 - 2 * kind]", "fixed = card[2 + 2 * kind]"
+            "measures/neighbours/kernels/scores.py", "fixed = card[4 - 2 * kind]", "fixed = card[2 + 2 * kind]"
         ),
         "counts of the block's place": Mutant(
-            "kernels/neighbour_blocks.py",
+            "measures/neighbours/kernels/label_blocks.py",
             "out[rows[t], c]",
             "out[t, c]",
             (*(f"{EQUAL}[screened-KNN 3-{problem}]" for problem in ("outliers",)),),
         ),
         "the new example counts itself as available": Mutant(
-            "kernels/neighbour_update.py",
+            "measures/neighbours/kernels/learning.py",
             "return sizes[label] - 1 if kind == 0 else n - sizes[label]",
             "return sizes[label] if kind == 0 else n - sizes[label]",
             UPDATES,
         ),
-        "sizes stay": Mutant("kernels/neighbour_update.py", "    sizes[label] += 1\n", "", UPDATES),
+        "sizes stay": Mutant("measures/neighbours/kernels/learning.py", "    sizes[label] += 1\n", "", UPDATES),
         "the last example's order stays": Mutant(
-            "kernels/neighbour_update.py", "            order[j] = slot\n", "            order[j] = last\n", UPDATES
+            "measures/neighbours/kernels/learning.py",
+            "            order[j] = slot\n",
+            "            order[j] = last\n",
+            UPDATES,
         ),
         "the order keeps the example": Mutant(
-            "kernels/neighbour_update.py",
+            "measures/neighbours/kernels/learning.py",
             "for j in range(position, last):",
             "for j in range(position + 1, last):",
             UPDATES,
         ),
         "lists that run short stay short": Mutant(
-            "kernels/neighbour_update.py", "or length - 1 < min(k, left)", "or length < min(k, left)", UPDATES
+            "measures/neighbours/kernels/learning.py",
+            "or length - 1 < min(k, left)",
+            "or length < min(k, left)",
+            UPDATES,
         ),
         "the moved example leaves its label": Mutant(
-            "kernels/neighbour_update.py",
+            "measures/neighbours/kernels/learning.py",
             "    examples.codes[target] = examples.codes[source]\n",
             "",
             UPDATES,
         ),
         "a column of the matrix does not move": Mutant(
-            "kernels/neighbour_update.py",
+            "measures/neighbours/kernels/learning.py",
             "        rows[: source + 1, target] = rows[: source + 1, source]\n",
             "",
             MATRICES,
         ),
         "a learned column of the matrix": Mutant(
-            "kernels/neighbour_update.py", "        rows[:n, n] = x[:n]\n", "", MATRICES
+            "measures/neighbours/kernels/learning.py", "        rows[:n, n] = x[:n]\n", "", MATRICES
         ),
         "changed sums are not scored": Mutant(
-            "kernels/neighbour_update.py", "    scores[slot] = score_of(sums, slot)\n", "", UPDATES
+            "measures/neighbours/kernels/learning.py", "    scores[slot] = score_of(sums, slot)\n", "", UPDATES
         ),
         "the sorted scores outlive a change": Mutant(
-            "measures/_neighbour_bag.py", "search=search, _sorted=None, **changed", "search=search, **changed", KEPT
+            "measures/neighbours/_label_bag.py",
+            "search=search, _sorted=None, **changed",
+            "search=search, **changed",
+            KEPT,
         ),
         "the screen outlives a change": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "        self.search.forget_screen()\n\n    def _arrival",
             "\n    def _arrival",
             KEPT,
         ),
         "a fork overwrites what it shares": Mutant(
-            "measures/_neighbour_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", FORKS
+            "measures/neighbours/_label_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", FORKS
         ),
         "a copy shares the sizes": Mutant(
-            "measures/_neighbour_bag.py", "sizes=examples.sizes.copy(),", "sizes=examples.sizes,", COPIES
+            "measures/neighbours/_label_bag.py", "sizes=examples.sizes.copy(),", "sizes=examples.sizes,", COPIES
         ),
         "a label that goes keeps its size": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "sizes[new_codes[kept]] = self.sizes[kept]",
             "sizes[kept] = self.sizes[kept]",
             KEPT,
         ),
         "many examples go in their slots' order": Mutant(
-            "measures/_neighbour_bag.py",
+            "measures/neighbours/_label_bag.py",
             "kept = np.delete(self.order, indices)",
             "kept = np.delete(np.arange(self.n), indices)",
-            ("test_learning.py::test_any_history_equals_a_fresh_fit",),
+            ("measures/test_learning.py::test_any_history_equals_a_fresh_fit",),
         ),
     },
 )

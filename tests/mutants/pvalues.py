@@ -14,11 +14,11 @@ FORMULAS = (
     "test_pvalues.py::test_chains_of_ties_are_one_group",
 )
 THRESHOLDS = (
-    "test_levels.py::TestThreshold::test_is_the_smallest_count_above_epsilon_for_all_n_and_levels[100]",
-    "test_levels.py::TestThreshold::test_tau_counts_exactly",
-    "test_levels.py::TestThreshold::test_levels_are_what_they_print_as",
-    "test_levels.py::TestThreshold::test_means_of_p_values_are_exact",
-    "test_levels.py::TestThreshold::test_sets_by_counts_and_by_p_values_are_the_rational_ones[100]",
+    "predicting/test_levels.py::TestThreshold::test_is_the_smallest_count_above_epsilon_for_all_n_and_levels[100]",
+    "predicting/test_levels.py::TestThreshold::test_tau_counts_exactly",
+    "predicting/test_levels.py::TestThreshold::test_levels_are_what_they_print_as",
+    "predicting/test_levels.py::TestThreshold::test_means_of_p_values_are_exact",
+    "predicting/test_levels.py::TestThreshold::test_sets_by_counts_and_by_p_values_are_the_rational_ones[100]",
 )
 TAU = ("test_randomness.py::TestTau::test_equals_the_textbook",)
 SEEDS = "test_randomness.py::TestSeeds::"
@@ -114,29 +114,27 @@ FAMILY = Family(
             "pvalues.py", "Counts(np.asarray(p - 1),", "Counts(np.asarray(p),", THRESHOLDS
         ),
         "tau may be 0": Mutant(
-            "kernels/row_hash.py", "(np.float64(key >> _11) + 1.0) * 2.0**-53", "np.float64(key >> _11) * 2.0**-53", TAU
+            "_draws.py", "(np.float64(key >> _11) + 1.0) * 2.0**-53", "np.float64(key >> _11) * 2.0**-53", TAU
         ),
         "tau above 1": Mutant(
-            "kernels/row_hash.py",
+            "_draws.py",
             "(np.float64(key >> _11) + 1.0) * 2.0**-53",
             "(np.float64(key >> _11) + 1.0) * 2.0**-52",
             TAU,
         ),
-        "-0.0 is another object": Mutant(
-            "kernels/row_hash.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU
-        ),
+        "-0.0 is another object": Mutant("_draws.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU),
         "only the last feature counts": Mutant(
-            "kernels/row_hash.py", "key = mix_one(key ^ (", "key = mix_one(key & np.uint64(0) ^ (", TAU
+            "_draws.py", "key = mix_one(key ^ (", "key = mix_one(key & np.uint64(0) ^ (", TAU
         ),
-        "steps from 0": Mutant("kernels/row_hash.py", "np.uint64(first + i)", "np.uint64(i)", TAU),
+        "steps from 0": Mutant("_draws.py", "np.uint64(first + i)", "np.uint64(i)", TAU),
         "one purpose for all": Mutant(
-            "kernels/row_hash.py",
+            "_draws.py",
             "TEST_COLUMN, TAU_OF_OBJECT, TAU_OF_STEP = 2, 3, 4",
             "TEST_COLUMN, TAU_OF_OBJECT, TAU_OF_STEP = 2, 4, 4",
             TAU,
         ),
         "the seed is not mixed": Mutant(
-            "kernels/row_hash.py",
+            "_draws.py",
             "np.uint64(seed) ^ (np.uint64(purpose) << _32)",
             "np.uint64(0) ^ (np.uint64(purpose) << _32)",
             TAU,

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
-UNIONS = ("test_regression.py::TestRegion",)
+UNIONS = ("regression/test_regression.py::TestRegion",)
 LABELS = (
-    "test_classification.py::TestPredictions::test_predict_breaks_ties_of_p_by_the_score",
-    "test_classification.py::TestPredictions::test_confidence_and_credibility",
+    "classification/test_classification.py::TestPredictions::test_predict_breaks_ties_of_p_by_the_score",
+    "classification/test_classification.py::TestPredictions::test_confidence_and_credibility",
 )
 WARNINGS = (
-    "test_levels.py::TestRegressors::test_too_few_by_one",
-    "test_levels.py::TestRegressors::test_split",
-    "test_classification.py::TestLevels::test_too_few_examples_for_a_level_warn_once",
-    "test_classification.py::TestLevels::test_enough_examples_do_not_warn",
+    "predicting/test_levels.py::TestRegressors::test_too_few_by_one",
+    "predicting/test_levels.py::TestRegressors::test_split",
+    "classification/test_classification.py::TestLevels::test_too_few_examples_for_a_level_warn_once",
+    "classification/test_classification.py::TestLevels::test_enough_examples_do_not_warn",
 )
-INTERVALS = ("test_levels.py::TestRegressors::test_split", "test_levels.py::TestRegressors::test_left_out")
-CATEGORIES = ("test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
-NORMALISED = ("test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
+INTERVALS = (
+    "predicting/test_levels.py::TestRegressors::test_split",
+    "predicting/test_levels.py::TestRegressors::test_left_out",
+)
+CATEGORIES = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
+NORMALISED = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
 METRICS = (
-    "test_metrics.py::test_a_hand_computed_example",
-    "test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
-    "test_metrics.py::test_summary_holds_the_value_of_each_function",
-    "test_metrics.py::test_error_by_label",
-    "test_levels.py::test_calibration_curves",
+    "metrics/test_metrics.py::test_a_hand_computed_example",
+    "metrics/test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
+    "metrics/test_metrics.py::test_summary_holds_the_value_of_each_function",
+    "metrics/test_metrics.py::test_error_by_label",
+    "predicting/test_levels.py::test_calibration_curves",
 )
-DISTRIBUTIONS = ("test_levels.py::test_predictive_distributions",)
+DISTRIBUTIONS = ("predicting/test_levels.py::test_predictive_distributions",)
 
 FAMILY = Family(
     tests=UNIONS,
@@ -70,41 +73,53 @@ FAMILY = Family(
         ),
         "sorted over the objects": Mutant("regions.py", "np.sort(p, axis=1)", "np.sort(p, axis=0)", LABELS),
         "a warning one example too late": Mutant(
-            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 2) * as_decimal(epsilon) >= 1", WARNINGS
+            "predicting/levels.py",
+            "if (n + 1) * as_decimal(epsilon) >= 1",
+            "if (n + 2) * as_decimal(epsilon) >= 1",
+            WARNINGS,
         ),
         "a warning at the edge": Mutant(
-            "_too_few.py", "if (n + 1) * as_decimal(epsilon) >= 1", "if (n + 1) * as_decimal(epsilon) > 1", WARNINGS
+            "predicting/levels.py",
+            "if (n + 1) * as_decimal(epsilon) >= 1",
+            "if (n + 1) * as_decimal(epsilon) > 1",
+            WARNINGS,
         ),
-        "a warning every time": Mutant("_too_few.py", "    warned.add(level)\n", "", WARNINGS),
+        "a warning every time": Mutant("predicting/levels.py", "    warned.add(level)\n", "", WARNINGS),
         "a warning about the binary level": Mutant(
-            "_too_few.py", "(n + 1) * as_decimal(epsilon) >= 1", "(n + 1) * float(epsilon) - 1e-12 >= 1", WARNINGS
+            "predicting/levels.py",
+            "(n + 1) * as_decimal(epsilon) >= 1",
+            "(n + 1) * float(epsilon) - 1e-12 >= 1",
+            WARNINGS,
         ),
         "the next residual": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "scores[m - 1] if m > 0 else np.inf",
             "scores[min(m, scores.size - 1)] if m > 0 else np.inf",
             INTERVALS,
         ),
         "m = 0 is the smallest residual": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "scores[m - 1] if m > 0 else np.inf",
             "scores[m - 1] if scores.size else np.inf",
-            ("test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
+            ("regression/test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
         ),
         "ascending residuals": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "np.sort(self.calibration_scores_[categories == c])[::-1]",
             "np.sort(self.calibration_scores_[categories == c])",
             INTERVALS,
         ),
         "residuals of all categories": Mutant(
-            "split_regression.py",
+            "regression/_split.py",
             "np.sort(self.calibration_scores_[categories == c])[::-1]",
             "np.sort(self.calibration_scores_)[::-1]",
             CATEGORIES,
         ),
         "widths that are not scaled": Mutant(
-            "split_regression.py", "width *= scale(self._seen(X))", "scale(self._seen(X))", NORMALISED
+            "regression/_split.py",
+            "width *= self.measure_.scale(self._seen(X))",
+            "self.measure_.scale(self._seen(X))",
+            NORMALISED,
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",
@@ -125,16 +140,18 @@ FAMILY = Family(
             "np.column_stack([(P - widths).max(axis=1), (P + widths).max(axis=1)])",
             INTERVALS,
         ),
-        "the sign of an end": Mutant("jackknife_plus.py", "[-width, width]", "[width, width]", INTERVALS),
-        "jackknife's rank": Mutant("jackknife_plus.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS),
+        "the sign of an end": Mutant("regression/_left_out.py", "[-width, width]", "[width, width]", INTERVALS),
+        "jackknife's rank": Mutant(
+            "regression/_left_out.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS
+        ),
         "predictions of another fold": Mutant(
-            "_left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
+            "predicting/left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
         ),
         "residuals with a sign": Mutant(
-            "_left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
+            "predicting/left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
         ),
         "half of an interval's level": Mutant(
-            "distributions.py",
+            "regression/_distributions.py",
             "half = pvalues.significance(confidence_level) / 2",
             "half = pvalues.significance(confidence_level)",
             DISTRIBUTIONS,

@@ -31,7 +31,7 @@ def demo(
         check_can_write(report, PAGES)
     with Console(stderr=True).status("importing and compiling (the first run only), then fitting"):
         with leaving_at_once():
-            from exactcp.demo import run_demo
+            from exactcp.experiments.demo import run_demo
         facts = run_demo(confidence)
         saved = _save(facts["report"], report)
     if as_json:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
 from exactcp.cli._misuse import MisuseError, did_you_mean
 
-CLASSIFICATION = {
-    "nn": "NN",
-    "knn": "KNN",
-    "simplified-knn": "SimplifiedKNN",
-    "kde": "KDE",
-    "lssvm": "LSSVM",
-    "random-forest": "RandomForest",
-    "bootstrap": "Bootstrap",
-    "model": "ModelScore",
-}
-REGRESSION = {"knn": "KNNResidual", "ridge": "RidgeResidual", "lasso": "LassoResidual", "model": "ModelResidual"}
-BY_TASK = {"classification": CLASSIFICATION, "regression": REGRESSION}
+TASKS = ("classification", "regression")
+
+
+def measures_of(task: str) -> dict[str, Any]:
+    """Return the classes of `exactcp.measures` for a task by their short names: `KNNResidual` is "knn"."""
+    from exactcp import measures
+
+    base = measures.Measure if task == "classification" else measures.RegressionMeasure
+    classes = [getattr(measures, name) for name in measures.__all__]
+    found = [cls for cls in classes if isinstance(cls, type) and issubclass(cls, base) and cls is not base]
+    return {_short(cls.__name__): cls for cls in sorted(found, key=_length)}
+
+
+def _length(cls: type) -> tuple[int, str]:
+    return len(cls.__name__), cls.__name__
+
+
+def _short(name: str) -> str:
+    """Return a class's name in small letters and hyphens, without what all measures of a task are."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", re.sub(r"(Residual|Score)$", "", name))
+    return "-".join(words).lower()
 
 
 def complete_measure(incomplete: str) -> list[str]:
     """Return the names that begin so, for the shell's completion."""
-    return sorted({name for names in BY_TASK.values() for name in names if name.startswith(incomplete)})
+    return sorted({name for task in TASKS for name in measures_of(task) if name.startswith(incomplete)})
 
 
 def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: int | None = None) -> Any:
@@ -34,7 +44,7 @@ def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: i
     Parameters
     ----------
     name : str or None
-        As in `BY_TASK`, or the class's own name, in any case.
+        As in `measures_of`, or the class's own name, in any case.
     options : iterable of str
         Each ``name=value``; the value is a Python literal, or else text.
     task : {"classification", "regression"}
@@ -67,14 +77,12 @@ def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: i
 
 
 def _measure_class(name: str, task: str) -> Any:
-    from exactcp import measures
-
-    key, names = _key(name), BY_TASK[task]
+    key, names = _key(name), measures_of(task)
     for short, cls in names.items():
-        if key in (_key(short), _key(cls)):
-            return getattr(measures, cls)
-    other = next(t for t in BY_TASK if t != task)
-    if any(key in (_key(short), _key(cls)) for short, cls in BY_TASK[other].items()):
+        if key in (_key(short), _key(cls.__name__)):
+            return cls
+    other = next(t for t in TASKS if t != task)
+    if any(key in (_key(short), _key(cls.__name__)) for short, cls in measures_of(other).items()):
         msg = f"--measure {name} is for {other}, and the task is {task}: use one of {', '.join(names)}."
     else:
         msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}.{did_you_mean(name, names)}"

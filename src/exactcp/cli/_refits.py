@@ -49,7 +49,7 @@ def expect_refits(job: Job, task: str) -> Refits | None:
     if task == "classification":
         least = most = m * np.unique(job.y_train).size * (n + 1)
     else:
-        from exactcp.measures._model_bag import DOUBLINGS
+        from exactcp.measures.models._refit_bag import DOUBLINGS
 
         each = m * (n if job.measure.residual == "deleted" else 1)
         least, most = (each * 2 * (steps + int(job.measure.bisections)) for steps in (1, DOUBLINGS))

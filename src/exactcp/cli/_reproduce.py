@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exactcp._blocks import LOG_EVERY, time_left
+from exactcp._parallel import LOG_EVERY, time_left
 from exactcp.cli._misuse import MisuseError, did_you_mean
 from exactcp.cli._results import print_result
 

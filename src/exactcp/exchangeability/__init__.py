@@ -1,4 +1,4 @@
-"""Testing a stream for exchangeability while it comes in (SPEC H).
+"""Testing a stream for exchangeability while it comes in (theory ST).
 
 `stream` turns examples into p-values, each before its example is learned; `betting` turns p-values into bets;
 `martingale` multiplies the bets to wealth, and says when there is an alarm.

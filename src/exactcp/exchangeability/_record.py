@@ -31,18 +31,26 @@ class Record:
 
     def append(self, value: float) -> None:
         """Add one number."""
-        self.extend((value,))
+        size = self._size
+        self._claim(size + 1)
+        self._room[size] = value
+        self._ends.append(size + 1)
+        self._size = size + 1
 
     def extend(self, values: Sequence[float] | np.ndarray) -> None:
         """Add several numbers."""
         size = self._size + len(values)
+        self._claim(size)
+        self._room[self._size : size] = values
+        self._ends.append(size)
+        self._size = size
+
+    def _claim(self, size: int) -> None:
+        """Have room of one's own behind these numbers, up to this size."""
         if size > self._room.size or not self._may_write():
             larger = np.zeros(max(size, 2 * self._room.size))
             larger[: self._size] = self._room[: self._size]
             self._room, self._ends = larger, []
-        self._room[self._size : size] = values
-        self._ends.append(size)
-        self._size = size
 
     def _may_write(self) -> bool:
         """Claim the room behind these numbers, if nobody else has written there."""

@@ -1,7 +1,7 @@
 """Betting against the uniformity of p-values: each bet returns the logarithm of what it multiplies the capital by.
 
 A p-value's bet is a function that integrates to 1 over [0, 1] and depends on the p-values before it only. So, if
-p-values are independent and uniform, the capital is a martingale (SPEC H), whatever the strategy.
+p-values are independent and uniform, the capital is a martingale (theory ST.2), whatever the strategy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr
 
-from exactcp._changes import twin
 from exactcp._parameters import Allowed
 from exactcp.exchangeability._record import Record
 
 BLOCK = 256  # terms of the mixture's series that are summed together
+Shares = tuple[float, float, float]  # of the capital, that bet with e = -1, 0 and 1
+THIRDS: Shares = (1 / 3, 1 / 3, 1 / 3)
 
 
 class Betting:
@@ -49,6 +50,16 @@ class Betting:
         """
         gambler = self.fresh()
         return np.cumsum([gambler.bet(p) for p in check_p_values(p_values)])
+
+
+def copied(original: Any, **changed: Any) -> Any:
+    """Return an object of the same class with the same attributes, but for those that are given.
+
+    Unlike `twin` it trusts that nobody changes the original meanwhile: what a stream has taken is never changed again.
+    """
+    other = object.__new__(type(original))
+    other.__dict__.update(original.__dict__, **changed)
+    return other
 
 
 def check_p_values(p_values: Any) -> list[float]:
@@ -89,7 +100,7 @@ class Power(Betting):
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
-        return twin(self)
+        return copied(self)
 
     def bet(self, p: float) -> float:
         """Return log epsilon + (epsilon - 1) log p."""
@@ -112,7 +123,7 @@ class SimpleMixture(Betting):
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
-        return twin(self)
+        return copied(self)
 
     def bet(self, p: float) -> float:
         """Return the change of log S, which is a function of n and P = -sum log p."""
@@ -152,23 +163,28 @@ class SimpleJumper(Betting):
     """
 
     jump: float = 0.01
-    _shares: tuple[float, float, float] = field(default=(1 / 3, 1 / 3, 1 / 3), init=False, repr=False, compare=False)
+    _shares: Shares = field(default=THIRDS, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_in("jump", self.jump, 0.0, 1.0)
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
-        return twin(self)
+        return copied(self)
 
     def bet(self, p: float) -> float:
         """Return log of sum_e C_e (1 + e (p - 1/2)), where the C_e add up to 1 after the jump."""
-        low, none, high = self._shares
-        stay, moved, edge = 1.0 - self.jump, self.jump / 3.0, p - 0.5
-        low, none, high = (stay * low + moved) * (1.0 - edge), stay * none + moved, (stay * high + moved) * (1.0 + edge)
-        total = low + none + high
-        self._shares = (low / total, none / total, high / total)
-        return math.log(total)
+        self._shares, growth = _bet_shares(self._shares, self.jump, p)
+        return growth
+
+
+def _bet_shares(shares: Shares, jump: float, p: float) -> tuple[Shares, float]:
+    """Return the shares of a simple jumper after a bet, and the logarithm of what it multiplies the capital by."""
+    low, none, high = shares
+    stay, moved, edge = 1.0 - jump, jump / 3.0, p - 0.5
+    low, none, high = (stay * low + moved) * (1.0 - edge), stay * none + moved, (stay * high + moved) * (1.0 + edge)
+    total = low + none + high
+    return (low / total, none / total, high / total), math.log(total)
 
 
 @dataclass
@@ -186,25 +202,28 @@ class CompositeJumper(Betting):
     """
 
     jumps: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    _jumpers: list[SimpleJumper] = field(init=False, repr=False, compare=False)
+    _shares: list[Shares] = field(init=False, repr=False, compare=False)  # of each jumper
     _logs: list[float] = field(init=False, repr=False, compare=False)  # log S of each jumper, less that of the mean
 
     def __post_init__(self) -> None:
-        self._jumpers = [SimpleJumper(jump) for jump in self.jumps]
-        if not self._jumpers:
+        for jump in self.jumps:
+            _check_in("jump", jump, 0.0, 1.0)
+        if not self.jumps:
             raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
-        self._logs = [0.0] * len(self._jumpers)
+        self._shares = [THIRDS] * len(self.jumps)
+        self._logs = [0.0] * len(self.jumps)
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
-        return twin(self, _jumpers=[jumper.fork() for jumper in self._jumpers])
+        return copied(self)  # its lists are replaced, not changed
 
     def bet(self, p: float) -> float:
         """Return the change of the logarithm of the jumpers' mean capital."""
-        logs = [log + jumper.bet(p) for log, jumper in zip(self._logs, self._jumpers, strict=True)]
+        bets = [_bet_shares(shares, jump, p) for shares, jump in zip(self._shares, self.jumps, strict=True)]
+        logs = [log + growth for log, (_, growth) in zip(self._logs, bets, strict=True)]
         top = max(logs)
-        growth = top + math.log(sum(math.exp(log - top) for log in logs) / len(logs))
-        self._logs = [log - growth for log in logs]
+        growth = top + math.log(sum([math.exp(log - top) for log in logs]) / len(logs))
+        self._shares, self._logs = [shares for shares, _ in bets], [log - growth for log in logs]
         return growth
 
 
@@ -244,7 +263,7 @@ class PlugIn(Betting):
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
-        return twin(self, _past=self._past.fork())
+        return copied(self, _past=self._past.fork())
 
     def bet(self, p: float) -> float:
         """Return the log density at p, and remember p."""

@@ -1,4 +1,4 @@
-"""From p-values to wealth to alarms, all in the log domain (SPEC H)."""
+"""From p-values to wealth to alarms, all in the log domain (theory ST)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._changes import twin
 from exactcp._parameters import Allowed, number
 from exactcp.exchangeability._record import Record
-from exactcp.exchangeability.betting import Betting, make_betting, plain_name
+from exactcp.exchangeability.betting import Betting, copied, make_betting, plain_name
 
 THRESHOLD = number("a level for alarms", "a number above 1", lambda x: x > 1)
 
@@ -157,8 +156,9 @@ class Martingale:
 
     def fork(self) -> Martingale:
         """Return the same martingale, which goes on by itself."""
-        records = {name: getattr(self, name).fork() for name in ("_wealth", "_statistic", "_alarms")}
-        return twin(self, _betting=self._betting.fork(), _rule=twin(self._rule), **records)
+        wealth, statistic, alarms = self._wealth.fork(), self._statistic.fork(), self._alarms.fork()
+        betting, rule = self._betting.fork(), copied(self._rule)
+        return copied(self, _betting=betting, _rule=rule, _wealth=wealth, _statistic=statistic, _alarms=alarms)  # type: ignore[no-any-return]
 
     def update(self, p: float) -> bool:
         """Bet on the next p-value; return whether there is an alarm.

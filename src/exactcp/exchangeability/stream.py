@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from exactcp import pvalues
-from exactcp._changes import changes, drop_bag, forked, stream, streamed
+from exactcp._changes import changes, drop_bag, forked, stream
 from exactcp._estimator import Estimator
-from exactcp._measure_choice import LABEL_MEASURE, classification_measure, is_pairwise, one_class_measure
+from exactcp._parallel import ALONE
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, one_of
 from exactcp._seeds import draw_seed
-from exactcp._standard_bag import StandardBag, make_bag
 from exactcp._validation import check_stream_labels, check_stream_objects
 from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of, one_class_measure
+from exactcp.measures._contract import Objects
 
 CHUNK = 1024  # examples that a bag counts and learns together
 
@@ -151,7 +153,7 @@ class ExchangeabilityTest(Estimator):
             raise ValueError(msg)
         if y is not None:
             check_stream_labels([y])
-        return float(self._advance(X, None if y is None else [y])[0])
+        return float(self._advance(X, None if y is None else [y])[-1])
 
     @changes
     def update_many(self, X: Any, y: Any = None) -> np.ndarray:
@@ -176,7 +178,7 @@ class ExchangeabilityTest(Estimator):
         if labels is not None and labels.shape != X.shape[:1]:
             msg = f"y has shape {labels.shape}: expected one label for each of the {X.shape[0]} rows of X."
             raise ValueError(msg)
-        return self._advance(X, None if labels is None else labels.tolist())
+        return np.array(self._advance(X, None if labels is None else labels.tolist()))
 
     @changes
     def reset(self) -> Self:
@@ -224,7 +226,7 @@ class ExchangeabilityTest(Estimator):
         check_parameters(self)
         if self.mondrian == "label" and not labelled:
             raise ValueError("mondrian='label' got an example without a label: give y, or use mondrian=None.")
-        if is_pairwise(self.measure):
+        if objects_of(self.measure) is Objects.PAIRS:
             msg = (
                 f"measure={self.measure!r} wants precomputed values, and the examples of a stream do not know each "
                 "other: give objects, and a function of two of them if no metric has a name."
@@ -244,7 +246,8 @@ class ExchangeabilityTest(Estimator):
         if X.shape[1] == 0:
             msg = f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
             raise ValueError(msg)
-        if not np.isfinite(X).all():
+        are_finite = np.vdot(X, X) < np.inf or np.isfinite(X).all()  # the first is quicker, and no squares may overflow
+        if not are_finite:
             row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
             bad = X[row][~np.isfinite(X[row])][0]
             msg = (
@@ -263,37 +266,55 @@ class ExchangeabilityTest(Estimator):
                 msg = f"the examples before had {had} label, and this one has {has}: give y always or never."
                 raise ValueError(msg)
 
-    def _advance(self, X: np.ndarray, labels: list[Any] | None) -> np.ndarray:
+    def _advance(self, X: np.ndarray, labels: list[Any] | None) -> Sequence[float] | np.ndarray:
+        """Take examples, and return their p-values."""
         self._check(X, labels)
         if not self._started:
             self._start(X.shape[1], labelled=labels is not None)
         codes, n_labels = self._encode(X.shape[0], labels)
         self._p, self._martingale = self._p.fork(), self._martingale.fork()
-        before = len(self._p)
-        n_known = n_labels if self._bag is None else self._bag.sizes.size
-        in_place = self._bag is not None and codes.size == 1 and self.window is None and n_labels == n_known
-        if self._bag is not None and not in_place:
+        if self._bag is not None:
+            n_known = self._bag.sizes.size
+            if codes.size == 1 and self.window is None and n_labels == n_known:
+                return [self._take_one(X, codes)]
             bag = forked(self)
             if n_labels > n_known:
                 bag.relabel(np.arange(n_known), n_labels)
+        before = len(self._p)
         size = CHUNK if self.window is None and self.restart == "statistic" else 1
         for first in range(0, X.shape[0], size):
-            self._step(X[first : first + size], codes[first : first + size], n_labels, in_place=in_place)
-        return self._p.values[before:].copy()
+            self._step(X[first : first + size], codes[first : first + size], n_labels)
+        return self._p.values[before:]
 
     def _encode(self, m: int, labels: list[Any] | None) -> tuple[np.ndarray, int]:
         """Return the labels as numbers, in the order in which they came first, and how many there are."""
         if self._codes is None or labels is None:
             return np.zeros(m, np.int64), 1
         known = self._codes
-        if not all(label in known for label in labels):
+        codes = [known.get(label, -1) for label in labels]
+        if -1 in codes:
             known = self._codes = dict(known)
-        codes = [known.setdefault(label, len(known)) for label in labels]
+            codes = [known.setdefault(label, len(known)) for label in labels]
         return np.array(codes, dtype=np.int64), len(known)
 
-    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, in_place: bool) -> None:
+    def _take_one(self, X: np.ndarray, codes: np.ndarray) -> float:
+        """Take one example, which the bag may learn in place: `_step` in plain numbers, quicker than arrays of one."""
+        total = int(self._bag.sizes[codes[0]]) if self.mondrian == "label" else self._bag.n
+        greater, equal, *others = stream(self, X, codes)[0].tolist()
+        if self.mondrian != "label":
+            greater, equal = greater + others[0], equal + others[1]
+        tau = float(pvalues.tau_of_steps(self._seed, len(self._p), 1)[0])
+        p = (greater + tau * (equal + 1)) / (total + 1)  # the operations of `smoothed_p`
+        alarmed = self._martingale.update(p)
+        self._p.append(p)
+        if self.restart == "all" and alarmed:
+            drop_bag(self)
+            self._martingale.forget()
+        return p
+
+    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
         """Take examples that neither a window nor an alarm separates."""
-        counts = self._count_and_learn(X, codes, n_labels, in_place=in_place)
+        counts = self._count_and_learn(X, codes, n_labels)
         p = pvalues.smoothed_p(counts, pvalues.tau_of_steps(self._seed, len(self._p), codes.size))
         alarmed = [self._martingale.update(value) for value in p.tolist()]
         self._p.extend(p)
@@ -304,9 +325,9 @@ class ExchangeabilityTest(Estimator):
             if self._bag.n == 1:
                 drop_bag(self)
             else:
-                self._bag.unlearn(np.zeros(1, dtype=np.int64), n_jobs=1)
+                self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)
 
-    def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, in_place: bool) -> pvalues.Counts:
+    def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> pvalues.Counts:
         """Return, for each example, the counts of smoothed p-values given all before it; learn it then."""
         m, n, sizes = codes.size, 0, np.zeros(n_labels, np.int64)
         counts, first = np.zeros((m, 4), np.int64), 0
@@ -316,15 +337,15 @@ class ExchangeabilityTest(Estimator):
         else:
             n, sizes = self._bag.n, np.array(self._bag.sizes)
         if first < m:
-            counts[first:] = stream(self, X, codes) if in_place else streamed(self._bag, X[first:], codes[first:])
+            counts[first:] = self._bag.stream(X[first:], codes[first:])
         if self.mondrian == "label":
             before = np.array([(codes[:i] == codes[i]).sum() for i in range(m)], dtype=np.int64)
             return pvalues.Counts(counts[:, 0], counts[:, 1], sizes[codes] + before)
         return pvalues.Counts(counts[:, 0] + counts[:, 2], counts[:, 1] + counts[:, 3], n + np.arange(m))
 
     def _first_bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> Any:
-        bag = make_bag(self.measure_, X, codes, n_labels, algorithm="optimized", n_jobs=1)
-        if isinstance(bag, StandardBag):
+        bag = label_bag(self.measure_, X, codes, n_labels, effort=ALONE)
+        if bag.refits:
             msg = (
                 f"{type(self.measure_).__name__} cannot learn and unlearn one example, so each p-value refits it as "
                 "often as there are examples. KNN, KDE and LSSVM can."

@@ -10,8 +10,7 @@ from exactcp import measures, textbook
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.experiments.points import Point
 from exactcp.pvalues import deterministic_p
-from exactcp.regression import FullConformalRegressor
-from exactcp.split_regression import SplitConformalRegressor
+from exactcp.regression import FullConformalRegressor, SplitConformalRegressor
 
 CONFIDENCE_LEVEL = 0.95
 PAPERS_PARAMETERS: dict[str, dict[str, Any]] = {  # where they are not a measure's defaults

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from exactcp._changes import Bag
-from exactcp.kernels.affine_sets import count_affine, covered, typical_size
-
-Within = Callable[[int], np.ndarray] | None
+from exactcp._parallel import FREE, Effort
+from exactcp.counting.targets import count_affine, covered, typical_size
+from exactcp.measures._contract import Within
 
 
 class Piece(NamedTuple):
@@ -56,8 +56,7 @@ class AffineBag(Bag):
         y: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,  # noqa: ARG002
-        verbose: int = 0,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         out, everyone = np.empty((X.shape[0], 3), np.int64), np.ones(self.targets().size, bool)
@@ -74,8 +73,7 @@ class AffineBag(Bag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,  # noqa: ARG002
-        verbose: int = 0,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
         everyone, origin, typical = np.ones(self.targets().size, bool), self.origin(), self.typical_size()
@@ -92,14 +90,13 @@ class AffineBag(Bag):
         thresholds: np.ndarray,
         *,
         within: Within = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        return hulls(self.regions(X, thresholds, within=within, n_jobs=n_jobs, verbose=verbose))
+        return hulls(self.regions(X, thresholds, within=within, effort=effort))
 
     def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
-        """Yield for every test object the targets at which the signed residuals of examples equal its own (SPEC J)."""
+        """Yield for every test object the targets where signed residuals of examples equal its own (theory RE.9)."""
         origin = self.origin()
         for t, pieces in enumerate(self.affine(X)):
             center, A, g, kappa = pieces[0][2:6]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from exactcp._blocks import map_blocks
+from exactcp._parallel import FREE, Effort, map_blocks
 
 BLOCK_BYTES = 2**24  # of left-out predictions at a time
 
@@ -29,7 +28,7 @@ class LeftOut:
         """Return mu_-i(x) of a block of test objects, (b, n)."""
         raise NotImplementedError
 
-    def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
+    def plus(self, X: np.ndarray, count: int, *, effort: Effort = FREE) -> np.ndarray:
         """Return (m, 2): the count-th smallest mu_-i(x) - R_i sigma_-i(x), and the count-th largest mu_-i(x) + ..."""
         n = self.residuals.size
 
@@ -39,25 +38,24 @@ class LeftOut:
             P += widths
             return np.column_stack([lower, np.partition(P, n - count, axis=1)[:, n - count]])
 
-        return self._map(ends, X, **how)
+        return self._map(ends, X, effort=effort)
 
-    def extremes(self, X: np.ndarray, width: float = 0.0, **how: Any) -> np.ndarray:
+    def extremes(self, X: np.ndarray, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
         """Return (m, 2): the smallest mu_-i(x) - width sigma_-i(x), and the largest mu_-i(x) + width sigma_-i(x)."""
 
         def ends(part: np.ndarray) -> np.ndarray:
             P, widths = self.predictions(part), width * self.scales(part)
             return np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])
 
-        return self._map(ends, X, **how)
+        return self._map(ends, X, effort=effort)
 
     def _map(
         self,
         work: Callable[[np.ndarray], np.ndarray],
         X: np.ndarray,
         *,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        effort: Effort = FREE,
     ) -> np.ndarray:
         size = max(1, BLOCK_BYTES // (8 * self.residuals.size))
         blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
-        return np.concatenate(map_blocks(work, blocks, n_jobs=n_jobs, verbose=verbose, task="predicting"))
+        return np.concatenate(map_blocks(work, blocks, effort=effort, task="predicting"))

@@ -1,4 +1,4 @@
-"""Efficiency and validity of conformal classifiers (SPEC K).
+"""Efficiency and validity of conformal classifiers (theory EF).
 
 ``p`` of shape (m, l) has the p-values, a row per test object and a column per label, in the order of ``classes``;
 ``sets`` of the same shape says which labels are in the prediction set, ``p > epsilon`` (0.05 at level 0.95). The

@@ -1,4 +1,4 @@
-"""How pure clusters are (SPEC I)."""
+"""How pure clusters are (theory AC.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ten criteria of efficiency (SPEC K)."""
+"""The ten criteria of efficiency (theory EF.1)."""
 
 from __future__ import annotations
 

@@ -83,3 +83,14 @@ def counts(
         np.array([row.equal for row in rows]),
         np.array([row.total for row in rows]),
     )
+
+
+def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
+    """Return the score of any measure: a new one, fitted on the bag, and the example itself if so, scores it."""
+
+    def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
+        if with_itself:
+            X, Y = np.concatenate([X, x[None]]), np.append(Y, y)
+        return float(new_measure().fit(X, Y).score(x[None], np.asarray([y], dtype=Y.dtype))[0])
+
+    return score

@@ -1,4 +1,4 @@
-"""Streams: the p-value of each example by Algorithm 1 before it is learned, and martingales by their formulas (SPEC H).
+"""Streams: the p-value of each example by Algorithm 1 before it is learned, and martingales as defined (theory ST).
 
 Everything is in the plain domain, so that long streams overflow: these are the formulas, not a way to compute them.
 """

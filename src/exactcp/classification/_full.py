@@ -1,0 +1,347 @@
+"""Full and split conformal classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp import pvalues
+from exactcp._changes import changes
+from exactcp._parallel import effort_of
+from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
+from exactcp._validation import (
+    check_calibration_size,
+    check_two_classes,
+    encode,
+)
+from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
+from exactcp.predicting.calibration import Calibration, fit_part
+from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
+from exactcp.predicting.learning import LabelledLearning
+from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy, categories_of
+
+
+class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
+    """Full (transductive) conformal classifier: sets with a finite-sample guarantee, from all of the training data.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`.
+    algorithm : {"optimized", "standard"}, default="optimized"
+        "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
+        comparison. The p-values are the same.
+    mondrian : None, "label" or callable, default=None
+        Categories within which p-values are valid. "label": for each label. A callable takes (X, y) and returns the
+        category of each example; its X is an array of numbers, also where a data frame was given.
+    smoothed : bool, default=False
+        Break ties at random, which makes p-values exactly uniform instead of conservative. The random number of an
+        object is a function of the seed and the object: it does not matter with which others it is predicted. Equal
+        objects thus have equal numbers, so that p-values are uniform over seeds, but not over the rows of a table with
+        few distinct objects; judge the coverage there with smoothed=False.
+    random_state : int, RandomState or None, default=None
+        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept: a
+        fitted predictor gives the same answer whenever it is asked.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    measure_ : measure
+        The clone of `measure` in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    SplitConformalClassifier : Cheaper with measures that have no bag; it learns from a part of the data only.
+
+    Notes
+    -----
+    If the examples are exchangeable, a set contains the true label with probability at least `confidence_level`. This
+    is Algorithm 1 of [1]_, whose p-value counts how many of the n training examples would be as strange as the test
+    example, each judged by the bag that contains the test example in its place.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+
+    Examples
+    --------
+    Four flowers, of which the second and third lie between two species, and their sets at 99 %:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.measures import KNN
+    >>> iris = load_iris()
+    >>> X, y = iris.data, iris.target_names[iris.target]
+    >>> held_out = [0, 70, 106, 120]
+    >>> clf = FullConformalClassifier(KNN(k=5)).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf.predict_p(X[held_out]).round(3)
+    array([[1.   , 0.007, 0.007],
+           [0.007, 0.014, 0.054],
+           [0.007, 0.054, 0.014],
+           [0.007, 0.007, 0.599]])
+    >>> clf.predict_set(X[held_out], confidence_level=0.99)
+    array([[ True, False, False],
+           [False,  True,  True],
+           [False,  True,  True],
+           [False, False,  True]])
+    >>> result = clf.predict_confidence(X[held_out])
+    >>> result.label.tolist(), result.credibility.round(3)
+    (['setosa', 'virginica', 'versicolor', 'virginica'], array([1.   , 0.054, 0.054, 0.599]))
+    """
+
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "algorithm": one_of("optimized", "standard"),
+        "mondrian": TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        algorithm: str = "optimized",
+        mondrian: Taxonomy = None,
+        smoothed: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.algorithm = algorithm
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
+        X, y = self._take_labelled(X, y)
+        classes = np.unique(y if declared is None else declared)
+        check_two_classes(classes, self)
+        codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
+        bag = label_bag(measure, X, codes, classes.size, algorithm=self.algorithm, effort=effort_of(self))
+        if callable(self.mondrian):
+            self._training_categories = categories_of(self.mondrian, X, y)
+        self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
+        self._seed = seed
+        self._warned_levels: set[str] = set()
+        return self
+
+    def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
+        self._warned_levels = set()
+        if callable(self.mondrian):
+            new = categories_of(self.mondrian, X, y)
+            self._training_categories = np.concatenate([self._training_categories, new])
+
+    def _forgotten(self, positions: np.ndarray) -> None:
+        self._warned_levels = set()
+        if callable(self.mondrian):
+            self._training_categories = np.delete(self._training_categories, positions)
+
+    def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
+        """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
+        self._bag.warn_of_cost(X.shape[0])
+        if callable(self.mondrian):
+            return self._count_in_categories(X, self.mondrian)
+        # deterministic p-values do not need to know which scores tie; some bags are faster then
+        count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts
+        counts = count(X, effort=effort_of(self))
+        if self.mondrian is None:
+            return pvalues.marginal(counts, self._bag.n), counts.scores
+        return pvalues.label_conditional(counts, self._bag.sizes), counts.scores
+
+    def _count_in_categories(self, X: np.ndarray, taxonomy: Callable[..., Any]) -> tuple[pvalues.Counts, np.ndarray]:
+        m = X.shape[0]
+        candidates = [
+            categories_of(taxonomy, X, np.full(m, label, dtype=self.classes_.dtype)) for label in self.classes_
+        ]
+        counted, scores = [], []
+        for i, (training, candidate) in enumerate(self._bag.scores(X)):
+            inside = np.array([self._training_categories == column[i] for column in candidates])
+            within = np.where(inside, training, np.nan)
+            rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+            counted.append(pvalues.compare(within, candidate, **rule))
+            scores.append(candidate)
+        fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
+        return pvalues.Counts(*fields), np.array(scores)
+
+    def _evaluate(self, X: Any) -> Evaluation:
+        X = self._take_objects(X)
+        counts, scores = self._count(X)
+        if self.smoothed:
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+        return Evaluation.of_counts(counts, scores)
+
+    def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
+        check_is_fitted(self)
+        if self.smoothed or callable(self.mondrian):
+            return super()._decide(X, epsilon)
+        X, by_label = self._take_objects(X), self.mondrian == "label"
+        sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
+        thresholds = pvalues.threshold(epsilon, sizes)
+        sets = self._bag.label_sets(X, thresholds, same_only=by_label, effort=effort_of(self))
+        return super()._decide(X, epsilon) if sets is None else (sets, int(sizes.min()))
+
+
+class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
+    """Split (inductive) conformal classifier: one part of the data fits the measure, the other calibrates it.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+    calibration_size : float or int, default=0.5
+        Share or number of the examples that calibrate.
+    mondrian : None, "label" or callable, default=None
+        As in `FullConformalClassifier`.
+    smoothed : bool, default=False
+        As in `FullConformalClassifier`.
+    random_state : int, RandomState or None, default=None
+        Of the split, of the smoothing, and of the measure where its own is None. An integer makes fits repeat.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    measure_ : measure
+        Fitted on the proper training set.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    FullConformalClassifier : Uses all examples for both purposes.
+
+    Notes
+    -----
+    The guarantee is the same as full CP's; the sets are larger, since the measure sees fewer examples. The split is
+    drawn without stratification, which would break the examples' exchangeability.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from exactcp import SplitConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SplitConformalClassifier(GaussianNB(), random_state=0).fit(X[:-3], y[:-3])
+    >>> clf.predict_set(X[-3:], confidence_level=0.9)
+    array([[False, False,  True],
+           [False, False,  True],
+           [False, False,  True]])
+    """
+
+    allowed_parameters: ClassVar = {
+        "measure": LABEL_MEASURE,
+        "calibration_size": CALIBRATION_SIZE,
+        "mondrian": TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        calibration_size: float = 0.5,
+        mondrian: Taxonomy = None,
+        smoothed: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.calibration_size = calibration_size
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @changes
+    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
+        """Fit the measure on one part of the examples, and score the other part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+        X_calibration : array-like of shape (c, p), default=None
+            Calibration objects of your own; then all of X fits the measure.
+        y_calibration : array-like of shape (c,), default=None
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = classification_measure(self.measure, seed)
+        if (X_calibration is None) != (y_calibration is None):
+            msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
+            raise ValueError(msg)
+        X, y = self._take_labelled(X, y)
+        classes = np.unique(y)
+        check_two_classes(classes, self)
+        if X_calibration is None:
+            fitting, calibrating = self._split(X.shape[0], seed)
+            X_calibration, y_calibration = X[calibrating], y[calibrating]
+        else:
+            fitting = np.arange(X.shape[0])
+            X_calibration, y_calibration = self._take_labelled(X_calibration, y_calibration, reset=False)
+        remedy = "calibrate with labels that X and y have."
+        encode(y_calibration, classes, what="y_calibration", remedy=remedy)
+        columns = fit_part(measure, X, y, fitting)
+        self._calibration = Calibration(measure, classes, columns, self.mondrian)
+        self._calibration.calibrate(X_calibration, y_calibration, effort_of(self))
+        self.classes_, self.measure_, self.calibration_scores_ = classes, measure, self._calibration.scores
+        self._seed = seed
+        self._warned_levels: set[str] = set()
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_calibration" in vars(self)
+
+    def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        if n < 2:
+            msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
+            raise ValueError(msg)
+        check_calibration_size(self.calibration_size, n)
+        fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
+        return np.sort(fitting), np.sort(calibrating)
+
+    def _evaluate(self, X: Any) -> Evaluation:
+        X = self._take_objects(X)
+        counts, scores = self._calibration.count(X, effort_of(self))
+        if self.smoothed:
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+        return Evaluation.of_counts(counts, scores)

@@ -1,0 +1,80 @@
+"""Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (theory EX.2)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled, inner
+from exactcp.counting.ties import TOLERANCE, tie_band
+
+
+class Bands(NamedTuple):
+    """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
+
+    lo: np.ndarray  # (m, l)
+    hi: np.ndarray
+    order: np.ndarray  # (m, l) labels by ascending score
+    lo_sorted: np.ndarray
+    hi_sorted: np.ndarray
+
+
+@inner
+def _fill(scores, floor, lo, hi, order, lo_sorted, hi_sorted):
+    m, n_labels = scores.shape
+    for t in range(m):
+        for c in range(n_labels):
+            lo[t, c], hi[t, c] = tie_band(scores[t, c], floor, TOLERANCE)
+            # insertion: labels are few, and it compiles ten times faster than a call of argsort
+            position = c
+            while position > 0 and scores[t, order[t, position - 1]] > scores[t, c]:
+                order[t, position] = order[t, position - 1]
+                position -= 1
+            order[t, position] = c
+        for rank in range(n_labels):
+            lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
+
+
+@inner
+def bands_of(scores, floor):
+    """Tie bands of the candidates' scores (m, l)."""
+    lo, hi, order = np.empty_like(scores), np.empty_like(scores), np.empty(scores.shape, np.int64)
+    lo_sorted, hi_sorted = np.empty_like(scores), np.empty_like(scores)
+    _fill(scores, floor, lo, hi, order, lo_sorted, hi_sorted)
+    return Bands(lo, hi, order, lo_sorted, hi_sorted)
+
+
+@compiled
+def _fill_bands(scores, floor, bands):
+    _fill(scores, floor, bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted)
+
+
+def make_bands(scores, floor):
+    """Return what `bands_of` gives, to Python."""
+    lo, hi, lo_sorted, hi_sorted = (np.empty(scores.shape) for _ in range(4))
+    bands = Bands(lo, hi, np.empty(scores.shape, np.int64), lo_sorted, hi_sorted)
+    _fill_bands(np.ascontiguousarray(scores), floor, bands)
+    return bands
+
+
+@inner
+def count_below(ascending, value, or_equal):
+    """Count the entries of an ascending array that are < value, or <= value."""
+    low, high = 0, ascending.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < value or (or_equal and ascending[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def add_suffix_sums(jumps, order, counts):
+    """Add to counts (m, l) how many ranks lie above each label's place: jumps (m, l + 1) is the histogram of ranks."""
+    m, n_labels = order.shape
+    for t in range(m):
+        total = 0
+        for rank in range(n_labels - 1, -1, -1):
+            total += jumps[t, rank + 1]
+            counts[t, order[t, rank]] += total

@@ -1,0 +1,7 @@
+"""Exact distances, and what spares them.
+
+- `distances` computes Euclidean distances by direct differences: the only distances that enter a score.
+- `metric` is the distance that a user named or wrote; `objects` keeps the examples that it measures.
+- `screen` decides with one matrix product, and a bound on its rounding error, which pairs need a distance at all.
+- `sketch` does so before it with a shorter product, where the data are near a subspace, as images are.
+"""

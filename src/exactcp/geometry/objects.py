@@ -1,0 +1,215 @@
+"""Where a bag keeps its objects: rows with room to grow, or a matrix of precomputed distances.
+
+Slots are numbered 0..n-1. Appending is amortised; removing moves the last object into the free slot.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exactcp._validation import check_scale, check_size
+from exactcp.geometry.metric import Distance
+
+
+def with_room(array: np.ndarray, needed: int, axis: int = 0) -> np.ndarray:
+    """Return the array, or a copy with its length along `axis` at least doubled so that `needed` fits."""
+    if needed <= array.shape[axis]:
+        return array
+    return copied_with_room(array, max(needed, 2 * array.shape[axis]), axis)
+
+
+def copied_with_room(array: np.ndarray, room: int, axis: int = 0) -> np.ndarray:
+    """Return a copy whose length along `axis` is `room`; what does not fit is left out."""
+    shape = list(array.shape)
+    kept = min(room, shape[axis])
+    shape[axis] = room
+    copy = np.zeros(shape, dtype=array.dtype)  # not what the memory held before: a pickle carries the room along
+    part = (slice(None),) * axis + (slice(0, kept),)
+    copy[part] = array[part]
+    return copy
+
+
+class VectorStore:
+    """Objects as rows of numbers, with a metric between them."""
+
+    is_matrix = False
+
+    def __init__(self, X: np.ndarray, distance: Distance) -> None:
+        check_scale(X)
+        self._rows = np.array(X, dtype=np.float64, order="C")
+        distance.check_objects(self._rows)
+        self.n = X.shape[0]
+        self.distance = distance
+
+    def fork(self) -> VectorStore:
+        """Return a store with the same objects that may be changed while others read this one."""
+        return self.shell(self._rows.copy(), self.n)
+
+    def shell(self, rows: np.ndarray, n: int) -> VectorStore:
+        """Return a store of the first n of these rows, with this metric."""
+        store = object.__new__(VectorStore)
+        store._rows, store.n, store.distance = rows, n, self.distance
+        return store
+
+    def check_new(self, X: np.ndarray) -> None:
+        """Refuse objects, stored or not, that have another width, or whose distances overflow."""
+        if X.shape[1] != self._rows.shape[1]:
+            msg = f"X has {X.shape[1]} features, and the objects learned before {self._rows.shape[1]}: give as many."
+            raise ValueError(msg)
+        check_size(X)
+
+    @property
+    def objects(self) -> np.ndarray:
+        """The stored rows by slot."""
+        return self._rows[: self.n]
+
+    def rows_from(self, X: np.ndarray) -> np.ndarray:
+        """Distances of the rows of X to all slots."""
+        return self.distance.between(X, self.objects)
+
+    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on."""
+        return self.distance.between(self.objects[first:last], self.objects[start:])
+
+    @property
+    def room(self) -> np.ndarray:
+        """The stored rows and the room after them; who writes there counts `n` up."""
+        return self._rows
+
+    def make_room(self, needed: int) -> None:
+        """Have room for this many objects."""
+        self._rows = with_room(self._rows, needed)
+
+    def rows_among(self, X: np.ndarray) -> np.ndarray:
+        """Distances of new rows, which are to be stored, to each other."""
+        return self.distance.between(X, X)
+
+    def extended(self, X: np.ndarray) -> VectorStore:
+        """Return a store with the rows of X in new slots."""
+        return self.shell(np.concatenate([self.objects, X]), self.n + X.shape[0])
+
+    def kept(self, slots: np.ndarray) -> VectorStore:
+        """Return a store of these slots only, in this order."""
+        return self.shell(self._rows[slots], slots.size)
+
+    def append(self, X: np.ndarray) -> None:
+        """Store the rows of X in new slots."""
+        self.make_room(self.n + X.shape[0])
+        self._rows[self.n : self.n + X.shape[0]] = X
+        self.n += X.shape[0]
+
+    def remove(self, slot: int) -> None:
+        """Free a slot; the last object moves into it."""
+        self.n -= 1
+        self._rows[slot] = self._rows[self.n]
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Keep these slots only, in this order."""
+        self._rows = self._rows[slots]
+        self.n = slots.size
+
+    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
+        """Return test rows as `rows_from` and `append` want them."""
+        return X
+
+
+class MatrixStore:
+    """Objects known by their distances alone (`metric="precomputed"`); test rows hold distances in slot order."""
+
+    is_matrix = True
+
+    objects = np.empty((0, 0))  # there are none: every distance is known
+
+    def __init__(self, D: np.ndarray) -> None:
+        self._matrix = np.array(D, dtype=np.float64, order="C")
+        self.n = D.shape[0]
+        self.check_new(D)
+        _check_symmetric(D)
+
+    def fork(self) -> MatrixStore:
+        """Return a store with the same distances that may be changed while others read this one."""
+        return self.shell(self._matrix.copy(), self.n)
+
+    def shell(self, matrix: np.ndarray, n: int) -> MatrixStore:
+        """Return a store of the first n rows and columns of this matrix."""
+        store = object.__new__(MatrixStore)
+        store._matrix, store.n = matrix, n
+        return store
+
+    @property
+    def room(self) -> np.ndarray:
+        """The stored distances and the room around them; who writes there counts `n` up."""
+        return self._matrix
+
+    def check_new(self, X: np.ndarray) -> None:
+        """Refuse what cannot be distances."""
+        if X.shape[1] < self.n:
+            msg = f"X has {X.shape[1]} columns: expected the distances to all {self.n} examples learned before."
+            raise ValueError(msg)
+        if X.size and X.min() < 0:
+            msg = f"metric='precomputed' got the distance {X.min()}: expected distances >= 0."
+            raise ValueError(msg)
+
+    def rows_from(self, X: np.ndarray) -> np.ndarray:
+        """Distances of test rows to all slots."""
+        return np.ascontiguousarray(X[:, : self.n], dtype=np.float64)
+
+    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on."""
+        return np.ascontiguousarray(self._matrix[first:last, start : self.n])
+
+    def rows_among(self, X: np.ndarray) -> np.ndarray:
+        """Distances of new rows, which are to be stored, to each other."""
+        return np.ascontiguousarray(X[:, self.n : self.n + X.shape[0]])
+
+    def extended(self, X: np.ndarray) -> MatrixStore:
+        """Return a store with new objects; X holds their distances to all slots, then to each other."""
+        store = self.fork()
+        store.append(X)
+        return store
+
+    def kept(self, slots: np.ndarray) -> MatrixStore:
+        """Return a store of these slots only, in this order."""
+        return self.shell(self._matrix[np.ix_(slots, slots)], slots.size)
+
+    def append(self, X: np.ndarray) -> None:
+        """Store new objects; X holds their distances to all slots, then to each other (what follows is not read)."""
+        m, n = X.shape[0], self.n
+        X = X[:, : n + m]
+        self._matrix = with_room(with_room(self._matrix, n + m, 0), n + m, 1)
+        self._matrix[n : n + m, : n + m] = X
+        self._matrix[:n, n : n + m] = X[:, :n].T
+        self.n = n + m
+
+    def remove(self, slot: int) -> None:
+        """Free a slot; the last object moves into it."""
+        self.n -= 1
+        self._matrix[slot, : self.n + 1] = self._matrix[self.n, : self.n + 1]
+        self._matrix[: self.n + 1, slot] = self._matrix[: self.n + 1, self.n]
+
+    def keep(self, slots: np.ndarray) -> None:
+        """Keep these slots only, in this order."""
+        self._matrix = self._matrix[np.ix_(slots, slots)]
+        self.n = slots.size
+
+    def arrange(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Return test rows with their columns in slot order; `order` has the slot of each column."""
+        arranged = np.array(X, dtype=np.float64)
+        arranged[:, order] = X[:, : self.n]
+        return arranged
+
+
+Store = VectorStore | MatrixStore
+
+
+def _check_symmetric(D: np.ndarray) -> None:
+    for first in range(0, D.shape[0], 1024):
+        differs = D[first : first + 1024] != D[:, first : first + 1024].T
+        if differs.any():
+            i, j = np.argwhere(differs)[0]
+            i += first
+            msg = (
+                f"metric='precomputed' got a matrix that is not symmetric: X[{i}, {j}] = {D[i, j]} but "
+                f"X[{j}, {i}] = {D[j, i]}. If they differ by rounding alone, give (X + X.T) / 2."
+            )
+            raise ValueError(msg)

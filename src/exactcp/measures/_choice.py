@@ -1,0 +1,148 @@
+"""Which measure a predictor uses: the default, a clone of the user's, or an estimator wrapped; and which bag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+
+from exactcp._changes import Bag
+from exactcp._parallel import Effort
+from exactcp._parameters import NONE, Allowed
+from exactcp._seeds import lend_seed
+from exactcp._warning import warn
+from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
+from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures.least_squares._lssvm import LSSVM
+from exactcp.measures.models._residual import ModelResidual
+from exactcp.measures.models._score import ModelScore
+from exactcp.measures.neighbours._knn import KNN
+from exactcp.measures.neighbours._regression import KNNResidual
+from exactcp.measures.neighbours._simplified_knn import SimplifiedKNN
+
+
+def _is_label_measure(value: Any) -> bool:
+    return isinstance(value, Measure) or (isinstance(value, BaseEstimator) and is_classifier(value))
+
+
+def _is_target_measure(value: Any) -> bool:
+    return isinstance(value, RegressionMeasure) or (isinstance(value, BaseEstimator) and is_regressor(value))
+
+
+def _other_task(value: Any) -> str:
+    """Say what a value is that is no measure of the task."""
+    if isinstance(value, type):
+        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
+    if _is_target_measure(value):
+        return f"{type(value).__name__} predicts numbers: use it in FullConformalRegressor or another regressor."
+    if _is_label_measure(value):
+        return f"{type(value).__name__} predicts labels: use it in FullConformalClassifier or another classifier."
+    return ""
+
+
+LABEL_MEASURE = (
+    Allowed(
+        "a nonconformity measure of classification",
+        "an instance from exactcp.measures, such as KNN(k=15), a scikit-learn classifier",
+        _is_label_measure,
+        _other_task,
+        TypeError,
+    )
+    | NONE
+)
+TARGET_MEASURE = (
+    Allowed(
+        "a nonconformity measure of regression",
+        "an instance from exactcp.measures, such as KNNResidual(k=15), a scikit-learn regressor",
+        _is_target_measure,
+        _other_task,
+        TypeError,
+    )
+    | NONE
+)
+
+
+def classification_measure(measure: Any, seed: int | None = None) -> Measure:
+    """Return a fresh measure for classification, which takes the seed if it has none; None means k-NN."""
+    LABEL_MEASURE.check("measure", measure)
+    if measure is None:
+        return KNN()
+    chosen = clone(measure) if isinstance(measure, Measure) else ModelScore(clone(measure))
+    return _seeded(chosen, seed)  # type: ignore[no-any-return]
+
+
+def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
+    """Return a fresh measure for examples without labels, which takes the seed if it has none; None: SimplifiedKNN."""
+    if measure is None:
+        return SimplifiedKNN()
+    chosen = classification_measure(measure, seed)
+    if isinstance(chosen, ModelScore):
+        msg = (
+            f"measure={measure!r} is a classifier, and examples without labels have one class: use SimplifiedKNN(), "
+            "KDE() or another measure of one class."
+        )
+        raise ValueError(msg)  # noqa: TRY004  (the measure is of the right type, and does not suit)
+    if chosen.compares_labels:
+        msg = (
+            f"{type(chosen).__name__} compares same-label with other-label distances, and without labels there are no "
+            "others: every example is equally strange, so p-values tell nothing. Use SimplifiedKNN."
+        )
+        warn(msg)
+    if isinstance(chosen, LSSVM) and chosen.fit_intercept:
+        msg = (
+            "LSSVM's intercept fits examples of one class exactly: every example is equally strange, so p-values tell "
+            "nothing. Use LSSVM(fit_intercept=False)."
+        )
+        warn(msg)
+    return chosen
+
+
+def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasure:
+    """Return a fresh measure for regression, which takes the seed if it has none; None means k-NN."""
+    TARGET_MEASURE.check("measure", measure)
+    if measure is None:
+        return KNNResidual()
+    chosen = clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure))
+    return _seeded(chosen, seed)  # type: ignore[no-any-return]
+
+
+def label_bag(
+    measure: Measure,
+    X: np.ndarray,
+    codes: np.ndarray,
+    n_labels: int,
+    *,
+    algorithm: str = "optimized",
+    alternative: str = LABELLED,
+    effort: Effort,
+) -> LabelBag:
+    """Return the measure's own bag, or Algorithm 1 if it has none or the algorithm is the standard one.
+
+    The alternative is what Algorithm 1's warning recommends.
+    """
+    is_standard = algorithm == "standard"
+    bag = None if is_standard else measure.bag(X, codes, n_labels, effort=effort)
+    if bag is None:
+        return StandardBag(measure, X, codes, n_labels, asked_for=is_standard, alternative=alternative)
+    return bag if isinstance(bag, Bag) else ForeignBag(bag)
+
+
+def target_bag(
+    measure: RegressionMeasure, X: np.ndarray, y: np.ndarray, *, algorithm: str = "optimized", effort: Effort
+) -> TargetBag:
+    """Return the measure's own bag, or Algorithm 1 if it has none or the algorithm is the standard one."""
+    is_standard = algorithm == "standard"
+    bag = None if is_standard else measure.bag(X, y, effort=effort)
+    return StandardTargetBag(measure, X, y, asked_for=is_standard) if bag is None else bag
+
+
+def _seeded(measure: Any, seed: int | None) -> Any:
+    return measure if seed is None else lend_seed(measure, seed)
+
+
+def objects_of(measure: Any) -> Objects:
+    """Return what the objects of a measure may be that a user gave: None is a default, an estimator will be wrapped."""
+    if measure is None:
+        return Objects.VECTORS
+    return measure.objects if isinstance(measure, Measure | RegressionMeasure) else Objects.ANYTHING

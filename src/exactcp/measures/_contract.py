@@ -1,0 +1,296 @@
+"""What a nonconformity measure is, and what its bag is: all that predictors ask of them.
+
+A measure declares what it can do by what it overrides; nobody probes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from exactcp._changes import Bag, Change
+from exactcp._estimator import Estimator
+from exactcp._parallel import ALONE, FREE, Effort
+from exactcp.counting.label_counts import LabelCounts
+
+if TYPE_CHECKING:
+    from exactcp.measures._left_out import LeftOut
+    from exactcp.textbook import ResidualFunction, ScoreFunction, Trainer
+
+Within = Callable[[int], np.ndarray] | None  # test object t -> mask (n,) of the examples that it is compared with
+
+
+class Objects(Enum):
+    """What the objects of a measure may be."""
+
+    VECTORS = "rows of a finite float matrix"
+    PAIRS = "distances or kernel values between examples, given"
+    ANYTHING = "whatever has rows"
+
+
+class AnyBag(Protocol):
+    """State that learns and unlearns one example; `exactcp._changes` says how nobody else notices."""
+
+    refits: ClassVar[bool]  # whether every question is answered by fitting anew
+
+    def warn_of_cost(self, m: int) -> None:
+        """Say, once, what asking about m test objects will cost, if it is worth a word."""
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Forget the examples with these positions in the order of arrival."""
+
+    def fork(self) -> Self:
+        """Return a bag with the same examples that may be changed while others read this one."""
+
+    def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
+        """Prepare to learn these examples in place; None if a fork should learn them."""
+
+    def unlearning(self, positions: np.ndarray) -> Change | None:
+        """Prepare to forget these examples in place; None if a fork should forget them."""
+
+
+class LabelBag(AnyBag, Protocol):
+    """A bag of labelled examples. Labels are codes 0, 1, ..., n_labels - 1."""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+        """Return, for every test object and label, counts of training scores and the candidate's own score."""
+
+    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield for every test object the training scores (n_labels, n) and the candidates' (n_labels,)."""
+
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples."""
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels."""
+
+    def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+        """Return counts of which only the sums of greater and equal are right."""
+
+    def label_sets(
+        self, X: np.ndarray, thresholds: np.ndarray, *, same_only: bool, effort: Effort = FREE
+    ) -> np.ndarray | None:
+        """Return whether these sums reach each label's threshold, (m, n_labels); None if counting is no dearer."""
+
+    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another."""
+
+    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
+        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
+
+
+class TargetBag(AnyBag, Protocol):
+    """A bag of examples with targets."""
+
+    def targets(self) -> np.ndarray:
+        """Targets of the examples in the order of arrival."""
+
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:
+        """Return the point predictions (m,)."""
+
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples."""
+
+    def counts(
+        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
+
+    def regions(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> list[np.ndarray]:
+        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
+
+    def intervals(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
+
+    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
+        """Yield for every test object the targets where signed residuals of examples equal its own."""
+
+
+class LabelBagBase(Bag):
+    """Defaults of a bag of labelled examples: what it cannot do cheaper than by all of its counts."""
+
+    def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+        """Return counts of which only the sums of greater and equal are right."""
+        bag: Any = self
+        return bag.label_counts(X, effort=effort)  # type: ignore[no-any-return]
+
+    def label_sets(
+        self,
+        X: np.ndarray,  # noqa: ARG002
+        thresholds: np.ndarray,  # noqa: ARG002
+        *,
+        same_only: bool,  # noqa: ARG002
+        effort: Effort = FREE,  # noqa: ARG002
+    ) -> np.ndarray | None:
+        """Return None: counting is no dearer."""
+        return None
+
+    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        codes : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
+            label, and among the others.
+        """
+        bag: Any = self
+        out = np.empty((codes.size, 4), np.int64)
+        for i, code in enumerate(codes):
+            counts = bag.label_counts(X[i : i + 1], effort=ALONE)
+            bag.learn(X[i : i + 1], codes[i : i + 1], effort=ALONE)
+            out[i] = [field[0, code] for field in counts[:4]]
+        return out
+
+    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:  # noqa: ARG002
+        """Return None: a fork should learn the example."""
+        return None
+
+
+class ForeignBag(LabelBagBase):
+    """A bag that somebody wrote with the methods that a bag must have, and the defaults for all others."""
+
+    def __init__(self, bag: Any) -> None:
+        self._own = bag
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+
+class _Declaring(Estimator):
+    """What measures of labels and of targets declare alike."""
+
+    is_formula: ClassVar[bool] = False  # ours: one BLAS thread, so that no digit depends on n_jobs
+
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.VECTORS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.objects is Objects.PAIRS
+        return tags
+
+
+class Measure(_Declaring):
+    """A nonconformity measure: `fit(X, y)`, then `score(X, y)` or `score_labels(X, labels)`, large means strange.
+
+    A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides
+    `bag`; one that the textbook knows names its `twin`.
+    """
+
+    tie_floor: ClassVar[float] = 0.0  # s0 of the tie rule: 0 for sums and ratios of distances, 1 for signed, log scores
+    tie_tolerance: ClassVar[float] = 1e-10  # 0 for integer scores
+    compares_labels: ClassVar[bool] = False  # whether a score needs examples of other labels
+
+    def score(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the score of each example: how strange it is to the examples of `fit`."""
+        labels, codes = np.unique(np.asarray(y), return_inverse=True)
+        return self.score_labels(X, labels)[np.arange(codes.size), codes]
+
+    def score_labels(self, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the scores (m, l) of every row of X with every one of the labels."""
+        return np.column_stack([self.score(X, np.full(len(X), label)) for label in labels])
+
+    def spread_scores(self, X: np.ndarray, labels: np.ndarray, effort: Effort) -> np.ndarray:  # noqa: ARG002
+        """Return `score_labels(X, labels)`, with the threads that there may be."""
+        return self.score_labels(X, labels)
+
+    def bag(
+        self,
+        X: np.ndarray,  # noqa: ARG002
+        codes: np.ndarray,  # noqa: ARG002
+        n_labels: int,  # noqa: ARG002
+        *,
+        effort: Effort = FREE,  # noqa: ARG002
+    ) -> LabelBag | None:
+        """Return the bag of these examples, or None if the measure has none and needs Algorithm 1."""
+        return None
+
+    def twin(self) -> ScoreFunction | None:
+        """Return the textbook's score function with these parameters, None if it has none."""
+        return None
+
+    def trainer(self, n_labels: int, n: int, p: int) -> Trainer | None:  # noqa: ARG002
+        """Return how the measure trains on a bootstrap sample, None if its scores are not votes of such samples."""
+        return None
+
+    def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the bootstrap samples of the examples and a test object; only for measures that have a `trainer`."""
+        raise NotImplementedError
+
+
+class RegressionMeasure(_Declaring):
+    """A nonconformity measure of regression: `fit(X, y)`, then `predict(X)` and `score(X, y)`, large means strange.
+
+    One that can learn and unlearn an example overrides `bag`; one that the textbook knows names its `twin`.
+    """
+
+    @property
+    def follows_shifts(self) -> bool:
+        """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
+        return False
+
+    @property
+    def fits_itself(self) -> bool:
+        """Whether an example is judged by a fit that it took part in."""
+        return False
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether residuals are divided by a `scale` that depends on the object."""
+        return False
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the point prediction of every object."""
+        raise NotImplementedError
+
+    def spread_predictions(self, X: Any, effort: Effort) -> np.ndarray:  # noqa: ARG002
+        """Return `predict(X)`, with the threads that there may be."""
+        return self.predict(X)
+
+    def scale(self, X: Any) -> np.ndarray:
+        """Return what the residual of every object is divided by."""
+        return np.ones(len(X))
+
+    def score(self, X: Any, y: Any) -> np.ndarray:
+        """Return the score of each example: how far its target is from the prediction."""
+        return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
+
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag | None:  # noqa: ARG002
+        """Return the bag of these examples, or None if the measure has none and needs Algorithm 1."""
+        return None
+
+    def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> LeftOut | None:  # noqa: ARG002
+        """Return the models that leave out one example each, None if they must be refitted."""
+        return None
+
+    def twin(self) -> ResidualFunction | None:
+        """Return the textbook's residual function with these parameters, None if it has none."""
+        return None

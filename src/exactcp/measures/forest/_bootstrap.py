@@ -1,0 +1,200 @@
+"""The bootstrap measure with any classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
+from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
+from exactcp._seeds import lend_seed
+from exactcp._validation import check_unmasked
+from exactcp.measures._contract import Measure
+from exactcp.measures.forest._bootstrap_bag import BootstrapBag
+from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
+from exactcp.textbook import Trainer
+
+
+class Bootstrap(Measure):
+    """Minus the number of classifiers, of those trained on samples without the example, that give it its label.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        It is cloned and trained on bootstrap samples.
+    n_estimators : int, default=10
+        Classifiers that vote for each example.
+    random_state : int, RandomState or None, default=None
+        Of the samples. None takes the predictor's seed, or 0 where there is no predictor. So does the classifier where
+        its own random_state is None: it would differ from fit to fit.
+
+    See Also
+    --------
+    RandomForest : Trees that take in the test example without being trained again: far faster.
+
+    Notes
+    -----
+    Bootstrap samples of the bag and a placeholder for the test example are drawn until every example is missing from
+    `n_estimators` of them [1]_; it votes with the classifiers of these. All examples share the samples, of which
+    `exactcp.measures.expected_samples` tells the number. Those without the placeholder are trained once, in `fit`; the
+    others for each test object and label, and a warning says how many trainings that makes. `partial_fit` and `unlearn`
+    draw all samples anew, because their size is that of the bag.
+
+    References
+    ----------
+    .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
+       Decremental Learning", ICML 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from exactcp import SplitConformalClassifier
+    >>> from exactcp.measures import Bootstrap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0).fit(X[1::2], y[1::2])
+    >>> clf.predict_set(X[[0, 76, 120]], confidence_level=0.9)
+    array([[ True, False, False],
+           [False,  True, False],
+           [False, False,  True]])
+    """
+
+    tie_tolerance: ClassVar = 0.0
+
+    allowed_parameters: ClassVar = {
+        "estimator": Allowed(
+            "a classifier",
+            "an instance of a scikit-learn classifier, such as GaussianNB()",
+            lambda value: isinstance(value, BaseEstimator) and is_classifier(value),
+            error=TypeError,
+        ),
+        "n_estimators": N_ESTIMATORS,
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(self, estimator: Any, n_estimators: int = 10, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+    def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return how often each bootstrap sample holds each example, the test example last.
+
+        Parameters
+        ----------
+        arrivals : ndarray of shape (n,)
+            Arrival numbers of the training examples, of which only the number counts.
+        x : ndarray of shape (p,)
+            The test object; not used.
+
+        Returns
+        -------
+        ndarray of shape (samples, n + 1)
+        """
+        check_parameters(self)
+        return multinomial_samples(arrivals.size + 1, int(self.n_estimators), seed_of(self.random_state))
+
+    def trainer(self, n_labels: int, n: int, p: int) -> Trainer:  # noqa: ARG002
+        """Return how a classifier is trained on a bootstrap sample.
+
+        Parameters
+        ----------
+        n_labels, n, p : int
+            Not used.
+
+        Returns
+        -------
+        callable
+        """
+
+        def train(number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], int]:  # noqa: ARG001
+            model = self.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
+            return lambda x: int(model(x[None])[0])
+
+        return train
+
+    def train(self, X: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Train on a sample, and return a function that tells the labels of objects.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        labels : ndarray of shape (n,)
+
+        Returns
+        -------
+        callable
+        """
+        if (labels == labels[0]).all():  # most classifiers refuse a single label
+            return partial(_say_one_label, labels[0])
+        model = lend_seed(clone(self.estimator), seed_of(self.random_state))
+        return model.fit(X, labels).predict  # type: ignore[no-any-return]
+
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train `n_estimators` classifiers, each on a sample of the examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
+        X, y = np.asarray(X), np.asarray(y)
+        self.classes_ = np.unique(y)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        draws = [np.sort(rng.integers(0, len(y), len(y))) for _ in range(self.n_estimators)]
+        self._models = [self.train(X[draw], y[draw]) for draw in draws]
+        return self
+
+    def score_labels(self, X: Any, labels: Any) -> np.ndarray:
+        """Return the scores (m, l) of every row of X with every one of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        labels : array-like of shape (l,)
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+        """
+        check_is_fitted(self)
+        predicted = np.array([model(np.asarray(X)) for model in self._models])
+        return np.column_stack([-(predicted == label).sum(axis=0).astype(np.float64) for label in labels])
+
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> BootstrapBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        codes : ndarray of shape (n,)
+            Labels as 0..n_labels-1.
+        n_labels : int
+        effort : Effort
+            Threads, and whether progress is told.
+
+        Returns
+        -------
+        BootstrapBag
+        """
+        check_parameters(self)
+        return BootstrapBag(self, X, codes, n_labels).fill(effort=effort)
+
+
+def _say_one_label(label: Any, objects: np.ndarray) -> np.ndarray:
+    """Return the label that a sample without any other teaches; a function that can be pickled."""
+    return np.full(len(objects), label)

@@ -1,0 +1,161 @@
+"""The bootstrap bag: samples without the test example are trained once, the others for each test object and label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+
+from exactcp._changes import ReplacingBag
+from exactcp._parallel import FREE, Effort, map_tasks
+from exactcp._warning import warn
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.measures._contract import LabelBagBase
+from exactcp.measures.forest._resampling import voters
+
+Predictor = Callable[[np.ndarray], np.ndarray]
+
+
+class Trainable(Protocol):
+    """A measure that draws samples and trains on one."""
+
+    n_estimators: int
+
+    def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return how often each sample holds each example, the test example last."""
+        ...
+
+    def train(self, X: np.ndarray, labels: np.ndarray) -> Predictor:
+        """Train on a sample."""
+        ...
+
+
+def _vote(
+    measure: Trainable, X: np.ndarray, labels: np.ndarray, weights: np.ndarray, objects: np.ndarray
+) -> np.ndarray:
+    """Train on a sample, given as the weight of each example, and return the labels that it gives to objects."""
+    if not weights.any():  # the first label, as a majority of nothing is
+        return np.zeros(len(objects), dtype=np.int64)
+    return np.asarray(measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))(objects))
+
+
+class BootstrapBag(ReplacingBag, LabelBagBase):
+    """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
+
+    Parameters
+    ----------
+    measure : Bootstrap
+    X : ndarray of shape (n, p)
+    codes : ndarray of shape (n,)
+        Labels as 0..n_labels-1.
+    n_labels : int
+    """
+
+    def __init__(self, measure: Trainable, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
+        self._measure = measure
+        self._X = np.array(X)
+        self._codes = np.array(codes, dtype=np.int64)
+        self._n_labels = n_labels
+        self._warned = False
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._codes.size)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+        return np.bincount(self._codes, minlength=self._n_labels)
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+        return self._codes
+
+    def fill(self, *, effort: Effort = FREE) -> BootstrapBag:
+        """Draw samples, train on those without the test example, and let the examples vote."""
+        n = self.n
+        samples = self._measure.samples(np.arange(n), self._X[0])
+        chosen = voters(samples, int(self._measure.n_estimators))
+        self._users = [np.flatnonzero((chosen[:n] == b).any(axis=1)) for b in range(samples.shape[0])]
+        self._samples = samples
+        used = [b for b in range(samples.shape[0]) if self._users[b].size or b in chosen[n]]
+        self._stars = [b for b in used if samples[b, n]]
+        alone = [b for b in used if not samples[b, n]]
+
+        def train(b: int) -> Predictor:
+            weights = samples[b, :n]
+            return self._measure.train(np.repeat(self._X, weights, axis=0), np.repeat(self._codes, weights))
+
+        models = dict(zip(alone, map_tasks(train, alone, effort=effort, task="training"), strict=True))
+        self._votes = np.zeros(n, dtype=np.int64)
+        for b, model in models.items():
+            users = self._users[b]
+            if users.size:
+                self._votes[users] += np.asarray(model(self._X[users])) == self._codes[users]
+        self._models = [models[b] for b in chosen[n].tolist()]
+        self._warned = False
+        return self
+
+    def _say_cost(self, m: int) -> None:
+        if not self._warned:
+            self._warned = True
+            msg = (
+                f"Bootstrap trains on {len(self._stars)} of its {self._samples.shape[0]} samples again for each test "
+                f"object and label: {len(self._stars) * m * self._n_labels:,} trainings for {m} test object(s). "
+                "RandomForest and SplitConformalClassifier need none."
+            )
+            warn(msg)
+
+    def _star_votes(self, task: tuple[np.ndarray, int, int]) -> np.ndarray:
+        """Return who of the users of a sample with the test example (x, label) is right."""
+        x, label, b = task
+        users = self._users[b]
+        X, labels = np.concatenate([self._X, x[None]]), np.append(self._codes, label)
+        return _vote(self._measure, X, labels, self._samples[b], self._X[users]) == self._codes[users]
+
+    def _all_votes(self, X: np.ndarray, **how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the votes (n_labels, n) of the training examples and (n_labels,) of the candidates, for each row."""
+        self._say_cost(X.shape[0])
+        stars = [b for b in self._stars if self._users[b].size]
+        own = np.array([np.asarray(model(X)) for model in self._models])  # (B, m)
+        tasks = list(product(X, range(self._n_labels), stars))
+        results = iter(map_tasks(self._star_votes, tasks, **how))
+        for i in range(X.shape[0]):
+            votes = np.tile(self._votes, (self._n_labels, 1))
+            for label, b in product(range(self._n_labels), stars):
+                votes[label, self._users[b]] += next(results)
+            yield votes, (own[:, i] == np.arange(self._n_labels)[:, None]).sum(axis=1)
+
+    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
+        for votes, own in self._all_votes(X):
+            yield -votes.astype(np.float64), -own.astype(np.float64)
+
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+        """Return counts and candidate scores of all labels for every row of X."""
+        same = self._codes == np.arange(self._n_labels)[:, None]
+        rows = []
+        for votes, own in self._all_votes(X, effort=effort, task="training"):
+            fewer, equal = votes < own[:, None], votes == own[:, None]
+            parts = [(which & part).sum(axis=1) for part in (same, ~same) for which in (fewer, equal)]
+            rows.append([*parts, -own.astype(np.float64)])
+        return LabelCounts(*(np.array([row[j] for row in rows]) for j in range(5)))
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels."""
+        self._codes = new_codes[self._codes]
+        self._n_labels = n_labels
+        self.fill()
+
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples: the samples are drawn anew."""
+        self._X, self._codes = np.concatenate([self._X, X]), np.concatenate([self._codes, codes])
+        self.fill(effort=effort)
+
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Forget the examples with these positions: the samples are drawn anew."""
+        self._X, self._codes = np.delete(self._X, indices, axis=0), np.delete(self._codes, indices)
+        self.fill(effort=effort)

@@ -1,0 +1,95 @@
+"""What the factorisations of ridge regression share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+
+from exactcp._parallel import obeying
+
+DRIFT = 1e-12  # error of the probe that is always tolerated; above 30 times the first one an inverse is made anew
+REFRESH = 1000  # updates after which it is made anew in any case
+SMALLEST = 1e-3  # an update that divides by less than this (relative) is not made
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Across = Callable[[Any, int, int], np.ndarray]  # (reach, first, last) -> g (m, last - first)
+
+
+def on_one_thread(function: Function) -> Function:
+    """Give a function one BLAS thread: with more of them BLAS adds in another order, and the last digits differ."""
+
+    @wraps(function)
+    def alone(*args: Any, **kwargs: Any) -> Any:
+        return obeying(1, function, *args, **kwargs)
+
+    return alone  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class RowProduct:
+    """g as the plain product of the examples' rows and those that `reach` gave."""
+
+    rows: np.ndarray  # (n, r)
+    is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `loo_window` relies on it
+
+    @on_one_thread
+    def __call__(self, reach: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return g (m, last - first)."""
+        return np.asarray(reach @ self.rows[first:last].T)
+
+    def in_order(self, order: np.ndarray) -> RowProduct:
+        """Return the same for the examples in another order."""
+        return RowProduct(np.ascontiguousarray(self.rows[order]), self.is_bounded)
+
+
+class Solution(NamedTuple):
+    """Ridge regressions of the columns of a matrix of targets."""
+
+    coefficients: np.ndarray  # (r, k)
+    residuals: np.ndarray  # (n, k) E0, of the training examples
+    fits: np.ndarray | None = None  # (objects, k) at the stored objects, where that is more accurate
+
+
+class Factorisation(Protocol):
+    """What knows objects, not targets: M = (Phi'Phi + rho I)^-1 in one form or another.
+
+    h_i = phi_i' M phi_i of a training example, d = 1 + phi' M phi and g_i = phi_i' M phi of a test object. `learn` and
+    `unlearn` change the store as well.
+    """
+
+    is_indefinite: bool  # 1 - h_i may be negative, and d
+
+    def fork(self, store: Any) -> Self:
+        """Return the same with a fork of the store, to be changed while others read this one."""
+
+    @property
+    def slack(self) -> np.ndarray:
+        """1 - h_i of every training example."""
+
+    def solve(self, T: np.ndarray) -> Solution:
+        """Fit the columns of T (n, k)."""
+
+    def coordinates(self, seen: Any) -> Any:
+        """Return test objects, as the store sees them, in a form that `predict` and `reach` take."""
+
+    def predict(self, place: Any, solution: Solution) -> np.ndarray:
+        """Return F (m, k): the regressions' values at test objects."""
+
+    def reach(self, place: Any) -> tuple[Any, np.ndarray]:
+        """Return the test objects' side of the product g, and d (m,)."""
+
+    def arrange(self, order: np.ndarray | None = None) -> Across:
+        """Return the function that multiplies it by the side of the examples order[first:last]."""
+
+    def can_learn(self, m: int) -> bool:
+        """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
+
+    def learn(self, x: np.ndarray, seen: Any) -> bool:
+        """Add one example; False if the factorisation must be made anew."""
+
+    def unlearn(self, position: int) -> bool:
+        """Take one example out; False if the factorisation must be made anew."""

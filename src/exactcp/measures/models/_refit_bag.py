@@ -1,0 +1,170 @@
+"""Full conformal regression by refitting: the ends of intervals by root finding (theory RE.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import clone
+
+from exactcp._changes import ReplacingBag
+from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._warning import warn
+from exactcp.counting.targets import own_slack, slack_of, typical_size
+from exactcp.measures._affine_bag import hulls
+from exactcp.measures._contract import Within
+
+DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
+
+
+class ModelBag(ReplacingBag):
+    """Training examples and a measure that is fitted anew for every candidate."""
+
+    def __init__(self, measure: Any, X: np.ndarray, y: np.ndarray) -> None:
+        self._measure = measure
+        self._has_warned = False
+        self._set(np.array(X), np.array(y))
+
+    def _set(self, X: np.ndarray, y: np.ndarray) -> None:
+        fitted = clone(self._measure).fit(X, y)
+        self._X, self._y, self._fitted = X, y, fitted
+        self._scale = float(np.abs(y).max(initial=0.0))
+        self._spread = float(y.std()) or self._scale or 1.0
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._y.size)
+
+    def targets(self) -> np.ndarray:
+        """Targets of the examples in the order of arrival."""
+        return self._y
+
+    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
+        """Add examples."""
+        self._set(np.concatenate([self._X, X]), np.concatenate([self._y, y]))
+
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
+        """Forget the examples with these positions."""
+        self._set(np.delete(self._X, positions, axis=0), np.delete(self._y, positions))
+
+    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
+        """Return the point predictions (m,) from all examples."""
+        return np.asarray(self._fitted.predict(X))
+
+    def _scores(self, x: np.ndarray, y: float) -> tuple[np.ndarray, float]:
+        """Return the scores (n,) of the training examples and that of the candidate (x, y)."""
+        X, targets = np.concatenate([self._X, x[None]]), np.append(self._y, y)
+        if self._measure.residual == "ordinary":
+            scores = clone(self._measure).fit(X, targets).score(X, targets)
+            return scores[:-1], float(scores[-1])
+        scores = np.empty(self.n)
+        for i in range(self.n):
+            rest = np.arange(self.n + 1) != i
+            scores[i] = clone(self._measure).fit(X[rest], targets[rest]).score(X[i : i + 1], targets[i : i + 1])[0]
+        return scores, float(self._fitted.score(x[None], targets[-1:])[0])
+
+    def _count(self, x: np.ndarray, y: float, f0: float, member: np.ndarray | None) -> tuple[int, int, int]:
+        scores, candidate = self._scores(x, y)
+        # divided by a difficulty, scores have no unit
+        has_unit = self._measure.difficulty is None
+        slack = slack_of(self._y if has_unit else np.zeros(self.n))
+        own = own_slack(candidate, abs(f0) + typical_size(self._y) if has_unit else 1.0)
+        if member is not None:
+            scores, slack = scores[member], slack[member]
+        greater = int((scores - slack > candidate + own).sum())
+        return greater, int((scores + slack >= candidate - own).sum()) - greater, scores.size
+
+    def _warn(self, m: int, least: int, most: int) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
+        each = self.n if self._measure.residual == "deleted" else 1
+        least, most = least * each, most * each
+        number = f"{m * most:,}" if least == most else f"{m * least:,} to {m * most:,}"
+        msg = (
+            f"ModelResidual fits {type(self._measure.estimator).__name__} anew for every target that it tries: "
+            f"{number} refits for {m} test object(s). SplitConformalRegressor needs 1, CVPlusRegressor 1 for each fold."
+        )
+        warn(msg)
+
+    def counts(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        within: Within = None,
+        effort: Effort = FREE,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
+        self._warn(X.shape[0], 1, 1)
+        f0 = self.predict(X)
+
+        def count(t: int) -> tuple[int, int, int]:
+            return self._count(X[t], float(y[t]), float(f0[t]), None if within is None else within(t))
+
+        rows = map_blocks(count, range(X.shape[0]), effort=effort, task="refitting")
+        greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return greater, equal, total
+
+    def regions(
+        self,
+        X: np.ndarray,
+        thresholds: np.ndarray,
+        *,
+        within: Within = None,
+        effort: Effort = FREE,
+    ) -> list[np.ndarray]:
+        """Return for each test object the interval (1, 2) in which thresholds[t] examples are at least as strange."""
+        bisections = int(self._measure.bisections)
+        self._warn(X.shape[0], 2 * (1 + bisections), 2 * (DOUBLINGS + bisections))
+        f0 = self.predict(X)
+
+        def region(t: int) -> np.ndarray:
+            member, wanted, center = None if within is None else within(t), int(thresholds[t]), float(f0[t])
+            if wanted <= 0:
+                return np.array([[-np.inf, np.inf]])
+            if wanted > (self.n if member is None else int(member.sum())):
+                return np.empty((0, 2))
+
+            def is_inside(y: float) -> bool:
+                greater, equal, _ = self._count(X[t], y, center, member)
+                return greater + equal >= wanted
+
+            return np.array([[_end(is_inside, center, step, bisections) for step in (-self._spread, self._spread)]])
+
+        return map_blocks(region, range(X.shape[0]), effort=effort, task="refitting")
+
+    def intervals(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
+        return hulls(self.regions(X, thresholds, within=within, effort=effort))
+
+    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> NoReturn:  # noqa: ARG002
+        """Refuse: how a regressor's residuals depend on the target is not known."""
+        msg = (
+            f"{type(self._measure).__name__} has no predictive distribution: use KNNResidual or RidgeResidual with "
+            "residual='studentized'."
+        )
+        raise TypeError(msg)
+
+
+def _end(is_inside: Callable[[float], bool], center: float, step: float, bisections: int) -> float:
+    """Return a target just outside: bracket it from the center in doubling steps, then bisect."""
+    inside = center
+    for _ in range(DOUBLINGS):
+        outside = inside + step
+        if not is_inside(outside):
+            break
+        inside, step = outside, 2.0 * step
+    else:
+        return float(np.copysign(np.inf, step))
+    for _ in range(bisections):
+        middle = 0.5 * (inside + outside)
+        if is_inside(middle):
+            inside = middle
+        else:
+            outside = middle
+    return outside

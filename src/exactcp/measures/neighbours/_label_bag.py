@@ -1,0 +1,401 @@
+"""The nearest-neighbour bag: training examples that learn and unlearn, and count for all labels (theory NN.1-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from exactcp._changes import Change
+from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.geometry.objects import Store, VectorStore, copied_with_room
+from exactcp.measures._contract import LabelBagBase
+from exactcp.measures.neighbours._search import BLOCK_BYTES, FEW, NeighbourSearch
+from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
+from exactcp.measures.neighbours.kernels.label_blocks import count_plain, count_screened
+from exactcp.measures.neighbours.kernels.learning import (
+    Examples,
+    commit_learning,
+    commit_unlearning,
+    list_without,
+    lists_that_run_short,
+)
+from exactcp.measures.neighbours.kernels.scores import Provisional, alternative_scores, cards_of, scores_of, sum_lists
+from exactcp.measures.neighbours.kernels.stream import (
+    all_entrances,
+    commit_streamed,
+    count_and_learn,
+    count_euclidean,
+    count_example,
+    new_own,
+    stream_euclidean,
+)
+
+SCREEN_FROM = 10**6  # n^2 from which filling the lists is screened
+MANY = 8  # changing more than one example in this many makes all lists anew
+
+
+class NeighbourBag(LabelBagBase):
+    """State of full CP with k-NN or simplified k-NN: two (or one) sorted lists of distances for each example.
+
+    Parameters
+    ----------
+    store : VectorStore or MatrixStore
+        The objects.
+    codes : ndarray of shape (n,)
+        Their labels by slot, 0..n_labels-1.
+    order : ndarray of shape (n,)
+        Slot of each example, in the order of arrival.
+    n_labels : int
+    k : int
+    use_ratio : bool
+        Keep other-label lists too, and score by the ratio.
+
+    Notes
+    -----
+    Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs, a prediction n; `learn` and `unlearn` n
+    distances for an example, and a search for each example whose list runs short. One example changes the lists in
+    place (`learning`, `unlearning`, `streaming`); several change a fork.
+    """
+
+    def __init__(
+        self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int, use_ratio: bool
+    ) -> None:
+        self.k = k
+        self.kinds = 2 if use_ratio else 1
+        self._order = order
+        self.sizes = np.bincount(codes, minlength=n_labels).astype(np.int64)
+        self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels)
+        self._owns_arrays = True  # nobody else reads them
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what is derived from the lists."""
+        self._sorted: Provisional | None = None
+        self._entrances = np.empty((self.kinds, 0))
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return self.search.store.n
+
+    @property
+    def order(self) -> np.ndarray:
+        """Slot of each example, in the order of arrival."""
+        return self._order[: self.n]
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+        return self._codes[self.order]
+
+    @property
+    def _store(self) -> Store:
+        return self.search.store
+
+    @property
+    def _codes(self) -> np.ndarray:
+        return self.search.codes
+
+    def fill(self, *, effort: Effort = FREE) -> NeighbourBag:
+        """Make all lists anew from the stored examples."""
+        n = self.n
+        self._lists = new_lists(self.kinds, n, 2 * self.k + 6)
+        fill_all(self.search, self._lists, self.k, effort=effort)
+        self._sums = sum_lists(self._lists, n, self.k)
+        self._scores = scores_of(self._sums, n)
+        self._forget()
+        return self
+
+    def _provisional(self, m: int) -> Provisional:
+        """Provisional scores, sorted if that pays for m test objects."""
+        if self._sorted is not None:
+            return self._sorted
+        scores, codes = self._scores[: self.n], self._codes[: self.n]
+        cards = cards_of(self._lists, self._sums, scores, self.k)
+        if m < FEW:
+            return Provisional(self._sums, scores, cards, np.empty(0), np.empty(0), np.empty(0, np.int64))
+        by_label = scores[np.lexsort((scores, codes))]
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        provisional = Provisional(self._sums, scores, cards, np.sort(scores), by_label, starts)
+        self._sorted = provisional
+        return provisional
+
+    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+        """Return counts and candidate scores of all labels for every row of X."""
+        m, n_labels = X.shape[0], self.search.n_labels
+        provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
+        touch = np.ascontiguousarray(provisional.cards[:, 1::2].max(axis=1))  # the larger delta
+        objects = self._store.objects
+        out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+
+        def screened(rows: np.ndarray, part: np.ndarray, *prepared: Any) -> None:
+            count_screened(rows, part, *prepared, k, lists, codes, provisional, out)
+
+        def plain(rows: np.ndarray, part: np.ndarray, distances: np.ndarray) -> None:
+            count_plain(rows, part, distances, touch, objects, n_labels, k, lists, codes, provisional, out)
+
+        X = self._store.arrange(X, self.order)
+        self.search.visit(screened, plain, X, touch, effort=effort)
+        return out
+
+    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
+        labels = np.arange(self.search.n_labels)[:, None]
+        X = self._store.arrange(X, self.order)
+        candidates = self.search.candidate_scores(X, self.k, use_ratio=self.kinds == 2)
+        for row, candidate in zip(X, candidates, strict=True):
+            distances = self._store.rows_from(row[None])[0]
+            same, other = alternative_scores(distances, self._lists, self._sums, self._scores[: self.n], self.k)
+            yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate
+
+    def _examples(self) -> Examples:
+        """All that changes with one example."""
+        own = (self._lists, self._sums, self._scores, self._entrances)
+        return Examples(*own, self._codes, self.sizes, self._order, self._store.room)
+
+    def _successor(self, examples: Examples, n: int, **changed: Any) -> NeighbourBag:
+        """Return a bag of the first n of these examples."""
+        lists, sums, scores, entrances, codes, sizes, order, rows = examples
+        search = self.search.successor(self._store.shell(rows, n), codes, self.search.n_labels)
+        bag = object.__new__(NeighbourBag)
+        vars(bag).update(vars(self), _lists=lists, _sums=sums, _scores=scores, _entrances=entrances, _order=order)
+        vars(bag).update(sizes=sizes, search=search, _sorted=None, **changed)
+        return bag
+
+    def fork(self) -> NeighbourBag:
+        """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
+        return self._successor(self._examples(), self.n, _owns_arrays=False)
+
+    def _own_arrays(self, needed: int) -> None:
+        """Have arrays that nobody else reads, with room for so many examples."""
+        room = self._scores.shape[0]
+        if not self._owns_arrays or needed > room:
+            room = room if needed <= room else max(needed, 2 * self.n)
+            copied = _copied(self._examples(), room, is_matrix=self._store.is_matrix)
+            vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
+
+    def _can_change(self, needed: int) -> bool:
+        """Tell whether there is room for so many examples in arrays that may be overwritten."""
+        return self._owns_arrays and needed <= self._scores.shape[0] and self._scores.flags.writeable
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels."""
+        self._own_arrays(self.n)
+        sizes = np.zeros(n_labels, np.int64)
+        kept = np.flatnonzero(self.sizes)
+        sizes[new_codes[kept]] = self.sizes[kept]
+        self._codes[: self.n] = new_codes[self._codes[: self.n]]
+        self.sizes, self.search = sizes, self.search.successor(self._store, self._codes, n_labels)
+        self._forget()
+
+    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples; the state is then that of a fresh fit on all of them."""
+        n, m = self.n, X.shape[0]
+        self._store.check_new(X)
+        X = np.ascontiguousarray(self._store.arrange(X, self.order))
+        if m * MANY > n:
+            self._order = np.concatenate([self.order, np.arange(n, n + m)])
+            self.sizes = self.sizes + np.bincount(codes, minlength=self.sizes.size)
+            codes = np.concatenate([self._codes[:n], codes])
+            self.search = self.search.successor(self._store.extended(X), codes, self.search.n_labels)
+            self._owns_arrays = True
+            self.fill(effort=effort)
+            return
+        self._own_arrays(n + m)
+        size = _at_once(n + m)
+        for first in range(0, m, size):
+            some = slice(first, min(first + size, m))
+            commit_learning(*self._arrival(X[some], codes[some]), self._examples())
+            self._store.n = n + some.stop
+        self._changed()
+
+    def _changed(self) -> None:
+        self._forget()
+        self.search.forget_screen()
+
+    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> tuple[Any, ...]:
+        """Return what `commit_learning` wants to know of a few examples."""
+        store = self._store
+        distances = np.hstack([store.rows_from(X), store.rows_among(X)])
+        return distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k
+
+    def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
+        """Prepare to learn a few examples in place; None if a fork should learn them."""
+        n, m = self.n, X.shape[0]
+        if m * MANY > n or m > _at_once(n + m) or not self._can_change(n + m):
+            return None
+        self._store.check_new(X)
+        X = np.ascontiguousarray(self._store.arrange(X, self.order))
+        return self._change(n + m, commit_learning, *self._arrival(X, y))
+
+    def _change(self, n: int, commit: Callable[..., None], *args: Any, streaming: bool = False) -> Change:
+        """Return the change that a compiled function makes to the examples, of which n are then left."""
+        examples, is_matrix = self._examples(), self._store.is_matrix
+        forgotten = {} if streaming else {"_entrances": np.empty((self.kinds, 0))}
+        successor = self._successor(examples, n, **forgotten)
+
+        def apart() -> NeighbourBag:
+            copied = _copied(examples, examples.scores.shape[0], is_matrix=is_matrix)
+            commit(*args, copied)
+            return successor._successor(copied, n, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
+
+        return Change(successor, partial(commit, *args, examples), apart)
+
+    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        codes : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
+            label, and among the others.
+        """
+        n, m = self.n, X.shape[0]
+        self._store.check_new(X)
+        self._own_arrays(n + m)
+        self._stand_at_entrances()
+        self._sorted = None
+        self.search.forget_screen()
+        store, examples, own = self._store, self._examples(), new_own(self.kinds, self._lists.values.shape[2], n + m)
+        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+            out: np.ndarray = stream_euclidean(np.ascontiguousarray(X), codes, n, self.k, examples, own)
+            store.n += m
+            return out
+        out = np.empty((m, 4), np.int64)
+        for t in range(m):
+            x = np.ascontiguousarray(store.arrange(X[t : t + 1], self.order))
+            count_and_learn(store.rows_from(x)[0], int(codes[t]), x[0], store.is_matrix, self.k, examples, own, out[t])
+            store.n += 1
+        return out
+
+    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
+        """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
+        n, store = self.n, self._store
+        if codes.size != 1 or not self._can_change(n + 1):
+            return None
+        store.check_new(X)
+        x, code = np.ascontiguousarray(store.arrange(X, self.order)), int(codes[0])
+        self._stand_at_entrances()
+        examples, own = self._examples(), new_own(self.kinds, self._lists.values.shape[2], n)
+        counts = np.empty((1, 4), np.int64)
+        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+            distances = np.empty(n)
+            used = count_euclidean(x[0], code, self.k, examples, own, distances, counts[0])
+        else:
+            distances = store.rows_from(x)[0]
+            used = count_example(distances, code, self.k, examples, own, counts[0])
+        args = (distances, code, x[0], store.is_matrix, self.k, own, used)
+        return counts, self._change(n + 1, commit_streamed, *args, streaming=True)
+
+    def _stand_at_entrances(self) -> None:
+        """Know the entrance of every list."""
+        if self._entrances.shape != self._sums.shape:
+            self._entrances = all_entrances(self._lists, self._codes, self.sizes, self.n)
+
+    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
+        if indices.size * MANY > self.n > 0:
+            kept = np.delete(self.order, indices)
+            codes = self._codes[kept]
+            self.search = self.search.successor(self._store.kept(kept), codes, self.search.n_labels)
+            self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
+            self._order = np.arange(kept.size)
+            self._owns_arrays = True
+            self.fill(effort=effort)
+            return
+        self._own_arrays(self.n)
+        for position in np.sort(indices)[::-1]:
+            commit_unlearning(*self._farewell(int(position)), self._examples())
+            self._store.n -= 1
+        self._changed()
+
+    def unlearning(self, positions: np.ndarray) -> Change | None:
+        """Prepare to forget one example in place; None if a fork should forget them."""
+        if positions.size != 1 or self.n < MANY or not self._can_change(self.n):
+            return None
+        return self._change(self.n - 1, commit_unlearning, *self._farewell(int(positions[0])))
+
+    def _farewell(self, position: int) -> tuple[Any, ...]:
+        """Return what `commit_unlearning` wants to know of an example: with the lists that run short made anew."""
+        store, codes, slot = self._store, self._codes, int(self._order[position])
+        distances = store.rows_within(slot, slot + 1)[0]
+        short = lists_that_run_short(distances, slot, codes, self.sizes, self.k, self._lists)
+        values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
+        for r, (kind, i) in enumerate(short.tolist()):
+            lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, kind, codes, values[r])
+        return distances, position, short, values, lengths, store.is_matrix, self.k
+
+
+def _at_once(n: int) -> int:
+    """How many examples are learned with their distances to n others in memory."""
+    return max(1, BLOCK_BYTES // (8 * n))
+
+
+def _copied(examples: Examples, room: int, *, is_matrix: bool) -> Examples:
+    """Return a copy with room for so many examples."""
+    is_streaming = examples.entrances.shape == examples.sums.shape
+    rows = copied_with_room(examples.rows, room)
+    return Examples(
+        lists=Lists(*(copied_with_room(array, room, axis=1) for array in examples.lists)),
+        sums=copied_with_room(examples.sums, room, axis=1),
+        scores=copied_with_room(examples.scores, room),
+        entrances=copied_with_room(examples.entrances, room if is_streaming else 0, axis=1),
+        codes=copied_with_room(examples.codes, room),
+        sizes=examples.sizes.copy(),
+        order=copied_with_room(examples.order, room),
+        rows=copied_with_room(rows, room, axis=1) if is_matrix else rows,
+    )
+
+
+def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
+    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
+    store = search.store
+    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= SCREEN_FROM:
+        _fill_screened(search, store.objects, lists, limit, effort=effort)
+    else:
+        _fill_plain(search, lists, limit, effort)
+
+
+def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
+    screen = obeying(effort.n_jobs, search.screen)
+    thresholds = open_thresholds(screen, lists.values.shape[0])
+    bounds = np.linspace(0, objects.shape[0], 8 * effort.threads() + 1).astype(np.int64)
+
+    def meet(pair: tuple[int, int]) -> None:
+        rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
+        fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
+
+    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
+        map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
+
+
+def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
+    n = search.store.n
+    size = max(1, BLOCK_BYTES // (8 * max(1, n)))
+
+    def meet(first: int) -> None:
+        distances = search.store.rows_within(first, min(first + size, n), first)
+        fill_lists(distances, first, first, limit, search.codes[:n], lists)
+
+    map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
+
+
+def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield rounds of pairs (i, j), i <= j < size (even): every pair once, no index twice in a round.
+
+    So the pairs of a round can be worked on at the same time, each changing the lists of its own rows only.
+    """
+    yield [(i, i) for i in range(size)]
+    wheel = list(range(1, size))
+    for _ in range(size - 1):
+        circle = [0, *wheel]
+        yield [tuple(sorted((circle[i], circle[-1 - i]))) for i in range(size // 2)]  # type: ignore[misc]
+        wheel = wheel[1:] + wheel[:1]

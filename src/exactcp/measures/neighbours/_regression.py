@@ -1,0 +1,168 @@
+"""The k-nearest-neighbour measure of regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp import textbook
+from exactcp._changes import changes
+from exactcp._parallel import FREE, Effort
+from exactcp._parameters import check_parameters
+from exactcp._validation import check_objects, check_regression_examples, check_square
+from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.geometry.objects import MatrixStore, VectorStore
+from exactcp.geometry.screen import good_order
+from exactcp.measures._contract import Objects, RegressionMeasure
+from exactcp.measures.neighbours._left_out import NeighbourLeftOut
+from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.textbook import ResidualFunction
+
+
+class KNNResidual(RegressionMeasure):
+    """k nearest neighbours: the distance of a target from the mean target of the k nearest objects.
+
+    Parameters
+    ----------
+    k : int, default=15
+        Number of neighbours; of fewer examples, all count.
+    metric : str or callable, default="euclidean"
+        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+    metric_params : dict, default=None
+        Keyword arguments of the metric.
+
+    Notes
+    -----
+    The measure of [1]_ with the p-value of full CP. Objects that are exactly as far as the k-th nearest share what is
+    left of the k places equally: breaking such ties by the order of the examples would treat them differently, and the
+    p-values would not be valid. The region at any confidence level is one closed interval. The bag fits in n^2/2
+    screened pairs and O(n k) memory; a prediction costs about one product of the test object with the training matrix.
+
+    References
+    ----------
+    .. [1] H. Papadopoulos, V. Vovk, A. Gammerman, "Regression Conformal Prediction with Nearest Neighbours", JAIR 40
+       (2011).
+
+    Examples
+    --------
+    At 0 the two nearest have the mean (1 + 3) / 2:
+
+    >>> from exactcp.measures import KNNResidual
+    >>> measure = KNNResidual(k=2).fit([[1.0], [-2.0], [5.0]], [1.0, 3.0, 7.0])
+    >>> measure.predict([[0.0]]), measure.score([[0.0]], [5.0])
+    (array([2.]), array([3.]))
+    """
+
+    is_formula: ClassVar = True
+    allowed_parameters: ClassVar = NEIGHBOURS
+
+    def __init__(
+        self,
+        k: int = 15,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.metric_params = metric_params
+
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.PAIRS if self.metric == "precomputed" else Objects.VECTORS
+
+    def twin(self) -> ResidualFunction | None:
+        """Return the textbook's residual function with these parameters, None if it has none."""
+        distance = None if self.metric_params else textbook.between(self.metric)
+        return None if distance is None else textbook.knn_residual(self.k, distance)
+
+    @property
+    def follows_shifts(self) -> bool:
+        """Whether adding a number to all targets adds it to all predictions, and so changes no score."""
+        return True
+
+    def _bag(self, X: np.ndarray, y: np.ndarray) -> ResidualBag:
+        """Check the parameters, and store examples in a bag without neighbourhoods."""
+        check_parameters(self)
+        distance, n = Distance(self.metric, self.metric_params), X.shape[0]
+        if distance.is_precomputed:
+            check_square(X)
+            return ResidualBag(MatrixStore(X), y, np.arange(n), k=int(self.k))
+        slots = good_order(np.zeros(n, np.int64))
+        order = np.empty_like(slots)
+        order[slots] = np.arange(n)
+        return ResidualBag(VectorStore(X[slots], distance), y[slots], order, k=int(self.k))
+
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the examples; predictions and scores are with respect to them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the mean target of the k nearest of every object.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return self.spread_predictions(X, FREE)
+
+    def spread_predictions(self, X: Any, effort: Effort) -> np.ndarray:
+        """Return `predict(X)`, with the threads that there may be."""
+        check_is_fitted(self)
+        return self._fitted.predict(check_objects(self, X), effort=effort)
+
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> ResidualBag:
+        """Return the bag of these examples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        y : ndarray of shape (n,)
+        effort : Effort
+            Threads, and whether progress is told.
+
+        Returns
+        -------
+        ResidualBag
+        """
+        return self._bag(X, y).fill(effort=effort)
+
+    def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
+        """Return the n regressions that leave one example out, for jackknife+; none is refitted.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        y : ndarray of shape (n,)
+        effort : Effort
+            Threads, and whether progress is told.
+
+        Returns
+        -------
+        NeighbourLeftOut
+        """
+        n = y.size  # where n <= k, all the others are the nearest
+        measure = self if self._bag(X, y).k < n else clone(self).set_params(k=n - 1)
+        return NeighbourLeftOut(measure.bag(X, y, effort=effort))

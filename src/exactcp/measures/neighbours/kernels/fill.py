@@ -1,0 +1,151 @@
+"""Filling the sorted lists of the training examples: same-label and other-label distances (theory NN.1)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
+from exactcp.geometry.sketch import whole_product
+from exactcp.measures.neighbours.kernels.lists import insert, insert_with
+
+
+class Lists(NamedTuple):
+    """Sorted lists of every stored example: index 0 holds same-label distances, index 1 other-label ones.
+
+    A measure that needs no other-label distances has one list only. Filling notes the partners where there is room for
+    them; where nobody asks, their width is 0.
+    """
+
+    values: np.ndarray  # (kinds, capacity, width)
+    lengths: np.ndarray  # (kinds, capacity)
+    partners: np.ndarray  # (kinds, capacity, width) slot of the example at each distance, or (kinds, capacity, 0)
+
+
+def new_lists(kinds, n, width, *, with_partners=False):
+    """Empty lists of n examples."""
+    partners = np.zeros((kinds, n, width if with_partners else 0), np.int64)
+    return Lists(np.zeros((kinds, n, width)), np.zeros((kinds, n), np.int64), partners)
+
+
+class Thresholds(NamedTuple):
+    """What the screen compares with, by list kind and screen row; they tighten while the lists fill."""
+
+    tau: np.ndarray  # (kinds, n)
+    reach: np.ndarray  # (kinds, n)
+    half: np.ndarray  # (n,)
+
+
+def open_thresholds(screen, kinds):
+    """Thresholds that let every pair pass."""
+    shape, dtype = (kinds, screen.norms.shape[0]), screen.rows.dtype
+    return Thresholds(
+        np.full(shape, -np.inf, dtype),
+        np.full(shape, np.inf, dtype),
+        row_half(screen.norms, screen.units).astype(dtype),
+    )
+
+
+@compiled
+def _insert(slot, partner, kind, d, k, values, lengths, partners):
+    """Insert the distance to a partner into the list of an example; return its length."""
+    if partners.shape[2] > 0:
+        length = insert_with(values[kind, slot], partners[kind, slot], lengths[kind, slot], k, d, partner)
+    else:
+        length = insert(values[kind, slot], lengths[kind, slot], k, d)
+    lengths[kind, slot] = length
+    return length
+
+
+@compiled
+def _offer(row, slot, partner, kind, d, k, norm, units, values, lengths, partners, tau, reach):
+    """Insert d into the list of a screen row, and tighten its thresholds if the list is full."""
+    length = _insert(slot, partner, kind, d, k, values, lengths, partners)
+    if length == k:
+        tau[kind, row] = row_threshold(norm, values[kind, slot, k - 1], units)
+        reach[kind, row] = column_reach(values[kind, slot, k - 1], units)
+
+
+@compiled
+def _meet_block(top, first, products, k, objects, screen, thresholds, lists, flags):
+    """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
+
+    Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
+    """
+    words, units = flags.view(np.uint64), screen.units
+    slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
+    prepared, is_sketched = screen.rows, screen.basis.shape[1] > 0
+    tau, reach, halves = thresholds.tau, thresholds.reach, thresholds.half
+    values, lengths, partners = lists.values, lists.lengths, lists.partners
+    kinds, end = values.shape[0], first + products.shape[1]
+    reach_same, reach_other = reach[0], reach[kinds - 1]
+    for row in range(top, top + products.shape[0]):
+        start, half = max(first, row + 1), halves[row]
+        while start < end:
+            label = codes[start]
+            stop = min(starts[label + 1], end)
+            kind = 0 if label == codes[row] else 1
+            if kind < kinds:
+                reaches = reach_same if kind == 0 else reach_other
+                segment = products[row - top, start - first : stop - first]
+                flag_hits(segment, tau[kind, row], reaches[start:stop], half, flags)
+                for w in range((stop - start + WORD - 1) // WORD):
+                    if words[w] != 0:
+                        for j in range(WORD * w, WORD * w + WORD):
+                            if flags[j] != 0:
+                                column = start + j
+                                s = segment[j]
+                                if is_sketched and (s > tau[kind, row] or s + reaches[column] > half):
+                                    s = whole_product(prepared[row], prepared[column])
+                                enters_row = s > tau[kind, row]
+                                enters_column = s + reaches[column] > half
+                                if enters_row or enters_column:
+                                    here, there = slots[row], slots[column]
+                                    d = euclidean(objects[here], objects[there])
+                                    if enters_row:
+                                        _offer(
+                                            row, here, there, kind, d, k, norms[row], units, values, lengths, partners,
+                                            tau, reach,
+                                        )  # fmt: skip
+                                    if enters_column:
+                                        _offer(
+                                            column, there, here, kind, d, k, norms[column], units, values, lengths,
+                                            partners, tau, reach,
+                                        )  # fmt: skip
+            start = stop
+
+
+@compiled
+def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
+    """Let all pairs (i, j), i < j, i in range `rows`, j in range `columns` meet; both lists are updated."""
+    products, flags = np.empty(ROWS * COLUMNS, screen.rows.dtype), np.empty(COLUMNS, np.uint8)
+    same_only = lists.values.shape[0] == 1
+    for top in range(rows[0], rows[1], ROWS):
+        bottom = min(top + ROWS, rows[1])
+        left_rows = screen.sketch[top:bottom].copy()
+        left_rows[:, -1] = 1
+        left, right = max(columns[0], top + 1), columns[1]
+        if same_only:
+            left = max(left, screen.starts[screen.codes[top]])
+            right = min(right, screen.starts[screen.codes[bottom - 1] + 1])
+        for first in range(left, right, COLUMNS):
+            last = min(first + COLUMNS, right)
+            block = products[: (bottom - top) * (last - first)].reshape(bottom - top, last - first)
+            np.dot(left_rows, screen.sketch[first:last].T, block)
+            _meet_block(top, first, block, k, objects, screen, thresholds, lists, flags)
+
+
+@compiled
+def fill_lists(distances, top, left, k, codes, lists):
+    """Let the pairs (top + i, left + j) of a block of distances meet where the second comes later."""
+    values, lengths, partners = lists.values, lists.lengths, lists.partners
+    kinds = values.shape[0]
+    for i in range(distances.shape[0]):
+        row = top + i
+        for j in range(max(0, row + 1 - left), distances.shape[1]):
+            column = left + j
+            kind = 0 if codes[row] == codes[column] else 1
+            if kind < kinds:
+                _insert(row, column, kind, distances[i, j], k, values, lengths, partners)
+                _insert(column, row, kind, distances[i, j], k, values, lengths, partners)

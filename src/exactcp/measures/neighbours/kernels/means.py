@@ -1,0 +1,210 @@
+"""The mean target of the k nearest under the symmetric tie rule, with and without a test object there (theory NN.9-10).
+
+All sums run in one order, by distance and then by target, so they do not depend on how the examples came or are stored.
+They are of targets counted from an origin (see `affine_sets`).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled, inner
+from exactcp.geometry.distances import euclidean
+from exactcp.measures.neighbours.kernels.lists import insert_with, kth, sort_in_place
+from exactcp.measures.neighbours.kernels.members import group_pairs
+
+
+class Neighbourhoods(NamedTuple):
+    """State of every stored example, by slot; arrays have room to grow."""
+
+    values: np.ndarray  # (capacity, width) the smallest distances to the others, ascending
+    partners: np.ndarray  # (capacity, width) the targets found there
+    lengths: np.ndarray  # (capacity,)
+    boundary: np.ndarray  # (capacity,) B: the k-th smallest distance, +inf if fewer than k exist
+    inner_count: np.ndarray  # (capacity,) how many are closer than that,
+    inner_sum: np.ndarray  # the sum of their targets,
+    at_count: np.ndarray  # how many are at that distance,
+    at_sum: np.ndarray  # the sum of theirs
+    residual: np.ndarray  # (capacity,) y - prediction as long as no test object touches; -inf if one always does
+    origin: float  # what the targets in these sums are counted from; the lists have them as they are
+
+
+class Touches(NamedTuple):
+    """Training examples in whose neighbourhoods test objects are, grouped by test object."""
+
+    start: np.ndarray  # (m + 1,)
+    slot: np.ndarray
+    is_inside: np.ndarray  # closer than the boundary, or at it
+
+
+@inner
+def _sums(distances, targets, boundary, origin):
+    """(count, sum) of the targets closer than the boundary, and of those at it; what is farther is ignored."""
+    size = distances.shape[0]
+    inner_distances, inner, at = np.empty(size), np.empty(size), np.empty(size)
+    inside = touching = 0
+    for j in range(size):
+        d, y = distances[j], targets[j] - origin
+        if d < boundary:
+            position = inside
+            while position > 0 and (
+                inner_distances[position - 1] > d or (inner_distances[position - 1] == d and inner[position - 1] > y)
+            ):
+                inner_distances[position], inner[position] = inner_distances[position - 1], inner[position - 1]
+                position -= 1
+            inner_distances[position], inner[position] = d, y
+            inside += 1
+        elif d == boundary:
+            at[touching] = y
+            touching += 1
+    inner_sum = at_sum = 0.0
+    for j in range(inside):
+        inner_sum += inner[j]
+    sort_in_place(at[:touching])
+    for j in range(touching):
+        at_sum += at[j]
+    return inside, inner_sum, touching, at_sum
+
+
+@inner
+def _share(wanted, at_count, at_sum):
+    """The part that `wanted` of the examples at the boundary have in the sum, each as much as the others."""
+    if wanted == 0 or at_count == 0:  # none is at the boundary where fewer than k exist
+        return 0.0
+    return at_sum if wanted == at_count else wanted * at_sum / at_count
+
+
+@inner
+def mean(k, inner_count, inner_sum, at_count, at_sum):
+    """(s_< + (k - c_<) s_= / c_=) / k."""
+    return (inner_sum + _share(k - inner_count, at_count, at_sum)) / k
+
+
+@inner
+def predictions(met, targets, k, origin):
+    """Point predictions of test objects, counted from the origin: yhat."""
+    start, member, distance = met.start, met.member, met.distance
+    out = np.empty(start.shape[0] - 1)
+    for t in range(out.shape[0]):
+        apart = distance[start[t] : start[t + 1]]
+        boundary = apart.max() if apart.shape[0] > 0 else math.inf
+        inside, inner_sum, touching, at_sum = _sums(apart, targets[member[start[t] : start[t + 1]]], boundary, origin)
+        out[t] = mean(k, inside, inner_sum, touching, at_sum)
+    return out
+
+
+@inner
+def _settle(i, boundary, sums, y, k, state):
+    """Note the sums of an example's neighbourhood, and the residual that follows."""
+    inside, inner_sum, touching, at_sum = sums
+    state.boundary[i] = boundary
+    state.inner_count[i], state.inner_sum[i], state.at_count[i], state.at_sum[i] = inside, inner_sum, touching, at_sum
+    residual = y - state.origin - mean(k, inside, inner_sum, touching, at_sum)
+    state.residual[i] = residual if boundary < math.inf else -math.inf
+
+
+@inner
+def summarise(i, y, n, k, state):
+    """Sum up list i, of one of n examples and with target y; False if it may not hold all who are at the boundary."""
+    length = state.lengths[i]
+    values, partners = state.values[i, :length], state.partners[i, :length]
+    boundary = kth(values, length, k)
+    if length < n - 1 and (length < k or values[length - 1] == boundary):
+        return False
+    _settle(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
+    return True
+
+
+@compiled
+def summarise_all(n, k, targets, state):
+    """Sum up all lists; return the slots of those that do not suffice."""
+    short = np.empty(n, np.int64)
+    used = 0
+    for i in range(n):
+        if not summarise(i, targets[i], n, k, state):
+            short[used] = i
+            used += 1
+    return short[:used].copy()
+
+
+@compiled
+def scan(slots, own, gone, distances, targets, k, rows):
+    """Make neighbourhoods anew: row r of `rows` for the example in slots[r] with target own[r].
+
+    `distances` (len(slots), n) are those to all examples, which have `targets`; slot `gone` is left out.
+    """
+    n, width = distances.shape[1], rows.values.shape[1]
+    apart = np.empty(n)
+    for r in range(slots.shape[0]):
+        length = 0
+        for j in range(n):
+            apart[j] = distances[r, j]
+            if j in (slots[r], gone):
+                apart[j] = math.nan  # not its own neighbour
+            else:
+                length = insert_with(rows.values[r], rows.partners[r], length, width, apart[j], targets[j])
+        rows.lengths[r] = length
+        boundary = kth(rows.values[r], length, k)
+        _settle(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
+
+
+@inner
+def put_row(r, rows, i, state):
+    """Copy row r of some neighbourhoods to row i of others."""
+    state.values[i], state.partners[i], state.lengths[i] = rows.values[r], rows.partners[r], rows.lengths[r]
+    state.boundary[i], state.residual[i] = rows.boundary[r], rows.residual[r]
+    state.inner_count[i], state.inner_sum[i] = rows.inner_count[r], rows.inner_sum[r]
+    state.at_count[i], state.at_sum[i] = rows.at_count[r], rows.at_sum[r]
+
+
+@compiled
+def put_rows(places, slots, rows, state):
+    """Copy rows `places` of some neighbourhoods to the rows `slots` of others."""
+    for j in range(places.shape[0]):
+        put_row(places[j], rows, slots[j], state)
+
+
+@inner
+def affine_with(i, is_inside, k, targets, state):
+    """(a, g): the residual of example i is a - g y when a test object with target y is in its neighbourhood."""
+    inner_count, inner_sum = state.inner_count[i], state.inner_sum[i]
+    at_count, at_sum, y = state.at_count[i], state.at_sum[i], targets[i] - state.origin
+    if is_inside:
+        wanted = k - inner_count - 1 if at_count > 0 else 0
+        return y - (inner_sum + _share(wanted, at_count, at_sum)) / k, 1.0 / k
+    weight = (k - inner_count) / (k * (at_count + 1))
+    return y - inner_sum / k - weight * at_sum, weight
+
+
+@inner
+def resolve(met, X, objects, boundary):
+    """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
+    test, slot, lows, highs = met.test, met.slot, met.low, met.high
+    size = test.shape[0]
+    inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    for r in range(size):
+        i, low, high = slot[r], lows[r], highs[r]
+        if low < high and low <= boundary[i] <= high:
+            low = high = euclidean(X[test[r]], objects[i])
+        inside[r] = high < boundary[i]
+        keep[r] = inside[r] or low == boundary[i]
+    start, place = group_pairs(test, keep, met.start.shape[0] - 1)
+    slots, is_inside = np.empty(start[-1], np.int64), np.empty(start[-1], np.bool_)
+    for r in range(size):
+        if keep[r]:
+            slots[place[r]], is_inside[place[r]] = slot[r], inside[r]
+    return Touches(start, slots, is_inside)
+
+
+@compiled
+def affine_of(distances, k, targets, state):
+    """Return a and g (2, n), where example i has the residual a_i - g_i y, from a test object's distances to all."""
+    n = distances.shape[0]
+    out = np.empty((2, n))
+    for i in range(n):
+        if distances[i] > state.boundary[i]:
+            out[0, i], out[1, i] = state.residual[i], 0.0
+        else:
+            out[0, i], out[1, i] = affine_with(i, distances[i] < state.boundary[i], k, targets, state)
+    return out

@@ -1,0 +1,116 @@
+"""Searching for test objects: who is at most as far as the k-th nearest, and the examples they touch (theory NN.9).
+
+The symmetric tie rule needs every example at the boundary, so more than k may be found.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import inner
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import distance_bounds
+from exactcp.measures.neighbours.kernels.lists import insert, kth
+from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
+
+
+class Met(NamedTuple):
+    """What a block of m test objects has met in a training set."""
+
+    start: np.ndarray  # (m + 1,) where the members of each test object begin:
+    member: np.ndarray  # slots of the examples that are at most as far as the k-th nearest,
+    distance: np.ndarray  # and how far they are
+    test: np.ndarray  # (r,) of each touch: the test row,
+    slot: np.ndarray  # the training example,
+    low: np.ndarray  # and bounds on how far apart they are:
+    high: np.ndarray  # equal where it has been measured
+
+
+@inner
+def group_pairs(test, keep, m):
+    """Starts (m + 1,) and places of the pairs to keep when they are grouped by test object, in their order."""
+    start = np.zeros(m + 1, np.int64)
+    for r in range(test.shape[0]):
+        start[test[r] + 1] += keep[r]
+    for t in range(m):
+        start[t + 1] += start[t]
+    place, following = np.full(test.shape[0], -1), start[:m].copy()
+    for r in range(test.shape[0]):
+        if keep[r]:
+            place[r] = following[test[r]]
+            following[test[r]] += 1
+    return start, place
+
+
+@inner
+def _gather(test, slot, distance, nearest, lengths, k):
+    """Group by test object the measured pairs that are at most as far as its k-th nearest."""
+    m = nearest.shape[0]
+    keep = np.empty(test.shape[0], np.bool_)
+    for r in range(test.shape[0]):
+        keep[r] = distance[r] <= kth(nearest[test[r]], lengths[test[r]], k)  # nan, not measured, is not
+    start, place = group_pairs(test, keep, m)
+    member, apart = np.empty(start[m], np.int64), np.empty(start[m])
+    for r in range(test.shape[0]):
+        if keep[r]:
+            member[place[r]], apart[place[r]] = slot[r], distance[r]
+    return start, member, apart
+
+
+@inner
+def members_plain(distances, touch, k):
+    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+    m, n = distances.shape
+    nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
+    near = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    used = touched = 0
+    for t in range(m):
+        for i in range(n):
+            lengths[t] = insert(nearest[t], lengths[t], k, distances[t, i])
+        boundary = kth(nearest[t], lengths[t], k)
+        near, touches = room_for(near, used + n), room_for(touches, touched + n)
+        near_test, near_slot, near_distance = near.test, near.row, near.value
+        touch_test, touch_slot, touch_distance = touches.test, touches.row, touches.value
+        for i in range(n):
+            d = distances[t, i]
+            if d <= boundary:
+                near_test[used], near_slot[used], near_distance[used] = t, i, d
+                used += 1
+            if d < touch[i]:
+                touch_test[touched], touch_slot[touched], touch_distance[touched] = t, i, d
+                touched += 1
+    start, member, apart = _gather(near.test[:used], near.row[:used], near.value[:used], nearest, lengths, k)
+    distance = touches.value[:touched]
+    return Met(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)
+
+
+@inner
+def members_screened(X, tests, training, screen, k):
+    """Search with the screen, which keeps every example at the boundary; examples have one label."""
+    batch, kept, used = screen_pairs(tests, training, screen, k)
+    slots, column_norms, units = screen.slots, screen.norms, screen.units
+    tau, half, test_norms = batch.tau, batch.half, batch.norms
+    objects, touch, reach = training.objects, training.touch, training.reach
+    kept_test, kept_row, product = kept.test[:used], kept.row[:used], kept.value[:used]
+    m = X.shape[0]
+    nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
+    slot, distance = np.empty(used, np.int64), np.full(used, np.nan)
+    test, touched, low, high = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used), np.empty(used)
+    touches = 0
+    for r in range(used):
+        t, row, s = kept_test[r], kept_row[r], product[r]
+        slot[r] = slots[row]
+        is_near = s > tau[t, 0]
+        if is_near or s + reach[row] > half[t]:
+            if is_near:
+                near = far = euclidean(X[t], objects[slot[r]])
+                distance[r] = near
+                lengths[t] = insert(nearest[t], lengths[t], k, near)
+            else:
+                near, far = distance_bounds(s, test_norms[t], column_norms[row], units)
+            if near < touch[slot[r]]:
+                test[touches], touched[touches], low[touches], high[touches] = t, slot[r], near, far
+                touches += 1
+    start, member, apart = _gather(kept_test, slot, distance, nearest, lengths, k)
+    return Met(start, member, apart, test[:touches], touched[:touches], low[:touches], high[:touches])

@@ -1,0 +1,160 @@
+"""Learning and unlearning one example in the neighbourhoods of k-NN regression (theory NN.9, NN.10).
+
+What changes is worked out beside the neighbourhoods, in rows of their own, and copied there by one call.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled, inner
+from exactcp.measures.neighbours.kernels.learning import store_object
+from exactcp.measures.neighbours.kernels.lists import insert_with
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, summarise
+
+
+class Examples(NamedTuple):
+    """All that changes when an example is learned or forgotten, by slot; every array has room for one more."""
+
+    state: Neighbourhoods
+    targets: np.ndarray  # (capacity,)
+    order: np.ndarray  # (capacity,) slot of each example, in the order of arrival
+    rows: np.ndarray  # (capacity, p) the objects, or (capacity, capacity) their distances
+    crowd: np.ndarray  # (capacity,) of Venn prediction, as in `venn_votes`; else none
+    category: np.ndarray
+
+
+class Revised(NamedTuple):
+    """Neighbourhoods that an example changes, in rows of their own."""
+
+    slots: np.ndarray  # (r,) whose they are
+    rows: Neighbourhoods
+    crowd: np.ndarray  # (r,) of Venn prediction; else none
+    category: np.ndarray
+    crowds: np.ndarray  # all that `crowd` counts in
+
+
+@compiled
+def lists_with(distances, state):
+    """Slots whose lists an example at these distances from all enters."""
+    n = distances.shape[0]
+    out = np.empty(n, np.int64)
+    used = 0
+    for i in range(n):
+        length = state.lengths[i]
+        if length == n - 1 or distances[i] <= state.values[i, length - 1] or distances[i] <= state.boundary[i]:
+            out[used] = i
+            used += 1
+    return out[:used].copy()
+
+
+@compiled
+def revise_with(slots, distances, target, k, targets, state, rows):
+    """Write the neighbourhoods of some examples with one more example, n others before it, to `rows`.
+
+    Return which of the rows must be made anew.
+    """
+    n, width = distances.shape[0], rows.values.shape[1]
+    short = np.empty(slots.shape[0], np.int64)
+    used = 0
+    for r in range(slots.shape[0]):
+        i, d = slots[r], distances[slots[r]]
+        put_row(i, state, r, rows)
+        length = rows.lengths[r]
+        if length == n - 1 or d <= rows.values[r, length - 1]:
+            rows.lengths[r] = insert_with(rows.values[r], rows.partners[r], length, width, d, target)
+        if d <= rows.boundary[r] and not summarise(r, targets[i], n + 1, k, rows):
+            short[used] = r
+            used += 1
+    return short[:used].copy()
+
+
+@compiled
+def lists_without(distances, slot, state):
+    """Slots in whose lists the example in `slot`, at these distances from all, is or may be."""
+    n = distances.shape[0]
+    out = np.empty(n, np.int64)
+    used = 0
+    for i in range(n):
+        length = state.lengths[i]
+        # a user's metric may round otherwise now
+        if i != slot and length > 0 and distances[i] <= state.values[i, length - 1] * (1 + 1e-9):
+            out[used] = i
+            used += 1
+    return out[:used].copy()
+
+
+@inner
+def _remove(values, partners, length, d, target):
+    """Remove one entry (d, target), bit for bit; return the new length (the old one if there is none)."""
+    for position in range(length):
+        if values[position] == d and partners[position] == target:
+            for j in range(position, length - 1):
+                values[j], partners[j] = values[j + 1], partners[j + 1]
+            return length - 1
+    return length
+
+
+@compiled
+def revise_without(slots, distances, slot, k, targets, state, rows):
+    """Write the neighbourhoods of some examples without the one in `slot` to `rows`; return which must be made anew."""
+    n = distances.shape[0]
+    short = np.empty(slots.shape[0], np.int64)
+    used = 0
+    for r in range(slots.shape[0]):
+        i, d = slots[r], distances[slots[r]]
+        put_row(i, state, r, rows)
+        length = rows.lengths[r]
+        last = rows.values[r, length - 1]
+        fits = d <= last
+        if fits:
+            shorter = _remove(rows.values[r], rows.partners[r], length, d, targets[slot])
+            rows.lengths[r] = shorter
+            # not found, and not cut off at the end: the metric has rounded otherwise
+            fits = shorter < length or (d == last and length < n - 1)
+            if fits and d <= rows.boundary[r]:
+                fits = summarise(r, targets[i], n - 1, k, rows)
+        if not fits:
+            short[used] = r
+            used += 1
+    return short[:used].copy()
+
+
+@inner
+def _put(revised, examples):
+    """Copy what was revised to where it belongs."""
+    for r in range(revised.slots.shape[0]):
+        put_row(r, revised.rows, revised.slots[r], examples.state)
+    for r in range(revised.crowd.shape[0]):
+        i = revised.slots[r]
+        examples.crowd[i], examples.category[i] = revised.crowd[r], revised.category[r]
+
+
+@compiled(nogil=False)
+def commit_learning(revised, n, x, target, is_matrix, examples):
+    """Add the example x in slot n; the last of the revised neighbourhoods is its own. Nothing can fail."""
+    _put(revised, examples)
+    examples.targets[n], examples.order[n] = target, n
+    store_object(x, n, is_matrix, examples.rows)
+
+
+@compiled(nogil=False)
+def commit_unlearning(revised, position, last, is_matrix, examples):
+    """Forget the example that arrived as number `position`; that in slot `last` takes its slot."""
+    order, rows = examples.order, examples.rows
+    slot = order[position]
+    _put(revised, examples)
+    put_row(last, examples.state, slot, examples.state)
+    examples.targets[slot] = examples.targets[last]
+    if examples.crowd.shape[0] > 0:
+        examples.crowd[slot], examples.category[slot] = examples.crowd[last], examples.category[last]
+    if is_matrix:
+        rows[slot, : last + 1] = rows[last, : last + 1]
+        rows[: last + 1, slot] = rows[: last + 1, last]
+    else:
+        rows[slot] = rows[last]
+    for j in range(last + 1):
+        if order[j] == last:
+            order[j] = slot
+    for j in range(position, last):
+        order[j] = order[j + 1]

@@ -1,0 +1,230 @@
+"""Scores and counts of the nearest-neighbour measures, for all labels of a block of test objects (theory NN.5)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled
+from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
+from exactcp.geometry.distances import euclidean
+from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
+
+
+class Provisional(NamedTuple):
+    """Sums and scores of the training examples against each other, by slot, and sorted."""
+
+    sums: np.ndarray  # (kinds, capacity)
+    scores: np.ndarray  # (n,)
+    cards: np.ndarray  # (n, 1 + 2 kinds): the score, then delta and sum of each kind, all on one cache line
+    ordered: np.ndarray  # (n,) ascending
+    ordered_by_label: np.ndarray  # (n,) ascending within each label
+    starts: np.ndarray  # (l + 1,) where each label starts in it
+
+
+@compiled
+def score_of(sums, slot):
+    """Score of a training example from its sums: the ratio where there are two."""
+    return sums[0, slot] if sums.shape[0] == 1 else ratio(sums[0, slot], sums[1, slot])
+
+
+@compiled
+def sum_lists(lists, n, k):
+    """F of every list of the first n stored examples: (kinds, n)."""
+    values, lengths = lists.values, lists.lengths
+    out = np.empty((values.shape[0], n))
+    for kind in range(values.shape[0]):
+        for slot in range(n):
+            out[kind, slot] = sum_first(values[kind, slot], lengths[kind, slot], k)
+    return out
+
+
+@compiled
+def scores_of(sums, n):
+    """alpha': the scores of the first n stored examples against each other."""
+    out = np.empty(n)
+    for slot in range(n):
+        out[slot] = score_of(sums, slot)
+    return out
+
+
+@compiled
+def score_with(kind, values, lengths, sums, slot, k, d):
+    """Score of a training example after an example of the same (kind 0) or another label joined at distance d."""
+    changed = sum_first_with(values[kind, slot], lengths[kind, slot], k, d)
+    if kind == 1:
+        return ratio(sums[0, slot], changed)
+    return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
+
+
+@compiled
+def candidate_scores(found, use_ratio):
+    """Score of (x, c) for every label c, from the k nearest of each label."""
+    m, n_labels, k = found.nearest.shape
+    out = np.empty((m, n_labels))
+    closest, closest_label = np.empty(2 * k), np.empty(2 * k, np.int64)
+    for t in range(m):
+        used = _merge_labels(found.nearest[t], found.lengths[t], closest, closest_label) if use_ratio else 0
+        for c in range(n_labels):
+            same = sum_first(found.nearest[t, c], found.lengths[t, c], k)
+            out[t, c] = ratio(same, _others_sum(closest, closest_label, used, c, k)) if use_ratio else same
+    return out
+
+
+@compiled
+def _merge_labels(nearest, lengths, closest, closest_label):
+    """Collect the 2k closest of all labels, ascending: k of them at least are not of any given label."""
+    limit, used = closest.shape[0], 0
+    for c in range(nearest.shape[0]):
+        for j in range(lengths[c]):
+            d = nearest[c, j]
+            if used == limit and d >= closest[limit - 1]:
+                break
+            position = used if used < limit else limit - 1
+            used = min(used + 1, limit)
+            while position > 0 and closest[position - 1] > d:
+                closest[position], closest_label[position] = closest[position - 1], closest_label[position - 1]
+                position -= 1
+            closest[position], closest_label[position] = d, c
+    return used
+
+
+@compiled
+def _others_sum(closest, closest_label, used, label, k):
+    """F_other: the sum of the k closest that do not have the label, +inf if none exists."""
+    total, summed = 0.0, 0
+    for j in range(used):
+        if summed < k and closest_label[j] != label:
+            total += closest[j]
+            summed += 1
+    return total if summed > 0 else math.inf
+
+
+@compiled
+def _count_provisional(lo, hi, codes, provisional, at_least, above):
+    """Fill (2, l) counts [same, other] of the provisional scores, by binary search if they are sorted."""
+    n, ordered = provisional.scores.shape[0], provisional.ordered
+    is_sorted = provisional.starts.shape[0] > 0
+    for c in range(lo.shape[0]):
+        if is_sorted:
+            own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
+            at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)
+            above[0, c] = own.shape[0] - count_below(own, hi[c], True)
+            at_least[1, c] = n - count_below(ordered, lo[c], False) - at_least[0, c]
+            above[1, c] = n - count_below(ordered, hi[c], True) - above[0, c]
+        else:
+            for i in range(n):
+                kind = 0 if codes[i] == c else 1
+                at_least[kind, c] += provisional.scores[i] >= lo[c]
+                above[kind, c] += provisional.scores[i] > hi[c]
+
+
+@compiled
+def cards_of(lists, sums, scores, k):
+    """Return what counting asks first of every example, together (see `Provisional`)."""
+    values, lengths, kinds = lists.values, lists.lengths, lists.values.shape[0]
+    out = np.empty((scores.shape[0], 1 + 2 * kinds))
+    for i in range(scores.shape[0]):
+        out[i, 0] = scores[i]
+        for kind in range(kinds):
+            out[i, 1 + 2 * kind] = kth(values[kind, i], lengths[kind, i], k)
+            out[i, 2 + 2 * kind] = sums[kind, i]
+    return out
+
+
+@compiled
+def _score_bounds(kind, kinds, card, low, high):
+    """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
+    delta, total = card[1 + 2 * kind], card[2 + 2 * kind]
+    rest = 0.0 if math.isinf(total) else total
+    slack = 1e-13 * (rest + high)
+    rest = rest if math.isinf(delta) else rest - delta
+    least, most = max(rest + low - slack, 0.0), rest + high + slack
+    if kinds == 1:
+        return least, most
+    fixed = card[4 - 2 * kind]
+    if kind == 0:
+        return ratio(least, fixed) * (1 - 1e-13), ratio(most, fixed) * (1 + 1e-13)
+    return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
+
+
+@compiled
+def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
+    """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
+
+    Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
+    sorted thresholds, then suffix sums, and the own label is taken out again (theory EX.2). Where the bounds of a score
+    have the same rank among the thresholds, the score need not be known; else the pair is measured, the score summed.
+    """
+    values, lengths, sums, cards = lists.values, lists.lengths, provisional.sums, provisional.cards
+    lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
+    test, touched, lows, highs = found.test, found.slot, found.low, found.high
+    m, n_labels = lo.shape
+    kinds = values.shape[0]
+    jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
+    for r in range(touched.shape[0]):
+        t, i, low, high = test[r], touched[r], lows[r], highs[r]
+        card, c = cards[i], codes[i]
+        old = card[0]
+        for kind in range(kinds):
+            delta = card[1 + 2 * kind]
+            if low >= delta:
+                continue
+            new, other_end = _score_bounds(kind, kinds, card, low, high)
+            rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
+            if (
+                high >= delta
+                or rank_lo != count_below(lo_sorted[t], other_end, True)
+                or rank_hi != count_below(hi_sorted[t], other_end, False)
+            ):
+                d = low if low == high else euclidean(X[t], objects[i])
+                if d >= delta:
+                    continue
+                new = score_with(kind, values, lengths, sums, i, k, d)
+                rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
+            own_at_least = np.int64(new >= lo[t, c]) - np.int64(old >= lo[t, c])
+            own_above = np.int64(new > hi[t, c]) - np.int64(old > hi[t, c])
+            if kind == 0:
+                at_least[t, 0, c] += own_at_least
+                above[t, 0, c] += own_above
+            else:
+                jumps_at_least[t, rank_lo] += 1
+                jumps_at_least[t, count_below(lo_sorted[t], old, True)] -= 1
+                jumps_above[t, rank_hi] += 1
+                jumps_above[t, count_below(hi_sorted[t], old, False)] -= 1
+                at_least[t, 1, c] -= own_at_least
+                above[t, 1, c] -= own_above
+    add_suffix_sums(jumps_at_least, order, at_least[:, 1])
+    add_suffix_sums(jumps_above, order, above[:, 1])
+
+
+@compiled
+def count_labels(found, X, objects, lists, codes, provisional, k):
+    """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
+
+    `objects` are the training objects, for pairs of which only bounds are known.
+    """
+    kinds = lists.values.shape[0]
+    scores = candidate_scores(found, kinds == 2)
+    m, n_labels = scores.shape
+    bands = bands_of(scores, 0.0)
+    at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
+    for t in range(m):
+        _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
+    _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
+    equal = at_least - above
+    return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
+
+
+@compiled
+def alternative_scores(distances, lists, sums, scores, k):
+    """Training scores if the test example has their label, and if it has not: (2, n), from distances (theory EX.1)."""
+    values, lengths, n = lists.values, lists.lengths, scores.shape[0]
+    out = np.empty((2, n))
+    for i in range(n):
+        for kind in range(2):
+            out[kind, i] = scores[i]
+            if kind < values.shape[0] and distances[i] < kth(values[kind, i], lengths[kind, i], k):
+                out[kind, i] = score_with(kind, values, lengths, sums, i, k, distances[i])
+    return out

@@ -1,0 +1,216 @@
+"""Searching for test objects: the k nearest of each label, and the training examples they touch (theory NN.3-5)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from exactcp._jit import compiled
+from exactcp.geometry.distances import euclidean
+from exactcp.geometry.screen import (
+    COLUMNS,
+    WORD,
+    certain_product,
+    distance_bounds,
+    flag_hits,
+    product_threshold,
+    row_half,
+)
+from exactcp.geometry.sketch import whole_product
+from exactcp.measures.neighbours.kernels.lists import insert, insert_large, insert_with
+
+
+class Found(NamedTuple):
+    """What a block of test objects has met in a training set."""
+
+    nearest: np.ndarray  # (m, l, k) sorted distances to the nearest of each label
+    lengths: np.ndarray  # (m, l) how many of them exist
+    test: np.ndarray  # (r,) of each touch: the test row,
+    slot: np.ndarray  # the training example,
+    low: np.ndarray  # and bounds on how far apart they are:
+    high: np.ndarray  # equal where it has been measured
+
+
+class Batch(NamedTuple):
+    """Test objects on their way through the screen."""
+
+    norms: np.ndarray  # (m,) |a|^2 in the screen's units
+    half: np.ndarray  # (m,)
+    tau: np.ndarray  # (m, l); tightens while more is seen
+    best: np.ndarray  # (m, l, k) largest certain products
+    seen: np.ndarray  # (m, l) how many of them
+
+
+class Training(NamedTuple):
+    """Stored examples as the search meets them."""
+
+    objects: np.ndarray  # by slot
+    touch: np.ndarray  # by slot: touched by what is closer
+    reach: np.ndarray  # by screen row: the screen's reach of touch
+
+
+class Kept(NamedTuple):
+    """Pairs that the screen keeps, in arrays longer than what is used of them."""
+
+    test: np.ndarray
+    row: np.ndarray  # screen row, or slot where there is no screen
+    value: np.ndarray  # product, or distance where there is no screen
+
+
+class Room(NamedTuple):
+    """Room for one row of products on its way through the screen."""
+
+    flags: np.ndarray  # (columns,)
+    top: np.ndarray  # (k,) the largest of them, with the sign turned,
+    column: np.ndarray  # and where they are
+
+
+@compiled
+def room_for(kept, needed):
+    """Return the pairs, or a copy at least twice as long."""
+    size = kept.test.shape[0]
+    if needed <= size:
+        return kept
+    longer = max(needed, 2 * size)
+    test, row, value = np.empty(longer, np.int64), np.empty(longer, np.int64), np.empty(longer, kept.value.dtype)
+    for r in range(size):
+        test[r], row[r], value[r] = kept.test[r], kept.row[r], kept.value[r]
+    return Kept(test, row, value)
+
+
+@compiled
+def search_distances(distances, codes, touch, n_labels, k):
+    """Search with known distances (m, n): example i is touched by what is closer than touch[i]."""
+    m, n = distances.shape
+    nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
+    kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    used = 0
+    for t in range(m):
+        kept = room_for(kept, used + n)
+        test, slot, distance = kept.test, kept.row, kept.value
+        for i in range(n):
+            d, label = distances[t, i], codes[i]
+            lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, d)
+            if d < touch[i]:
+                test[used], slot[used], distance[used] = t, i, d
+                used += 1
+    distance = kept.value[:used]
+    return Found(nearest, lengths, kept.test[:used], kept.row[:used], distance, distance)
+
+
+@compiled
+def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
+    """Tau from the columns first... of one label: the k with the largest products; -inf if they are fewer than k."""
+    k, length = top.shape[0], 0
+    for j in range(products.shape[0]):
+        length = insert_with(top, column, length, k, -products[j], first + j)
+    if length < k:
+        return -np.inf
+    least = np.inf
+    for j in range(k):
+        i = column[j]
+        s = whole_product(own, rows[i]) if is_sketched else -top[j]
+        least = min(least, certain_product(s, norms[i], units))
+    return product_threshold(least, norm, units)
+
+
+@compiled
+def _keep_block(first, products, batch, reach, tests, screen, kept, used, room):
+    """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
+
+    Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
+    """
+    flags, top, column_of = room.flags, room.top, room.column
+    words, units = flags.view(np.uint64), screen.units
+    codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
+    test_rows, test_norms, is_sketched = tests.rows, tests.norms, screen.basis.shape[1] > 0
+    halves, tau, best, seen, k = batch.half, batch.tau, batch.best, batch.seen, batch.best.shape[2]
+    test, row, value = kept.test, kept.row, kept.value
+    end = first + products.shape[1]
+    for t in range(products.shape[0]):
+        start, half = first, halves[t]
+        while start < end:
+            label = codes[start]
+            stop = min(starts[label + 1], end)
+            segment = products[t, start - first : stop - first]
+            if seen[t, label] < k:
+                least = _first_threshold(
+                    test_rows[t], segment, start, rows, norms, test_norms[t], units, is_sketched, top, column_of
+                )
+                tau[t, label] = max(tau[t, label], least)
+            flag_hits(segment, tau[t, label], reach[start:stop], half, flags)
+            for w in range((stop - start + WORD - 1) // WORD):
+                if words[w] != 0:
+                    for j in range(WORD * w, WORD * w + WORD):
+                        if flags[j] != 0:
+                            column = start + j
+                            s = segment[j]
+                            if is_sketched and (s > tau[t, label] or s + reach[column] > half):
+                                s = whole_product(test_rows[t], rows[column])
+                            is_near = s > tau[t, label]
+                            if is_near:
+                                certain = certain_product(s, norms[column], units)
+                                length = insert_large(best[t, label], seen[t, label], k, certain)
+                                seen[t, label] = length
+                                if length == k:
+                                    least = product_threshold(best[t, label, k - 1], test_norms[t], units)
+                                    tau[t, label] = max(tau[t, label], least)
+                            if is_near or s + reach[column] > half:
+                                test[used], row[used], value[used] = t, column, s
+                                used += 1
+            start = stop
+    return used
+
+
+@compiled
+def _measure(X, batch, training, screen, kept, used):
+    """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
+    codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
+    tau, half, test_norms = batch.tau, batch.half, batch.norms
+    objects, touch, reach = training.objects, training.touch, training.reach
+    kept_test, kept_row, product = kept.test, kept.row, kept.value
+    m, n_labels, k = batch.best.shape
+    nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
+    test, touched, low, high = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used), np.empty(used)
+    touches = 0
+    for r in range(used):
+        t, row, s = kept_test[r], kept_row[r], product[r]
+        label, slot = codes[row], slots[row]
+        is_near = s > tau[t, label]
+        if is_near or s + reach[row] > half[t]:
+            if is_near:
+                near = far = euclidean(X[t], objects[slot])
+                lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, near)
+            else:
+                near, far = distance_bounds(s, test_norms[t], norms[row], units)
+            if near < touch[slot]:
+                test[touches], touched[touches], low[touches], high[touches] = t, slot, near, far
+                touches += 1
+    return Found(nearest, lengths, test[:touches], touched[:touches], low[:touches], high[:touches])
+
+
+@compiled
+def screen_pairs(tests, training, screen, k):
+    """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
+    prepared = tests.sketch
+    m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
+    half = row_half(tests.norms, screen.units).astype(prepared.dtype)
+    tau = np.full((m, n_labels), -np.inf, prepared.dtype)
+    batch = Batch(tests.norms, half, tau, np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64))
+    kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, prepared.dtype))
+    used = 0
+    products = np.empty(m * COLUMNS, prepared.dtype)
+    room = Room(np.empty(COLUMNS, np.uint8), np.empty(k), np.empty(k, np.int64))
+    for first in range(0, n, COLUMNS):
+        last = min(first + COLUMNS, n)
+        block = products[: m * (last - first)].reshape(m, last - first)
+        np.dot(prepared, screen.sketch[first:last].T, block)
+        kept = room_for(kept, used + m * (last - first))
+        used = _keep_block(first, block, batch, training.reach, tests, screen, kept, used, room)
+    return batch, kept, used
+
+
+@compiled
+def search_screened(X, tests, training, screen, k):
+    """Search with the screen; `tests` are the rows of X prepared for it."""
+    batch, kept, used = screen_pairs(tests, training, screen, k)
+    return _measure(X, batch, training, screen, kept, used)

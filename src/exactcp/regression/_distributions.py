@@ -1,0 +1,167 @@
+"""Conformal predictive distributions of regression (theory RE.9, RE.10)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from exactcp import metrics, pvalues
+
+TOLERANCE = 1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveDistribution:
+    """Predictive distributions of test objects, from `FullConformalRegressor.predict_distribution`.
+
+    With the critical targets t_1, ..., t_n of a test object, Pi(y, tau) = (#{t_i < y} + tau (#{t_i = y} + 1)) / (n + 1)
+    increases from about 0 to about 1 with y. If the examples are exchangeable and tau is uniform on [0, 1], Pi at the
+    true target is uniform: every interval and every quantile is calibrated.
+
+    Attributes
+    ----------
+    points : tuple of m ndarrays
+        The critical targets of each test object, ascending.
+
+    References
+    ----------
+    .. [1] V. Vovk, J. Shen, V. Manokhin, M. Xie, "Nonparametric predictive distributions based on conformal
+       prediction", Machine Learning 108 (2019).
+
+    Examples
+    --------
+    >>> prediction = PredictiveDistribution((np.array([1.0, 2.0, 4.0]),))
+    >>> prediction.cdf(3.0), prediction.quantile(0.5), prediction.interval(0.5)
+    (array([0.625]), array([2.]), array([[1., 4.]]))
+    >>> lower, upper = prediction.cdf_bounds(3.0)
+    >>> lower, upper
+    (array([0.5]), array([0.75]))
+    """
+
+    points: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def _counts(self, y: Any) -> pvalues.Counts:
+        """Count critical targets against targets y, broadcast to (m,) or (m, q)."""
+        m, given = len(self), np.asarray(y, dtype=np.float64)
+        targets = np.broadcast_to(given, (m, *given.shape[1:])) if given.ndim else np.full(m, given)
+        greater, equal, total = (np.empty(targets.shape, np.int64) for _ in range(3))
+        for i, row in enumerate(self.points):
+            origin = pvalues.origin_of(row)
+            points, asked = row - origin, targets[i] - origin
+            slack, own = TOLERANCE * np.abs(points), TOLERANCE * (np.abs(asked) + pvalues.typical_size(points))
+            greater[i] = row.size - np.searchsorted(points - slack, asked + own, side="right")
+            equal[i] = row.size - np.searchsorted(points + slack, asked - own, side="left") - greater[i]
+            total[i] = row.size
+        return pvalues.Counts(greater, equal, total)
+
+    def cdf(self, y: Any, tau: Any = 0.5) -> np.ndarray:
+        """Return Pi(y, tau).
+
+        Parameters
+        ----------
+        y : float, or array-like of shape (m,) or (m, q)
+            Targets, one or q for each test object; a number is taken for all of them.
+        tau : float or array-like of shape (m,), default=0.5
+            Between 0 and 1; drawn uniformly, it makes the value at the true target exactly uniform.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, q)
+        """
+        counts = self._counts(y)
+        # what is less than y, as Pi counts, is what is greater in the order of p-values
+        less = pvalues.Counts(counts.total - counts.greater - counts.equal, counts.equal, counts.total)
+        return pvalues.smoothed_p(less, np.broadcast_to(np.asarray(tau, dtype=np.float64), (len(self),)))
+
+    def cdf_bounds(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return Pi(y, 0) and Pi(y, 1), which differ by 1 / (n + 1) where no critical target ties with y.
+
+        Parameters
+        ----------
+        y : float, or array-like of shape (m,) or (m, q)
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,) or (m, q)
+        """
+        return self.cdf(y, 0.0), self.cdf(y, 1.0)
+
+    def quantile(self, q: Any) -> np.ndarray:
+        """Return the smallest target with Pi(y, 1/2) >= q for y just above it.
+
+        Parameters
+        ----------
+        q : float or array-like of shape (r,)
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, r)
+            Infinite where n examples do not tell: below about 1 / (2 n), and above 1 - 1 / (2 n).
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
+            msg = f"q={q!r} is not a probability or a list of them: use numbers between 0 and 1."
+            raise ValueError(msg)
+        decimals = [pvalues.as_decimal(level) for level in levels.reshape(-1).tolist()]
+        ranks = {
+            n: np.array([math.ceil(level * (n + 1) - Fraction(1, 2)) for level in decimals]).reshape(levels.shape)
+            for n in {row.size for row in self.points}
+        }
+        return np.array([self._at(row, ranks[row.size]) for row in self.points])
+
+    @staticmethod
+    def _at(row: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Return the rank-th smallest critical target, from 1; infinite outside of them."""
+        bordered = np.concatenate([[-np.inf], row, [np.inf]])
+        return np.asarray(bordered[rank.astype(np.int64)])
+
+    def interval(self, confidence_level: float = 0.95) -> np.ndarray:
+        """Return intervals that leave at most half of the error on each side.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Infinite where there are too few examples for the level.
+        """
+        half = pvalues.significance(confidence_level) / 2
+        ranks = [int(pvalues.threshold(half, row.size)) for row in self.points]
+        ends = [self._at(row, np.array([m, row.size + 1 - m])) for row, m in zip(self.points, ranks, strict=True)]
+        return np.array(ends).reshape(-1, 2)
+
+    def crps(self, y: Any) -> np.ndarray:
+        """Return the continuous ranked probability score at the true targets: small is good.
+
+        Parameters
+        ----------
+        y : array-like of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Of the distribution with the same weight at every critical target; Pi itself has 1 / (n + 1) at infinity.
+        """
+        return metrics.crps_per_object(self.points, y)
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the critical targets (m, n), filled up with nan where categories differ in size.
+
+        Returns
+        -------
+        ndarray of shape (m, n)
+        """
+        out = np.full((len(self), max((row.size for row in self.points), default=0)), np.nan)
+        for i, row in enumerate(self.points):
+            out[i, : row.size] = row
+        return out

@@ -1,0 +1,293 @@
+"""The full conformal regressor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from exactcp import pvalues
+from exactcp._changes import changes, learn, reads, unlearn
+from exactcp._parallel import effort_of
+from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
+from exactcp._validation import (
+    check_indices,
+    check_targets,
+)
+from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
+from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
+from exactcp.regions import Region
+from exactcp.regression._distributions import PredictiveDistribution
+
+
+class FullConformalRegressor(IntervalPrediction):
+    """Full (transductive) conformal regressor: exact regions from all of the training data, without split or grid.
+
+    Parameters
+    ----------
+    measure : measure of regression from `exactcp.measures`, or scikit-learn regressor, default=None
+        How strange an example is to a bag of others. None means `KNNResidual()`; a regressor is wrapped in
+        `ModelResidual`, whose regions are approximate.
+    algorithm : {"optimized", "standard"}, default="optimized"
+        "optimized" uses the measure's incremental and decremental bag; "standard" recomputes every score, for
+        comparison. The p-values are the same.
+    mondrian : None or callable, default=None
+        A function of X that returns the category of each object; p-values are then valid within each category. Its X
+        is an array of numbers, also where a data frame was given.
+    smoothed : bool, default=False
+        Break ties at random, which makes p-values exactly uniform, and regions exactly valid, instead of conservative.
+        The random number of an object is a function of the seed and the object: it does not matter with which others it
+        is predicted. Equal objects thus have equal numbers, so that p-values are uniform over seeds, but not over the
+        rows of a table with few distinct objects; judge the coverage there with smoothed=False.
+    random_state : int, RandomState or None, default=None
+        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept: a
+        fitted predictor gives the same answer whenever it is asked.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    measure_ : measure
+        The clone of `measure` in use.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    SplitConformalRegressor : Learns from a part of the data only, and works with any regressor at the cost of one fit.
+    JackknifePlusRegressor : From left-out models, with a weaker guarantee.
+
+    Notes
+    -----
+    If the examples are exchangeable, a region contains the true target with probability at least `confidence_level`.
+    The p-value of a target counts how many of the n training examples would be as strange as the test example, each
+    judged by the bag that contains the test example in its place. A region is the set of all targets whose p-value
+    exceeds 1 - confidence_level; it is computed from the places where that changes, not by trying targets. Its ends
+    include the tie band of the p-value (some 1e-12 of the targets that it compares), so that a target that ties but for
+    rounding is inside.
+
+    Examples
+    --------
+    How the progression of diabetes in three patients may turn out, by ridge regression, at 90 %:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from exactcp import FullConformalRegressor
+    >>> from exactcp.measures import RidgeResidual
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = FullConformalRegressor(RidgeResidual(rho=0.01)).fit(X[:-3], y[:-3])
+    >>> reg.predict_interval(X[-3:], confidence_level=0.9).round()
+    array([[ 31., 215.],
+           [118., 302.],
+           [-44., 144.]])
+    >>> y[-3:], reg.predict_p(X[-3:], y[-3:]).round(3)
+    (array([132., 220.,  57.]), array([0.882, 0.861, 0.898]))
+    """
+
+    allowed_parameters: ClassVar = {
+        "measure": TARGET_MEASURE,
+        "algorithm": one_of("optimized", "standard"),
+        "mondrian": OBJECT_TAXONOMY,
+        "smoothed": BOOLEAN,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        algorithm: str = "optimized",
+        mondrian: Callable[[np.ndarray], Any] | None = None,
+        smoothed: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.algorithm = algorithm
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed" or kernel="precomputed", their values with each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = regression_measure(self.measure, seed)
+        X, y = self._take_targeted(X, y)
+        self._bag = target_bag(measure, X, y, algorithm=self.algorithm, effort=effort_of(self))
+        self._training_categories = categories_of_objects(self.mondrian, X)
+        self.measure_ = measure
+        self._seed = seed
+        self._warned_levels: set[str] = set()
+        return self
+
+    @changes
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+            With precomputed values, those with the examples learned so far, then with each other.
+        y : array-like of shape (m,)
+
+        Returns
+        -------
+        self
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y)
+        X, y = self._take_more_targeted(X, y)
+        categories = categories_of_objects(self.mondrian, X)
+        learn(self, X, y, effort=effort_of(self))
+        self._training_categories = np.concatenate([self._training_categories, categories])
+        self._examples_changed()
+        return self
+
+    @changes
+    def unlearn(self, indices: Any) -> Self:
+        """Forget examples; the state is then that of `fit` on the rest.
+
+        Parameters
+        ----------
+        indices : int or array-like of int
+            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        positions = check_indices(indices, self._bag.n)
+        if positions.size == 0:
+            return self
+        if positions.size == self._bag.n:
+            msg = f"unlearning all {self._bag.n} examples would leave none: keep one at least, or fit anew."
+            raise ValueError(msg)
+        unlearn(self, positions, effort=effort_of(self))
+        self._training_categories = np.delete(self._training_categories, positions)
+        self._examples_changed()
+        return self
+
+    def _examples_changed(self) -> None:
+        self._warned_levels = set()
+        self._count_features()
+
+    def _how(self, X: np.ndarray) -> dict[str, Any]:
+        """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""
+        how: dict[str, Any] = {"effort": effort_of(self)}
+        if self.mondrian is not None:
+            categories, training = categories_of_objects(self.mondrian, X), self._training_categories
+            how["within"] = lambda t: training == categories[t]
+        return how
+
+    def _thresholds(self, how: dict[str, Any], X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        """Return how many examples must be at least as strange (m,), and the size of the smallest category."""
+        m = X.shape[0]
+        sizes = np.full(m, self._bag.n)
+        if "within" in how:
+            sizes = np.array([int(how["within"](t).sum()) for t in range(m)], dtype=np.int64)
+        if not self.smoothed:
+            return pvalues.threshold(epsilon, sizes), int(sizes.min())
+        # smoothed regions are finite for some of the objects, however few examples there are
+        return pvalues.threshold(epsilon, sizes, pvalues.tau_of_objects(self._seed, X)), sys.maxsize
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(self._bag.predict(X, effort=effort_of(self)))
+
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        how = self._how(X)
+        thresholds, smallest = self._thresholds(how, X, epsilon)
+        return np.asarray(self._bag.intervals(X, thresholds, **how)), smallest
+
+    @reads
+    def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
+        """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        confidence_level : float, default=0.95
+            The probability, at least, with which a region contains the true target.
+
+        Returns
+        -------
+        list of Region
+            Each a union of closed intervals.
+        """
+        check_is_fitted(self)
+        epsilon = pvalues.significance(confidence_level)
+        X = self._take_objects(X)
+        how = self._how(X)
+        thresholds, smallest = self._thresholds(how, X, epsilon)
+        self._warn_of_level(confidence_level, epsilon, smallest)
+        return [Region(intervals) for intervals in self._bag.regions(X, thresholds, **how)]
+
+    @reads
+    def predict_p(self, X: Any, y: Any) -> np.ndarray:
+        """Return the p-value of every pair of an object and a target.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        y : array-like of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        check_is_fitted(self)
+        X = self._take_objects(X)
+        y = check_targets(y)
+        check_consistent_length(X, y)
+        counts = pvalues.Counts(*self._bag.counts(X, y, **self._how(X)))
+        if self.smoothed:
+            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))
+        return pvalues.deterministic_p(counts)
+
+    @reads
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """Return a conformal predictive distribution for every object.
+
+        It uses signed residuals, and needs a measure whose residuals are ordered as the targets are: `KNNResidual`, or
+        `RidgeResidual` with studentized residuals (the studentized least squares prediction machine).
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        PredictiveDistribution
+            It holds n numbers for each object.
+        """
+        check_is_fitted(self)
+        X = self._take_objects(X)
+        within = self._how(X).get("within")
+        return PredictiveDistribution(tuple(np.sort(row) for row in self._bag.critical_targets(X, within=within)))

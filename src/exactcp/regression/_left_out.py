@@ -1,0 +1,263 @@
+"""CV+ and jackknife+ regression: every example is judged by a model that has not learned it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.model_selection import LeaveOneOut
+
+from exactcp._changes import changes
+from exactcp._parallel import Effort, effort_of
+from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed
+from exactcp.measures._choice import TARGET_MEASURE, regression_measure
+from exactcp.measures._left_out import LeftOut
+from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.left_out_models import RefittedModels
+from exactcp.pvalues import threshold
+
+
+class _LeftOutRegressor(IntervalPrediction):
+    """What the two have in common: models that leave examples out, and one that has learned all."""
+
+    measure: Any
+    method: str
+    random_state: Any
+    effort: Effort
+    verbose: int
+    allowed_parameters: ClassVar = {
+        "measure": TARGET_MEASURE,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
+        raise NotImplementedError
+
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the measure on all examples, and the models that leave some out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        measure = regression_measure(self.measure, seed)
+        X, y = self._take_targeted(X, y)
+        if y.size < 2:
+            msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
+            raise ValueError(msg)
+        self._left_out = self._leave_out(measure, X, y, seed)
+        self.measure_ = measure.fit(X, y)
+        self.residuals_ = self._left_out.residuals
+        self._descending = np.sort(self.residuals_)[::-1]
+        self._warned_levels: set[str] = set()
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_descending" in vars(self)
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
+
+    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        n = self.residuals_.size
+        m = int(threshold(epsilon, n))
+        if m == 0:
+            return np.tile([-np.inf, np.inf], (X.shape[0], 1)), n
+        if self.method == "plus":
+            return self._left_out.plus(X, m, effort=effort_of(self)), n
+        width = self._descending[m - 1]
+        if self.method == "minmax":
+            return self._left_out.extremes(X, float(width), effort=effort_of(self)), n
+        return self._points(X)[:, None] + np.outer(self.measure_.scale(X), [-width, width]), n
+
+
+class CVPlusRegressor(_LeftOutRegressor):
+    """CV+: each example's residual and prediction come from the model that was fitted without its fold.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
+        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
+    cv : int or scikit-learn splitter, default=10
+        Number of folds, drawn at random; or a splitter that leaves every example out once.
+    method : {"plus", "minmax"}, default="plus"
+        "minmax" is the smallest left-out prediction minus, to the largest plus, one quantile of the residuals: wider,
+        and more careful.
+    random_state : int, RandomState or None, default=None
+        Of the folds, and of the measure where its own is None. An integer makes fits repeat.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    measure_ : measure
+        Fitted on all examples; it gives the point predictions.
+    measures_ : list of measures
+        One for each fold, fitted on the other folds.
+    residuals_ : ndarray of shape (n,)
+        Absolute residuals of the examples, each from the model without its fold, and divided by the difficulty that
+        this model estimates, if it does.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    SplitConformalRegressor : One fit, valid at the level itself.
+    JackknifePlusRegressor : Folds of one example.
+
+    Notes
+    -----
+    The interval goes from the m-th smallest mu_-S(i)(x) - R_i to the m-th largest mu_-S(i)(x) + R_i, where m is the
+    smallest count with (m + 1) / (n + 1) > epsilon. With a difficulty sigma both R_i and the proof are about
+    |y - mu_-S(i)(x)| / sigma_-S(i)(x), and R_i sigma_-S(i)(x) stands for R_i.
+
+    **What is proven is not the level itself**: with epsilon = 1 - confidence_level the coverage is at least
+    1 - 2 epsilon - sqrt(2 / n) [1]_, though typically near 1 - epsilon. Cost: one fit for each fold and one more, and
+    O(n) for each test object.
+
+    References
+    ----------
+    .. [1] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+", Annals
+       of Statistics 49, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from exactcp import CVPlusRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = CVPlusRegressor(Ridge(alpha=0.1), cv=5, random_state=0).fit(X[:-3], y[:-3])
+    >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
+    array([[ 36.3, 217.4],
+           [111.6, 293.5],
+           [-36.4, 146.6]])
+    """
+
+    allowed_parameters: ClassVar = {
+        **_LeftOutRegressor.allowed_parameters,
+        "cv": CV,
+        "method": one_of("plus", "minmax"),
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        cv: Any = 10,
+        method: str = "plus",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.cv = cv
+        self.method = method
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
+        models = RefittedModels(measure, X, y, make_folds(self.cv, X, y, seed), verbose=self.verbose)
+        self.measures_ = models.measures
+        return models
+
+
+class JackknifePlusRegressor(_LeftOutRegressor):
+    """Jackknife+: each example's residual and prediction come from the model that was fitted without it.
+
+    Parameters
+    ----------
+    measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
+        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
+    method : {"plus", "jackknife", "minmax"}, default="plus"
+        "jackknife" is the point prediction plus and minus a quantile of the left-out residuals, and has no guarantee
+        without further assumptions; "minmax" takes the smallest and the largest left-out prediction instead.
+    random_state : int, RandomState or None, default=None
+        Of the measure where its own is None: all its fits then have one seed.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    measure_ : measure
+        Fitted on all examples; it gives the point predictions.
+    residuals_ : ndarray of shape (n,)
+        Absolute left-out residuals of the examples, divided by the difficulty that is estimated without them, if it is.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    CVPlusRegressor : Folds of many examples: fewer fits.
+    SplitConformalRegressor : One fit, valid at the level itself.
+
+    Notes
+    -----
+    With epsilon = 1 - confidence_level **the coverage is at least 1 - 2 epsilon** for "plus", at least 1 - epsilon for
+    "minmax", and typically near 1 - epsilon for "plus" [1]_. A model whose left-out versions have closed forms is not
+    refitted: `KNNResidual` looks at the k + 1 nearest examples of a test object, `RidgeResidual` updates its
+    factorisation by one example, and both need no more than the model's own fit and O(n) for each test object. Any
+    other measure is refitted n times, and the n models are kept.
+
+    References
+    ----------
+    .. [1] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+", Annals
+       of Statistics 49, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from exactcp import JackknifePlusRegressor
+    >>> from exactcp.measures import KNNResidual
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = JackknifePlusRegressor(KNNResidual(k=10)).fit(X[:-3], y[:-3])
+    >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
+    array([[  6.8, 205.1],
+           [ 77.3, 275.5],
+           [ -7.2, 191. ]])
+    """
+
+    allowed_parameters: ClassVar = {
+        **_LeftOutRegressor.allowed_parameters,
+        "method": one_of("plus", "jackknife", "minmax"),
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        method: str = "plus",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.method = method
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:  # noqa: ARG002
+        shortcut = measure.leave_one_out(X, y, effort=effort_of(self))
+        if shortcut is not None:
+            return shortcut
+        return RefittedModels(measure, X, y, make_folds(LeaveOneOut(), X, y, None), verbose=self.verbose)

@@ -1,0 +1,202 @@
+"""Full Venn prediction: probabilities with lower and upper bounds from the labels of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from exactcp._changes import reads
+from exactcp._parallel import effort_of
+from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
+from exactcp._validation import (
+    check_square,
+    check_two_classes,
+    encode,
+)
+from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.geometry.objects import MatrixStore, Store, VectorStore
+from exactcp.measures._contract import Objects
+from exactcp.measures.neighbours._category_bag import VennBag
+from exactcp.predicting.learning import LabelledLearning
+
+
+class VennPredictor(ClassifierMixin, LabelledLearning):
+    """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
+
+    Parameters
+    ----------
+    k : int, default=15
+        Number of neighbours whose labels make an example's category; of fewer examples, all.
+    metric : str or callable, default="euclidean"
+        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+    metric_params : dict, default=None
+        Keyword arguments of the metric.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    VennAbersPredictor : Probabilities from scores and isotonic regression.
+
+    Notes
+    -----
+    The test object joins the training examples with each label c in turn. Every example of this bag has a *category*:
+    the label that most of its k nearest in the rest of the bag have, the first in `classes_` if several have as many
+    votes. P_c is the distribution of the labels of the examples in the test object's category. If the examples are
+    exchangeable, P_c with the true label c is a calibrated probability distribution [1]_. The lower and upper
+    probability of a label are its smallest and largest probability in the P_c; so, on average, the frequency of a label
+    lies between them.
+
+    *Ties.* A category must not depend on the order of the examples. So all examples exactly as far as the k-th
+    nearest share, equally, the votes that the closer ones leave: with c_< closer and c_= at this distance, each has
+    (k - c_<) / c_= of a vote. Votes are compared exactly, as integers: multiplied by c_=.
+
+    *The point* of `predict_proba` is the mean of the P_c. It sums to 1, and lies between the bounds.
+
+    *Cost.* A test object costs its distances to the training objects (screened by one matrix product if they are
+    Euclidean), and O(k + l) for each example in whose neighbourhood it is, about k of them; not n^2 as by the
+    definition. Memory is O(n k). `partial_fit` and `unlearn` cost n distances for an example, and n more for each
+    example whose neighbours run short.
+
+    References
+    ----------
+    .. [1] V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", 2nd edition, Springer 2022,
+       chapter 6.
+
+    Examples
+    --------
+    Bounds on the probability that four flowers are of the species virginica:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import VennPredictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> held_out = [0, 70, 106, 120]
+    >>> clf = VennPredictor(k=5).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf.predict_proba_interval(X[held_out])[:, 2].round(3)
+    array([[0.   , 0.02 ],
+           [0.94 , 0.96 ],
+           [0.02 , 0.041],
+           [0.94 , 0.96 ]])
+    >>> clf.predict_proba(X[held_out]).round(3)
+    array([[0.987, 0.007, 0.007],
+           [0.007, 0.047, 0.947],
+           [0.007, 0.966, 0.027],
+           [0.007, 0.047, 0.947]])
+    """
+
+    _bag: VennBag
+    _metric: Any  # of the examples that were learned
+
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "n_jobs": N_JOBS, "verbose": VERBOSE}
+
+    def __init__(
+        self,
+        k: int = 15,
+        metric: str | Callable[..., float] = "euclidean",
+        *,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _kind(self) -> Objects:
+        metric = vars(self).get("_metric", self.metric)
+        return Objects.PAIRS if metric == "precomputed" else Objects.VECTORS
+
+    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+        check_parameters(self)
+        distance = Distance(self.metric, self.metric_params)
+        X, y = self._take_labelled(X, y)
+        classes = np.unique(y if declared is None else declared)
+        check_two_classes(classes, self)
+        codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
+        if distance.is_precomputed:
+            check_square(X)
+        # scrambled, so that lists fill evenly when examples come sorted
+        slots = np.random.default_rng(0).permutation(X.shape[0]) if not distance.is_precomputed else np.arange(len(X))
+        store: Store = MatrixStore(X) if distance.is_precomputed else VectorStore(X[slots], distance)
+        bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k))
+        self._bag = bag.fill(effort=effort_of(self))
+        self.classes_, self._declared, self._metric = classes, declared, self.metric
+        return self
+
+    def _map(self, X: Any, work: Callable[[np.ndarray], np.ndarray], *shape: int) -> np.ndarray:
+        """Apply `work` to the tables of the rows of X, block by block; its results are (m, l) or (m, l, *shape)."""
+        X = self._take_objects(X)
+        out = np.empty((X.shape[0], self.classes_.size, *shape))
+        for rows, part in self._bag.map_tables(work, X, effort=effort_of(self)):
+            out[rows] = part
+        return out
+
+    @reads
+    def predict_proba_interval(self, X: Any) -> np.ndarray:
+        """Return lower and upper probabilities of every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l, 2)
+            Labels in the order of `classes_`; [..., 0] is the lower probability, [..., 1] the upper one.
+        """
+
+        def bounds(tables: np.ndarray) -> np.ndarray:
+            P = _distributions(tables)
+            return np.stack([P.min(axis=1), P.max(axis=1)], axis=2)
+
+        return self._map(X, bounds, 2)
+
+    @reads
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: the mean of the distributions P_c.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+            Labels in the order of `classes_`.
+        """
+        return self._map(X, lambda tables: _distributions(tables).mean(axis=1))
+
+    @reads
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable label of each object; the first in `classes_` if several are.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+def _distributions(tables: np.ndarray) -> np.ndarray:
+    """Return P_c (m, l, l) for every label c of the test object."""
+    return np.asarray(tables / tables.sum(axis=2, keepdims=True))

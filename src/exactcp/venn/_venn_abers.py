@@ -1,0 +1,302 @@
+"""Venn-Abers predictors: probabilities with lower and upper bounds, from scores and isotonic regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import train_test_split
+
+from exactcp._changes import changes, reads
+from exactcp._parallel import Effort, effort_of
+from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._seeds import draw_seed, lend_seed
+from exactcp._validation import (
+    check_calibration_size,
+    check_square,
+    check_two_classes,
+    encode,
+)
+from exactcp.measures import LSSVM
+from exactcp.measures._choice import objects_of
+from exactcp.measures._contract import Objects
+from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.front_door import FrontDoor
+from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
+from exactcp.venn._label_scores import SCORER, LabelScores, scoring_model
+
+
+class VennAbersPredictor(ClassifierMixin, FrontDoor):
+    """Venn-Abers predictor: for every label two probabilities, one of which is calibrated.
+
+    Parameters
+    ----------
+    measure : LSSVM, another measure, or scikit-learn classifier, default=None
+        What scores labels. None means `LSSVM()`. method="full" needs an `LSSVM`; the other methods take any measure,
+        and any classifier with `predict_proba` or `decision_function`.
+    method : {"full", "inductive", "cross"}, default="full"
+        "full" learns and calibrates with all of the examples. "inductive" learns from one part of them and calibrates
+        with the other. "cross" averages over folds, each of which calibrates what the others have taught.
+    calibration_size : float or int, default=0.5
+        With "inductive": share or number of the examples that calibrate.
+    cv : int or splitter, default=5
+        With "cross": the folds. A number makes shuffled folds.
+    random_state : int, RandomState or None, default=None
+        Of the split and the folds, and of the measure or classifier where its own is None. An integer makes fits
+        repeat.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (l,)
+    measure_ : measure or classifier
+        The clone of `measure` in use; with "inductive", fitted; with "cross", the list of the fitted ones.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    VennPredictor : Probabilities from the labels of neighbours.
+
+    Notes
+    -----
+    For a label c, call (1 if it is c, else 0) an example's outcome. The test object joins the others once with outcome
+    0 and once with outcome 1; each time the isotonic regression of outcomes on scores is evaluated at the test object,
+    which gives p0 and p1. If the examples are exchangeable, the one that belongs to the true outcome is a calibrated
+    probability (full and inductive) [1]_: among the objects for which it is p, a share p has label c. The interval
+    [min(p0, p1), max(p0, p1)] contains it.
+
+    *Scores of "full".* Every example of the augmented bag is scored by the regression of c that is fitted on all the
+    *other* ones: the training examples by bags that contain the test object, and the test object by the training
+    examples. Each example is treated alike, which validity needs, and no score has seen its own outcome. All
+    leave-one-out values under both outcomes come from one factorisation, at a cost of n q (primal), n min(n, q) (svd)
+    or n^2 (dual) a test object and O(n log n) for each of the two isotonic regressions of a label.
+
+    *p0 <= p1.* With "inductive" (hence "cross") the scores do not depend on the test object's outcome, and isotonic
+    regression grows with outcomes, so p0 <= p1. In "full" the outcome moves the other scores across the test object's,
+    so p1 can come out below p0, for up to a few objects in a hundred. The pair is then sorted: validity is a statement
+    about the pair, and the interval contains both.
+
+    *Equal scores*, by the tie rule of signed scores (within 1e-10, relative above 1), have one fitted value.
+
+    *Several labels* are treated one against the rest: `predict_proba_interval` gives each label's own interval, and
+    `predict_proba` the points p1 / (1 - p0 + p1), which minimise the largest regret in log loss, divided by their sum.
+    With two labels the intervals mirror each other and the points already sum to 1.
+
+    *Cross* averages p0 and p1 over the folds before the point is taken (the geometric means of [2]_ need not lie in an
+    interval). It has no theorem of validity, but uses all examples with any classifier.
+
+    References
+    ----------
+    .. [1] V. Vovk, I. Petej, "Venn-Abers predictors", UAI 2014.
+    .. [2] V. Vovk, I. Petej, V. Fedorova, "Large-scale probabilistic predictors with and without guarantees of
+       validity", NeurIPS 2015.
+
+    Examples
+    --------
+    Are three tumours benign? Bounds on the probability:
+
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from exactcp import VennAbersPredictor
+    >>> from exactcp.measures import LSSVM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - 100) / 100
+    >>> held_out = [0, 13, 19]
+    >>> clf = VennAbersPredictor(LSSVM()).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> clf.predict_proba_interval(X[held_out])[:, 1].round(3)
+    array([[0.   , 0.007],
+           [0.364, 0.429],
+           [0.922, 0.932]])
+    >>> clf.predict_proba(X[held_out])[:, 1].round(3)
+    array([0.007, 0.402, 0.923])
+    """
+
+    classes_: np.ndarray
+    _calibrated: Any
+
+    allowed_parameters: ClassVar = {
+        "measure": SCORER,
+        "method": one_of("full", "inductive", "cross"),
+        "calibration_size": CALIBRATION_SIZE,
+        "cv": CV,
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        method: str = "full",
+        calibration_size: float = 0.5,
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.method = method
+        self.calibration_size = calibration_size
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_calibrated" in vars(self)
+
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn and calibrate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with a precomputed kernel or metric, their values with each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        seed = draw_seed(self.random_state)
+        model = lend_seed(scoring_model(self.measure), seed)
+        if self.method == "full" and not isinstance(model, LSSVM):
+            msg = (
+                f"method='full' needs an LSSVM, whose scores under both outcomes come from one factorisation, and "
+                f"measure={self.measure!r}: use method='inductive' or method='cross'."
+            )
+            raise TypeError(msg)
+        X, y = self._take_labelled(X, y)
+        classes = np.unique(y)
+        check_two_classes(classes, self)
+        if objects_of(model) is Objects.PAIRS:
+            check_square(X)
+        codes = encode(y, classes, what="y", remedy="")
+        self.classes_ = classes
+        if self.method == "full":
+            self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
+            self.measure_ = model
+        else:
+            self._calibrated = [_Calibrated(self, model, X, y, *parts) for parts in self._parts(X, y, seed)]
+            fitted = [part.scores.model for part in self._calibrated]
+            self.measure_ = fitted[0] if self.method == "inductive" else fitted
+        return self
+
+    def _parts(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return pairs of positions: what fits, and what calibrates."""
+        if self.method == "cross":
+            return make_folds(self.cv, X, y, seed)
+        if X.shape[0] < 2:
+            msg = f"method='inductive' got n_samples={X.shape[0]}: expected 2, one to fit and one to calibrate."
+            raise ValueError(msg)
+        check_calibration_size(self.calibration_size, X.shape[0])
+        split = train_test_split(np.arange(X.shape[0]), test_size=self.calibration_size, random_state=seed)
+        return [(np.sort(split[0]), np.sort(split[1]))]
+
+    @reads
+    def predict_proba_interval(self, X: Any) -> np.ndarray:
+        """Return lower and upper probabilities of every label.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l, 2)
+            Labels in the order of `classes_`; [..., 0] is the lower probability, [..., 1] the upper one.
+        """
+        X = self._take_objects(X)
+        labels = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        pairs = self._pairs(X, labels)
+        intervals = np.sort(pairs, axis=2)
+        if self.classes_.size == 2:
+            return np.concatenate([1.0 - intervals[:, :, ::-1], intervals], axis=1)
+        return intervals
+
+    def _pairs(self, X: np.ndarray, labels: list[int]) -> np.ndarray:
+        """Return p0 and p1 (m, labels, 2) of these labels."""
+        if self.method != "full":
+            return np.mean([part.pairs(X, labels, effort_of(self)) for part in self._calibrated], axis=0)
+        codes = self._calibrated.codes()
+
+        def calibrate(left_out: Any) -> np.ndarray:
+            m = left_out.d.size
+            out = np.empty((m, len(labels), 2))
+            for column, label in enumerate(labels):
+                outcomes = np.append(codes == label, False).astype(np.float64)
+                for t in range(m):
+                    for outcome, values in enumerate(left_out.values(t, label)):
+                        outcomes[-1] = outcome
+                        scores = np.append(values, left_out.F[t, label])
+                        out[t, column, outcome] = fit_at_last(scores, outcomes, LSSVM.tie_floor)
+            return out
+
+        return np.concatenate(self._calibrated.map_leave_one_out(calibrate, X, effort=effort_of(self)))
+
+    @reads
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: p1 / (1 - p0 + p1) of every label, divided by their sum.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m, l)
+            Labels in the order of `classes_`.
+        """
+        lower, upper = np.moveaxis(self.predict_proba_interval(X), 2, 0)
+        points = upper / (1.0 - lower + upper)
+        return np.asarray(points / points.sum(axis=1, keepdims=True))
+
+    @reads
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable label of each object; the first in `classes_` if several are.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class _Calibrated:
+    """A model fitted on one part of the examples, with the scores and outcomes of another."""
+
+    def __init__(
+        self,
+        predictor: VennAbersPredictor,
+        model: Any,
+        X: np.ndarray,
+        y: np.ndarray,
+        fitting: np.ndarray,
+        calibrating: np.ndarray,
+    ) -> None:
+        self._classes = predictor.classes_
+        self.scores = LabelScores(clone(model), X, y, fitting)
+        scores = self.scores(X[calibrating], self._classes, effort_of(predictor))
+        self._by_label = [
+            IsotonicCalibration(scores[:, code], y[calibrating] == label, self.scores.floor)
+            for code, label in enumerate(self._classes)
+        ]
+
+    def pairs(self, X: np.ndarray, labels: list[int], effort: Effort) -> np.ndarray:
+        """Return p0 and p1 (m, labels, 2)."""
+        scores = self.scores(X, self._classes, effort)
+        return np.stack([self._by_label[label].pairs(scores[:, label]) for label in labels], axis=1)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from exactcp.counting.targets import count_affine, covered, origin_of
+from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
+from exactcp.pvalues import threshold
+
+
+def test_threshold_is_the_smallest_count_above_epsilon() -> None:
+    for n in range(1, 200):
+        for percent in range(1, 100):
+            epsilon = Fraction(percent, 100)
+            for tau in (1.0, 0.375, 0.5):
+                m = int(threshold(percent / 100, n, tau))
+                assert m == n + 1 or (m + Fraction(tau)) / (n + 1) > epsilon
+                assert m == 0 or not (m - 1 + Fraction(tau)) / (n + 1) > epsilon
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_covered_is_where_enough_sets_are(seed: int) -> None:
+    """Small integers: roots coincide, sets are points, rays, complements and the line."""
+    rng = np.random.default_rng(seed)
+    shapes = set()
+    for _ in range(150):
+        n = int(rng.integers(1, 12))
+        A, g = rng.integers(-3, 4, n).astype(float), rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], n)
+        kappa, member, m = rng.choice([0.5, 1.0, 2.0], n), rng.random(n) < 0.8, int(rng.integers(0, n + 2))
+        slack = 1e-12 * rng.integers(0, 4, n)
+        found = covered(A, g, kappa, slack, member, m, 3.0)
+        assert (found[:, 0] <= found[:, 1]).all()
+        assert (found[1:, 0] > found[:-1, 1]).all()
+        for z in np.concatenate([5 * rng.normal(size=10), np.arange(-6, 6.5, 0.25), found[np.isfinite(found)]]):
+            counts = np.empty(3, np.int64)
+            count_affine(A, g, kappa, slack, member, z, 3.0, counts)
+            greater, equal, total = counts
+            assert total == member.sum()
+            assert ((found[:, 0] <= z) & (z <= found[:, 1])).any() == (greater + equal >= m)
+        shapes.add((min(len(found), 3), bool(np.isinf(found).any())))
+    assert len(shapes) >= 5
+
+
+def test_points_that_touch_are_kept() -> None:
+    zeros, ones, everyone = np.zeros(2), np.ones(2), np.ones(2, bool)
+    # {0} and [-1, 1]; without targets' size the tie band of a point is a point
+    np.testing.assert_array_equal(covered(np.array([0.0, 1.0]), zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
+    np.testing.assert_array_equal(covered(zeros, zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
+    assert covered(zeros, zeros, ones, zeros, everyone, 3, 0.0).shape == (0, 2)
+
+
+def test_touching_intervals_are_joined() -> None:
+    np.testing.assert_array_equal(
+        merged(np.array([[0.0, 1.0], [1.0, 2.0], [3.0, 3.0], [3.0, 4.0], [6.0, 7.0]])), [[0, 2], [3, 4], [6, 7]]
+    )
+    assert merged(np.empty((0, 2))).shape == (0, 2)
+
+
+class _TwoPieces(AffineBag):
+    """Targets 0 and 4; below 1 the score is |y|, above it |y - 2|, and the examples score 1 and 3 everywhere."""
+
+    def targets(self) -> np.ndarray:
+        return np.array([0.0, 4.0])
+
+    def affine(self, X: np.ndarray):
+        for _ in X:
+            A, g, kappa = np.array([1.0, 3.0]), np.zeros(2), np.ones(2)
+            yield [Piece(-np.inf, 1.0, 0.0, A, g, kappa, g), Piece(1.0, np.inf, 2.0, A, g, kappa, g)]
+
+
+def test_regions_go_over_pieces() -> None:
+    bag, X = _TwoPieces(), np.zeros((2, 1))
+    one, both = bag.regions(X, np.array([1, 2]))
+    np.testing.assert_allclose(one, [[-3, 5]], atol=1e-9)
+    np.testing.assert_allclose(both, [[-1, 3]], atol=1e-9)
+    greater, equal, total = bag.counts(np.zeros((4, 1)), np.array([-2.0, 1.0, 3.0, 4.5]))
+    assert (greater.tolist(), equal.tolist(), total.tolist()) == ([1, 1, 1, 1], [0, 1, 1, 0], [2, 2, 2, 2])
+    with pytest.raises(ValueError, match="studentized"):
+        next(bag.critical_targets(X))
+
+
+def test_a_region_ends_where_its_piece_does() -> None:
+    three, zero, one = np.array([3.0]), np.zeros(1), np.ones(1)  # [-3, 3]
+    for (lower, upper), wanted in {(-np.inf, 1.0): [[-3, 1]], (-2.0, np.inf): [[-2, 3]], (4.0, 5.0): []}.items():
+        found = _on_piece(Piece(lower, upper, 0.0, three, zero, one, zero), one > 0, 1, 0.0)
+        np.testing.assert_allclose(found, np.reshape(wanted, (-1, 2)), atol=1e-9)
+
+
+def test_origins() -> None:
+    y = np.random.default_rng(0).normal(size=101)
+    assert origin_of(y) == origin_of(y + 900.0 * np.median(np.abs(y - np.median(y)))) == 0.0
+    y += 1e6 + 3.3
+    assert origin_of(y) % 64 == 0
+    assert abs(origin_of(y) - 1e6) < 64
+    assert origin_of(y) == origin_of(y[:-1]) == origin_of(np.append(y, [1e12, 1e12]))
+    assert origin_of(np.full(5, 0.3)) == 0.3
+    assert origin_of(np.empty(0)) == 0.0
+
+
+def test_ends_counted_from_an_origin_are_inside() -> None:
+    rng = np.random.default_rng(1)
+    for origin in (1e6, -1e9, 0.3, 2.0**50):
+        inside = np.sort(rng.normal(size=(200, 2)) * 10.0 ** rng.uniform(-3, 3, (200, 1)), axis=1)
+        found = counted_from_zero(inside, origin)
+        back = found - origin
+        wide = inside[:, 1] - inside[:, 0] > 2 * np.spacing(abs(origin) + 1e4)  # there are targets between
+        assert wide.any()
+        assert (back[wide, 0] >= inside[wide, 0]).all()
+        assert (back[wide, 1] <= inside[wide, 1]).all()
+        np.testing.assert_allclose(found, inside + origin, rtol=2.0**-52, atol=0)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from exactcp import ExchangeabilitySelector, ExchangeabilityTest
+from exactcp.exchangeability import Power
+from exactcp.measures import KDE, KNN, SimplifiedKNN
+
+DRIFTS = {"trend": 1, "jump": 4, "growing noise": 5, "periodic": 6}
+
+
+def stream(seed=0, n=400):
+    """Eight features: three that stay as they are, four that change in different ways, and a constant."""
+    rng = np.random.default_rng(seed)
+    X, time = rng.normal(size=(n, 8)), np.linspace(0, 1, n)
+    X[:, 1] += 4 * time
+    X[:, 2] = np.round(X[:, 2])
+    X[n // 2 :, 4] += 3
+    X[:, 5] *= 1 + 5 * time
+    X[:, 6] += 3 * np.sin(2 * np.pi * time)
+    X[:, 7] = 1.0
+    return X
+
+
+@pytest.fixture(scope="module")
+def selector():
+    return ExchangeabilitySelector(random_state=0).fit(stream())
+
+
+# estimators without a fitted test have nothing to warn of, and checks that shuffle rows shuffle time
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+@parametrize_with_checks([ExchangeabilitySelector()])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+class TestSelection:
+    def test_drops_what_drifts_and_keeps_the_rest(self, selector):
+        assert np.flatnonzero(~selector.get_support()).tolist() == sorted(DRIFTS.values())
+        assert selector.transform(stream()).shape == (400, 4)
+        np.testing.assert_array_equal(selector.transform(stream()), stream()[:, selector.get_support()])
+        np.testing.assert_array_equal(selector.get_support(indices=True), [0, 2, 3, 7])
+
+    def test_the_threshold_is_reached_or_not(self, selector):
+        assert selector.log_threshold_ == np.log(8 / 0.05)
+        np.testing.assert_array_equal(selector.max_log_martingales_, selector.log_martingales_.max(axis=0))
+        np.testing.assert_array_equal(
+            selector.get_support(), ~(selector.log_martingales_ >= selector.log_threshold_).any(axis=0)
+        )
+        # a smaller delta asks for more
+        X = stream()
+        dropped = [
+            (~ExchangeabilitySelector(delta=delta, random_state=0).fit(X).get_support()).sum() for delta in (0.5, 1e-12)
+        ]
+        assert dropped[0] > dropped[1]
+
+    def test_the_paths_are_those_of_the_test(self, selector):
+        X = stream()
+        seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=8)
+        for feature in (0, 4):
+            test = ExchangeabilityTest(SimplifiedKNN(), random_state=int(seeds[feature]))
+            np.testing.assert_array_equal(test.update_many(X[:, [feature]]), selector.p_values_[:, feature])
+            np.testing.assert_array_equal(test.log_martingale_, selector.log_martingales_[:, feature])
+
+    def test_a_feature_is_tested_alone(self):
+        """The order of the columns and the other columns do not matter, but for the random numbers."""
+        X = stream()
+        turned = ExchangeabilitySelector(random_state=0).fit(X[:, ::-1])
+        np.testing.assert_array_equal(
+            turned.get_support()[::-1], ExchangeabilitySelector(random_state=0).fit(X).get_support()
+        )
+
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(bandwidth=0.5)])
+    @pytest.mark.parametrize("betting", ["mixture", "jumper", Power(0.5)])
+    def test_measures_and_bets(self, measure, betting):
+        selector = ExchangeabilitySelector(measure, betting=betting, random_state=0).fit(stream(1)[:, [0, 4]])
+        assert selector.get_support().tolist() == [True, False]
+
+    def test_it_does_not_depend_on_the_number_of_jobs(self, selector):
+        for n_jobs in (1, 3):
+            other = ExchangeabilitySelector(n_jobs=n_jobs, random_state=0).fit(stream())
+            np.testing.assert_array_equal(other.log_martingales_, selector.log_martingales_)
+        random = ExchangeabilitySelector(random_state=5).fit(stream())
+        assert (random.p_values_ != selector.p_values_).any()
+
+    def test_frames_pipelines_pickles_and_clones(self, selector):
+        frame = pd.DataFrame(stream(), columns=list("abcdefgh"))
+        framed = clone(selector).fit(frame)
+        assert framed.get_feature_names_out().tolist() == ["a", "c", "d", "h"]
+        assert framed.set_output(transform="pandas").transform(frame).columns.tolist() == ["a", "c", "d", "h"]
+        y = (stream()[:, 0] > 0).astype(int)
+        pipeline = make_pipeline(ExchangeabilitySelector(random_state=0), RandomForestClassifier(5, random_state=0))
+        assert pipeline.fit(stream(), y).score(stream(), y) > 0.9
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(selector)).get_support(), selector.get_support())
+
+
+class TestError:
+    def test_any_exchangeable_feature_is_dropped_with_probability_delta_at_most(self):
+        """Features that depend on each other, the worst case for the bound on the family."""
+        delta, repetitions, wrong = 0.2, 150, 0
+        rng = np.random.default_rng(3)
+        for repetition in range(repetitions):
+            X = rng.normal(size=(60, 3)) + rng.normal(size=(60, 1))
+            wrong += (
+                not ExchangeabilitySelector(delta=delta, random_state=repetition, n_jobs=1).fit(X).get_support().all()
+            )
+        assert binomtest(wrong, repetitions, delta, alternative="greater").pvalue > 1e-3
+
+    def test_the_check_can_fail(self):
+        """With a threshold of 1 many exchangeable features are dropped."""
+        X = np.random.default_rng(4).normal(size=(60, 30))
+        assert (ExchangeabilitySelector(random_state=0).fit(X).max_log_martingales_ >= np.log(1.05)).mean() > 0.2
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("delta", [0, 1, -0.1, "small", None])
+    def test_delta(self, delta):
+        with pytest.raises(ValueError, match="is not a probability of error: use a number between 0 and 1"):
+            ExchangeabilitySelector(delta=delta).fit(stream())
+
+    def test_a_failed_fit_leaves_the_state(self, selector):
+        before = selector.get_support()
+        with pytest.raises(ValueError, match="NaN"):
+            selector.fit(np.full((5, 8), np.nan))
+        np.testing.assert_array_equal(selector.get_support(), before)
+
+    def test_measures_of_several_classes(self):
+        with pytest.warns(UserWarning, match="without labels there are no"):
+            ExchangeabilitySelector(KNN(k=3), n_jobs=1).fit(stream()[:20, :1])
+        with pytest.raises(ValueError, match="is a classifier"):
+            ExchangeabilitySelector(RandomForestClassifier()).fit(stream()[:20])

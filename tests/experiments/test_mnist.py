@@ -1,0 +1,43 @@
+"""The founding paper's MNIST figures, to every printed digit (theory EF.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from exactcp import FullConformalClassifier
+from exactcp.measures import KDE, KNN, NN, RandomForest, SimplifiedKNN
+from exactcp.metrics import fuzziness_per_object
+
+MNIST = Path(__file__).parents[3] / "shared" / "data" / "mnist.npz"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not MNIST.exists(), reason="needs the MNIST file, which is not part of the repository"),
+]
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    data = np.load(MNIST)
+    flat = lambda X: X.reshape(len(X), -1).astype(float)  # noqa: E731
+    return flat(data["X_train"]), data["y_train"], flat(data["X_test"])
+
+
+@pytest.mark.parametrize(
+    ("measure", "mean", "std"),
+    [
+        (NN(), "0.00047", "0.00105"),
+        (SimplifiedKNN(k=15), "0.04998", "0.07151"),
+        (KNN(k=15), "0.00066", "0.00125"),
+        (KDE(), "0.04251", "0.06776"),
+        (RandomForest(n_estimators=10), "0.01370", "0.00498"),  # a row that the paper could not fill
+    ],
+)
+def test_fuzziness(measure, mean, std, mnist):
+    X, y, X_test = mnist
+    fuzziness = fuzziness_per_object(FullConformalClassifier(measure).fit(X, y).predict_p(X_test)) / 9
+    assert f"{fuzziness.mean():.5f}" == mean
+    assert f"{fuzziness.std():.5f}" == std

@@ -1,0 +1,25 @@
+"""Distances have one order of summation, whoever asks and however it is vectorised."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from exactcp.geometry.distances import euclidean, euclidean_block
+from written_order import squared_distance
+
+
+@pytest.mark.parametrize("p", [*range(1, 50), 255, 784])
+def test_every_bit_is_that_of_the_written_order(rng: np.random.Generator, p: int) -> None:
+    A, B = (rng.normal(size=(7, p)) * 10.0 ** rng.integers(-3, 4, p) for _ in range(2))
+    distances = euclidean_block(A, B)
+    assert distances.tolist() == [[math.sqrt(squared_distance(a, b)) for b in B] for a in A]
+    assert euclidean_block(B, A).T.tolist() == distances.tolist()
+    np.testing.assert_allclose(distances, cdist(A, B), rtol=1e-13)
+
+
+def test_no_feature_no_distance() -> None:
+    assert euclidean(np.empty(0), np.empty(0)) == 0.0

@@ -1,0 +1,165 @@
+"""The screen may keep too much, never drop what matters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import some_basis
+from exactcp.geometry import screen as screens
+from exactcp.geometry import sketch as sketches
+from exactcp.geometry.distances import euclidean_block
+from exactcp.measures import NN
+from exactcp.measures.neighbours import _search as _neighbour_search
+
+
+def _data(seed, n, p, scale, shift, spread):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * spread ** rng.uniform(-1, 1, (n, 1))
+    return scale * X + shift
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    p=st.sampled_from([1, 3, 30, 300]),
+    scale=st.sampled_from([1e-100, 1e-6, 1.0, 1e6, 1e100]),
+    shift=st.sampled_from([0.0, 1.0, 1e5]),
+    spread=st.sampled_from([1.0, 10.0, 1e6]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    is_sketched=st.booleans(),
+)
+def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spread, dtype, is_sketched):
+    X = _data(seed, 40, p, scale, shift * scale, spread)
+    X_test = np.concatenate([_data(seed + 1, 8, p, scale, shift * scale, spread), X[:4]])
+    codes = np.zeros(40, np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screens, "_float32_resolves", lambda rows, norms: dtype == np.float32)
+        screen = screens.prepare_training(X, codes, 1, some_basis(X) if is_sketched else None)
+    assert screen.rows.dtype == dtype
+    tests, near = screens.prepare_tests(screen, X_test)
+    norms, products = tests.norms, tests.sketch @ screen.sketch.T
+    whole = tests.rows @ screen.rows.T
+    exact = euclidean_block(X_test, X[screen.slots])
+    half = screens.row_half(norms, screen.units).astype(dtype)
+    for t in np.flatnonzero(near):
+        for d in np.quantile(exact[t], [0.0, 0.1, 0.5, 1.0]):
+            tau = dtype(screens.row_threshold(norms[t], d, screen.units))
+            reach = dtype(screens.column_reach(d, screen.units))
+            closer = exact[t] < d
+            assert (products[t] > tau)[closer].all()
+            assert (products[t] + reach > half[t])[closer].all()
+        k = 5
+        certain = np.sort(screens.certain_product(whole[t].astype(float), screen.norms, screen.units))[::-1]
+        tau = dtype(screens.product_threshold(certain[k - 1], norms[t], screen.units))
+        among_the_nearest = exact[t] <= np.sort(exact[t])[k - 1]
+        assert (products[t] > tau)[among_the_nearest].all()
+        assert (whole[t] > tau)[among_the_nearest].all()
+
+
+@pytest.mark.parametrize("p", [1, 4, 300])
+def test_the_largest_rounding_error_drops_no_pair(p, rng):
+    """Products are wrong by what the bound allows, one way and the other: every comparison has room for that."""
+    X = rng.normal(size=(40, p)) * 10.0 ** rng.uniform(-1, 1, (40, 1))
+    X_test = np.concatenate([rng.normal(size=(6, p)), 20.0 + rng.normal(size=(6, p)), X[:2]])
+    screen = screens.prepare_training(X, np.zeros(40, np.int64), 1)
+    assert screen.rows.dtype == np.float32
+    units, own = screen.units, screens.prepare_tests(screen, X_test)[0].norms
+    a, b = ((rows - screen.centre) * units.scale for rows in (X_test, X[screen.slots]))
+    true = a @ b.T - 0.5 * screen.norms
+    # the last column has been rounded already
+    error = units.growth * (0.5 * own[:, None] + screen.norms) - 2.0**-25 * screen.norms
+    folded = a @ b.T + screen.rows[:, -1].astype(float)
+    least, most = folded - error - screens.ETA, folded + error + screens.ETA
+    exact = euclidean_block(X_test, X[screen.slots])
+    half = screens.row_half(own, units)
+    for t, i in np.ndindex(exact.shape):
+        d, norm = exact[t, i], screen.norms[i]
+        further = np.nextafter(d, np.inf)
+        assert least[t, i] > screens.row_threshold(own[t], further, units)
+        assert least[t, i] + screens.column_reach(further, units) > half[t]
+        certain = screens.certain_product(most[t, i], norm, units)
+        assert certain - 0.5 * units.growth * own[t] <= true[t, i]
+        assert least[t, i] > screens.product_threshold(certain, own[t], units)
+        assert screens.distance_bounds(most[t, i], own[t], norm, units)[1] >= d
+        assert screens.distance_bounds(least[t, i], own[t], norm, units)[0] <= d
+
+
+def test_the_screen_does_drop_pairs():
+    """A screen that keeps everything would pass the test above."""
+    X = _data(0, 400, 10, 1.0, 0.0, 1.0)
+    screen = screens.prepare_training(X, np.zeros(400, np.int64), 1)
+    tests, _ = screens.prepare_tests(screen, X[:10])
+    d = np.sort(euclidean_block(X[:10], X), axis=1)[:, 10]
+    tau = np.array([screens.row_threshold(*pair, screen.units) for pair in zip(tests.norms, d, strict=True)])
+    # ten are closer than d, and one lies at d itself
+    assert ((tests.rows @ screen.rows.T) > tau[:, None]).sum() == 10 * 11
+
+
+def test_coarse_data_are_screened_in_float64():
+    rng = np.random.default_rng(0)
+    clusters = np.concatenate([rng.normal(size=(100, 5)), 1e5 + rng.normal(size=(100, 5))])
+    assert screens.prepare_training(clusters, np.zeros(200, np.int64), 1).rows.dtype == np.float64
+    assert screens.prepare_training(clusters[:100], np.zeros(100, np.int64), 1).rows.dtype == np.float32
+
+
+def test_flags_beyond_the_products_are_cleared():
+    flags = np.ones(16, np.uint8)
+    screens.flag_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, flags)
+    assert flags[:8].tolist() == [0, 1, 1, 0, 0, 0, 0, 0]
+
+
+def _flat(rng, n, p, rank, noise):
+    """Objects near a subspace."""
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, p)) + noise * rng.normal(size=(n, p))
+
+
+def test_a_sketch_is_found_where_objects_are_near_a_subspace(monkeypatch, rng):
+    monkeypatch.setattr(sketches, "SMALLEST", (500, 64))
+    flat = _flat(rng, 1000, 200, 10, 0.1)
+    basis = sketches.find_basis(flat)
+    assert 8 <= basis.shape[1] <= 32
+    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-13)
+    assert sketches.find_basis(rng.normal(size=(1000, 200))).shape == (200, 0)
+    assert sketches.find_basis(np.ones((1000, 200))).shape[0] == 200
+    assert sketches.find_basis(1e200 * flat).shape == basis.shape
+    assert sketches.find_basis(flat[:400]).shape == (200, 0)
+    assert sketches.find_basis(flat[:, :63]).shape == (63, 0)
+
+
+def test_a_sketch_drops_pairs_that_the_whole_product_drops(rng):
+    """And it is never below the whole product by more than float32 rounds."""
+    X = _flat(rng, 500, 100, 5, 0.1)
+    basis = np.linalg.svd(X, full_matrices=False)[2][:8].T
+    screen = screens.prepare_training(X, np.zeros(500, np.int64), 1, np.ascontiguousarray(basis))
+    tests, _ = screens.prepare_tests(screen, X[:20])
+    assert screen.sketch.shape == (500, 10)
+    assert tests.sketch.shape == (20, 10)
+    products, whole = tests.sketch @ screen.sketch.T, tests.rows @ screen.rows.T
+    error = screen.units.growth * (tests.norms[:, None] / 2 + screen.norms)
+    assert (products >= whole - 2 * error).all()
+    kth = np.sort(whole, axis=1)[:, -20:-19]
+    assert (products >= kth).sum() < 3 * (whole >= kth).sum()
+    np.testing.assert_array_less(np.abs(_whole(tests.rows, screen.rows) - whole), 2 * error)
+
+
+def _whole(A, B):
+    return np.array([[sketches.whole_product(a, b) for b in B] for a in A])
+
+
+def test_a_basis_is_looked_for_again_when_examples_are_twice_as_many(monkeypatch, rng):
+    asked = []
+
+    def find(objects):
+        asked.append(len(objects))
+        return some_basis(objects)
+
+    monkeypatch.setattr(_neighbour_search, "find_basis", find)
+    bag = NN().bag(rng.normal(size=(100, 4)), np.arange(100) % 2, 2)
+    for _ in range(3):
+        bag.search.screen()
+        bag.learn(rng.normal(size=(60, 4)), np.zeros(60, np.int64))
+    bag.search.screen()
+    assert asked == [100, 220]

@@ -1,0 +1,471 @@
+"""KDE equals the textbook count for count: every kernel, every route, every scale; and so after any history."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.neighbors import KernelDensity
+
+from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
+from exactcp._parallel import ALONE, Effort
+from exactcp.checks import check_measure
+from exactcp.measures import KDE
+from exactcp.measures.density import _bag as _kde_bag
+from exactcp.measures.density import _label_sums as _kde_label
+from exactcp.measures.density import _routes as _kde_meeting
+from exactcp.measures.density.kernels import dense as kde_dense
+from exactcp.measures.density.kernels.kernel_functions import (
+    KERNELS,
+    kernel_block,
+    log_kernels,
+    squared_block,
+    squared_distance,
+)
+from exactcp.pvalues import compare
+from problems import PROBLEMS
+
+COMPACT = ("tophat", "epanechnikov", "linear", "cosine")
+RULE = {"floor": 1.0, "tolerance": 1e-10}
+
+
+def _edges() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a grid of step 0.1 in ten features, where distances of 0.5 and 1 round to either side."""
+    rng = np.random.default_rng(20)
+    draw = lambda rows: np.where(rng.random((rows, 10)) < 0.15, 0.1 * rng.integers(1, 6, (rows, 10)), 0.3)  # noqa: E731
+    return draw(30), np.arange(30) % 3, draw(8)
+
+
+def _pixels() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return bytes in fifty features: with a bandwidth of 1 every exponential underflows."""
+    rng = np.random.default_rng(21)
+    return rng.integers(0, 256, (24, 50)).astype(float), np.arange(24) % 4, rng.integers(0, 256, (8, 50)).astype(float)
+
+
+def _far_halves() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return labels in two places far apart, with ties in each: products round there, differences do not."""
+    rng = np.random.default_rng(22)
+    draw = lambda rows: 0.1 * rng.integers(0, 3, (rows, 3)) + 3e5 * rng.integers(0, 2, (rows, 1))  # noqa: E731
+    return draw(40), np.arange(40) % 2, draw(8)
+
+
+KDE_PROBLEMS = {**PROBLEMS, "edges": _edges(), "pixels": _pixels(), "far halves": _far_halves()}
+MEASURES = [KDE(h, kernel) for kernel in KERNELS for h in (0.4, 1.0)] + [
+    KDE(3.0),
+    KDE(100.0),
+    KDE("scott"),
+    KDE("silverman", "exponential"),
+    KDE("scott", "linear"),
+    KDE("silverman", "epanechnikov"),
+    KDE(0.5, "tophat"),
+    KDE(3.0, "cosine"),
+]
+ROUTES = ("all", "dense", "direct", "screened")
+
+
+def force(monkeypatch, route, rows=2):
+    """Send all pairs one way, whatever the size of the data: see `_kde_meeting`."""
+    if route == "all":
+        return
+    monkeypatch.setattr(_kde_meeting, "FEW", 0)
+    monkeypatch.setattr(_kde_meeting, "SMALL", -1)
+    monkeypatch.setattr(_kde_meeting, "ROWS", rows)
+    monkeypatch.setattr(_kde_bag, "SORT_FROM", 0)
+    monkeypatch.setattr(kde_dense, "EXPECTED", {})
+    monkeypatch.setattr(kde_dense, "EXPECTED_COMPACT", -1.0 if route == "screened" else np.inf)
+    if route == "direct":
+        monkeypatch.setattr(kde_dense, "TRUST", 0.0)
+
+
+@pytest.fixture(params=ROUTES)
+def route(request, monkeypatch):
+    force(monkeypatch, request.param)
+    return request.param
+
+
+def same_counts(found, expected):
+    for field in found._fields[:4]:
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
+
+
+def named(measure):
+    return f"{measure.kernel}-{measure.bandwidth}"
+
+
+@pytest.mark.parametrize("problem", KDE_PROBLEMS)
+@pytest.mark.parametrize("measure", MEASURES, ids=named)
+def test_every_route_counts_like_the_textbook(measure, problem):
+    X, y, X_test = KDE_PROBLEMS[problem]
+    X_test, n_labels = X_test[-6:], int(y.max()) + 1
+    score = measure.twin()
+    pairs = [[textbook.algorithm_1(score, X, y, x, c) for c in range(n_labels)] for x in X_test]
+    for route in ROUTES:
+        with pytest.MonkeyPatch.context() as patch:
+            force(patch, route)
+            bag = measure.bag(X, y, n_labels)
+            found = bag.label_counts(X_test)
+        for t, row in enumerate(pairs):
+            for c, (training, candidate) in enumerate(row):
+                same = compare(training[None, y == c], np.array([candidate]), **RULE)
+                other = compare(training[None, y != c], np.array([candidate]), **RULE)
+                counted = [same.greater[0], same.equal[0], other.greater[0], other.equal[0]]
+                assert [array[t, c] for array in found[:4]] == counted, (route, t, c)
+                # products round by at most TRUST
+                assert found.scores[t, c] == pytest.approx(candidate, rel=3e-11, abs=3e-11), (route, t, c)
+    for (training, candidates), row in zip(bag.scores(X_test), pairs, strict=True):
+        np.testing.assert_allclose(candidates, [s for _, s in row], rtol=3e-11, atol=3e-11)
+        np.testing.assert_allclose(training, [s for s, _ in row], rtol=3e-11, atol=3e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_contract_holds_at_every_scale(kernel, scale, route):
+    X, y, X_test = PROBLEMS["four labels"]
+    measure = KDE(0.8 * scale, kernel)
+    expected = KDE(0.8, kernel).bag(X, y, 4).label_counts(X_test)
+    same_counts(measure.bag(scale * X, y, 4).label_counts(scale * X_test), expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_check_measure(kernel):
+    check_measure(KDE(0.7, kernel), random_state=3)
+
+
+@pytest.mark.parametrize("wrong", ["the normaliser", "the candidate's kernel", "the edge"])
+def test_check_measure_notices(wrong, monkeypatch):
+    kernel = "tophat" if wrong == "the edge" else "gaussian"
+    if wrong == "the normaliser":  # the paper's provisional 1/n_y
+        rank = _kde_label.LabelExamples.rank
+        monkeypatch.setattr(_kde_label.LabelExamples, "rank", lambda self, scores, nu: rank(self, scores, self.n))
+    elif wrong == "the candidate's kernel":
+        monkeypatch.setattr(_kde_meeting.Meeting, "_keep_ranked", _without_losses)
+    else:
+        monkeypatch.setattr(textbook.density, "_log_kernel", lambda d, h, kernel: 0.0 if d <= h else -np.inf)
+    with pytest.raises(AssertionError, match=r"differs? from Algorithm 1"):
+        check_measure(KDE(1.0, kernel))
+
+
+def _without_losses(self, rows, part, keep_ranked=_kde_meeting.Meeting._keep_ranked):
+    keep_ranked(self, rows, part._replace(at_least=0 * part.at_least, above=0 * part.above))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scores_are_those_of_scikit_learn_but_for_a_constant(kernel, rng, route):
+    X, X_test = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
+    for bandwidth in (1.7, "scott", "silverman"):
+        ours = KDE(bandwidth, kernel).fit(X, np.zeros(40)).score(X_test, np.zeros(15))
+        theirs = -KernelDensity(bandwidth=bandwidth, kernel=kernel, rtol=0, atol=0).fit(X).score_samples(X_test)
+        finite = np.isfinite(ours)
+        # scikit-learn adds in the log domain, node after node of a tree
+        np.testing.assert_allclose(np.diff(ours[finite] - theirs[finite]), 0, atol=1e-9)
+        assert (theirs[~finite] > 1e3).all()
+
+
+def test_scores_equal_fifty_digits(rng, route):
+    X, X_test = rng.integers(0, 256, (12, 9)).astype(float), rng.integers(0, 256, (4, 9)).astype(float)
+    ours = KDE(9.0).fit(X, np.zeros(12)).score(X_test, np.zeros(4))
+    with localcontext() as context:
+        context.prec = 50
+        context.Emin = -(10**9)
+        for x, score in zip(X_test.astype(int).tolist(), ours, strict=True):
+            squared = [sum((a - b) ** 2 for a, b in zip(x, other, strict=True)) for other in X.astype(int).tolist()]
+            density = sum((Decimal(-s) / 162).exp() for s in squared) / 12
+            assert score == pytest.approx(float(-density.ln()), rel=1e-12)
+
+
+@pytest.mark.parametrize("mondrian", [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)])
+@pytest.mark.parametrize("smoothed", [False, True])
+@pytest.mark.parametrize("measure", [KDE(0.6), KDE(1.5, "epanechnikov"), KDE("scott", "tophat")], ids=named)
+def test_standard_and_optimized_predict_the_same(measure, smoothed, mondrian, route):
+    X, y, X_test = PROBLEMS["grid with ties"]
+    fast, slow = (
+        FullConformalClassifier(measure, algorithm=algorithm, mondrian=mondrian, smoothed=smoothed, random_state=3).fit(
+            X, y
+        )
+        for algorithm in ("optimized", "standard")
+    )
+    np.testing.assert_array_equal(fast.predict_p(X_test), slow.predict_p(X_test))
+    np.testing.assert_array_equal(fast.predict(X_test), slow.predict(X_test))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "exponential", "linear"])
+def test_threads_blocks_and_order_change_nothing(kernel, rng, monkeypatch):
+    force(monkeypatch, "dense", rows=7)
+    monkeypatch.setattr(_kde_meeting, "SERIAL", 0)
+    X, y = rng.integers(0, 4, (90, 6)).astype(float), rng.integers(0, 3, 90)
+    X_test = np.concatenate([rng.integers(0, 4, (30, 6)).astype(float), np.full((1, 6), 1e7)])
+    one = KDE(1.1, kernel).bag(X, y, 3, effort=ALONE)
+    expected = one.label_counts(X_test, effort=ALONE)
+    two = KDE(1.1, kernel).bag(X, y, 3, effort=Effort(2))
+    for a, b in zip(two.label_counts(X_test, effort=Effort(2)), expected, strict=True):
+        np.testing.assert_array_equal(a, b)  # scores too, bit for bit
+    one_by_one = [one.label_counts(x[None]) for x in X_test]
+    for field in range(4):
+        np.testing.assert_array_equal(np.concatenate([row[field] for row in one_by_one]), expected[field])
+    order = rng.permutation(90)
+    same_counts(KDE(1.1, kernel).bag(X[order], y[order], 3).label_counts(X_test), expected)
+    monkeypatch.setattr(_kde_meeting, "ROWS", 11)
+    same_counts(KDE(1.1, kernel).bag(X, y, 3).label_counts(X_test), expected)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("spread", [1.0, 300.0], ids=["dense", "far apart"])
+def test_large_data_take_the_large_routes_and_count_as_all_pairs_do(kernel, spread, rng, monkeypatch):
+    p = 30
+    X, y = np.round(spread * rng.normal(size=(1500, p)), 1), rng.integers(0, 3, 1500)
+    X_test = np.concatenate([np.round(spread * rng.normal(size=(60, p)), 1), X[:20], np.full((1, p), 1e9)])
+    measure = KDE(7.0 if kernel in COMPACT else 1.0, kernel)
+    taken = []
+    for name in ("_meet_dense", "_meet_screened"):
+        method = getattr(_kde_meeting.Meeting, name)
+        monkeypatch.setattr(
+            _kde_meeting.Meeting, name, lambda *args, method=method, name=name: taken.append(name) or method(*args)
+        )
+    found = measure.bag(X, y, 3).label_counts(X_test)
+    assert ("_meet_dense" if spread == 1.0 else "_meet_screened") in taken
+    monkeypatch.setattr(_kde_meeting, "SMALL", 10**18)
+    same_counts(found, measure.bag(X, y, 3).label_counts(X_test))
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0])
+def test_products_are_as_exact_as_their_bound_says(spread, rng):
+    for p in (1, 7, 64, 300):
+        X = spread * rng.normal(size=(50, p)) / np.sqrt(p) + 3.0
+        dense = kde_dense.prepare_dense(X, 1.3, KERNELS["gaussian"])
+        rows, _, _ = kde_dense.prepare_rows(X, dense, 1.3, KERNELS["gaussian"])
+        products = rows @ np.column_stack([rows[:, :-2], np.ones(50), rows[:, -2]]).T
+        exact = np.empty((50, 50))
+        for x, out in zip(X, exact, strict=True):
+            log_kernels(x, X, 1.3, KERNELS["gaussian"], out)
+        norms = -2 * rows[:, -2]
+        bound = kde_dense.growth(p) * (norms[:, None] + norms)
+        assert (np.abs(products - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("p", [1, 5, 8, 13, 50])
+def test_all_distances_have_the_same_bits(p, rng):
+    X, Y = rng.normal(size=(9, p)), rng.normal(size=(300, p))
+    block, logs = np.empty((9, 300)), np.empty(300)
+    squared_block(X, Y, block)
+    np.testing.assert_array_equal(block, [[squared_distance(b, a) for b in Y] for a in X])
+    np.testing.assert_array_equal(block, np.cumsum((X[:, None] - Y) ** 2, axis=2)[:, :, -1])
+    for kernel in KERNELS.values():
+        kernel_block(X, Y, 1.5, kernel, block)
+        for x, row in zip(X, block, strict=True):
+            log_kernels(x, Y, 1.5, kernel, logs)
+            np.testing.assert_allclose(row, np.exp(logs), rtol=1e-13)
+
+
+class TestHistory:
+    @pytest.mark.parametrize("problem", ["random", "grid with ties", "singleton label", "duplicates only", "outliers"])
+    @pytest.mark.parametrize("measure", MEASURES, ids=named)
+    def test_learning_one_by_one_and_unlearning_equal_a_fresh_fit(self, measure, problem):
+        X, y, X_test = PROBLEMS[problem]
+        n_labels = int(y.max()) + 1
+        bag = measure.bag(X[:2], y[:2], n_labels)
+        for i in range(2, len(y)):
+            bag.learn(X[i : i + 1], y[i : i + 1])
+        same_counts(bag.label_counts(X_test), measure.bag(X, y, n_labels).label_counts(X_test))
+        gone = [0, 3, len(y) - 1]
+        for position in sorted(gone, reverse=True):
+            bag.unlearn(np.array([position]))
+        kept = np.delete(np.arange(len(y)), gone)
+        np.testing.assert_array_equal(bag.codes(), y[kept])
+        same_counts(bag.label_counts(X_test), measure.bag(X[kept], y[kept], n_labels).label_counts(X_test))
+
+    @pytest.mark.parametrize(
+        "measure", [KDE(0.5), KDE(0.05), KDE(2.0, "epanechnikov"), KDE(1.0, "exponential")], ids=named
+    )
+    def test_five_thousand_pairs_leave_the_p_values_of_a_fresh_fit(self, measure, rng, monkeypatch):
+        force(monkeypatch, "dense", rows=256)  # products, where the kernel has them
+        X, y = rng.integers(0, 4, (150, 3)).astype(float), np.arange(150) % 2
+        X_test = rng.integers(0, 4, (20, 3)).astype(float)
+        bag = measure.bag(X, y, 2)
+        for i in range(5000):
+            new = rng.integers(0, 4, (1, 3)) * (1.0 + i % 3)
+            bag.learn(new, np.array([i % 2]))
+            bag.unlearn(np.array([150]))
+        same_counts(bag.label_counts(X_test), measure.bag(X, y, 2).label_counts(X_test))
+
+    def test_drift_is_noticed(self):
+        # kernels 1, 0.6, 0.36, ... at the object 0: none is half of what is left, but rounding stays while sums shrink
+        X = np.sqrt(-2 * np.log(0.6) * np.arange(80))[:, None]
+        bag = KDE().bag(np.concatenate([[[0.0]], X]), np.zeros(81, np.int64), 1)
+        for left in range(79, 1, -1):
+            bag.unlearn(np.array([1]))
+            fresh = KDE().bag(np.concatenate([[[0.0]], X[80 - left :]]), np.zeros(left + 1, np.int64), 1)
+            (found, _), (expected, _) = next(bag.scores(X[:1] + 9.0)), next(fresh.scores(X[:1] + 9.0))
+            np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
+
+    @pytest.mark.parametrize("measure", [KDE(0.3), KDE(2.0, "cosine"), KDE(0.1, "exponential")], ids=named)
+    def test_a_sliding_window_equals_a_fresh_fit(self, measure, rng, route):
+        X, y = np.round(rng.normal(size=(400, 2)), 1), rng.integers(0, 2, 400)
+        X *= np.where(np.arange(400) < 150, 1e-3, 1.0)[:, None]  # the first are close, and heavy in every sum
+        bag = measure.bag(X[:100], y[:100], 2)
+        for i in range(100, 400):
+            bag.learn(X[i : i + 1], y[i : i + 1])
+            bag.unlearn(np.array([0]))
+            if i % 60 == 39:
+                window = slice(i - 99, i + 1)
+                fresh = measure.bag(X[window], y[window], 2)
+                same_counts(bag.label_counts(X[::20]), fresh.label_counts(X[::20]))
+
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data())
+    def test_any_history_equals_a_fresh_fit(self, data):
+        measure = data.draw(st.sampled_from(MEASURES), label="measure")
+        rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), label="seed"))
+        X, y = rng.integers(0, 3, (12, 2)).astype(float), np.concatenate([[0, 1], rng.integers(0, 3, 10)])
+        bag = measure.bag(X, y, 3)
+        for _ in range(data.draw(st.integers(1, 6), label="steps")):
+            if data.draw(st.booleans(), label="learn"):
+                m = data.draw(st.integers(1, 8), label="how many")
+                X_new, y_new = rng.integers(0, 3, (m, 2)).astype(float), rng.integers(0, 3, m)
+                bag.learn(X_new, y_new)
+                X, y = np.concatenate([X, X_new]), np.concatenate([y, y_new])
+            elif len(y) > 2:
+                gone = rng.choice(len(y), data.draw(st.integers(1, len(y) - 1), label="how many"), replace=False)
+                bag.unlearn(gone)
+                X, y = np.delete(X, gone, axis=0), np.delete(y, gone)
+        np.testing.assert_array_equal(bag.codes(), y)
+        X_test = rng.integers(0, 3, (4, 2)).astype(float)
+        same_counts(bag.label_counts(X_test), measure.bag(X, y, 3).label_counts(X_test))
+
+    @pytest.mark.parametrize("measure", [KDE(0.7), KDE(1.2, "linear")], ids=named)
+    def test_what_a_prediction_keeps_is_forgotten_with_the_next_change(self, measure, rng, route):
+        X, y = rng.integers(0, 4, (64, 2)).astype(float), np.arange(64) % 2
+        X_test, kept = rng.integers(0, 4, (9, 2)) + 0.5, np.arange(60)
+        bag = measure.bag(X[:60], y[:60], 2)
+        for new, gone in [([60], []), ([], [3]), ([61, 62], []), ([], [0, 1, 60, 61]), ([], [2, 57]), ([63], [5])]:
+            bag.label_counts(X_test)
+            if new:
+                bag.learn(X[new], y[new])
+            if gone:
+                bag.unlearn(np.array(gone))
+            kept = np.delete([*kept, *new], gone).astype(int)
+            fresh = measure.bag(X[kept], y[kept], 2)
+            same_counts(bag.label_counts(X_test), fresh.label_counts(X_test))
+            for (found, _), (expected, _) in zip(bag.scores(X_test[:2]), fresh.scores(X_test[:2]), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)  # a sum's error, at most
+
+    def test_classes_come_and_go(self, rng):
+        X, y = rng.normal(size=(13, 2)), np.array(list("bdbdbdbd") + list("acdec"))
+        clf = FullConformalClassifier(KDE(0.5)).fit(X[:8], y[:8]).partial_fit(X[8:], y[8:])
+        np.testing.assert_array_equal(clf.predict_p(X), FullConformalClassifier(KDE(0.5)).fit(X, y).predict_p(X))
+        clf.unlearn([8, 11])
+        fresh = FullConformalClassifier(KDE(0.5)).fit(np.delete(X, [8, 11], axis=0), np.delete(y, [8, 11]))
+        np.testing.assert_array_equal(clf.classes_, ["b", "c", "d"])
+        np.testing.assert_array_equal(clf.predict_p(X), fresh.predict_p(X))
+
+    def test_a_declared_class_without_examples_has_no_density(self, rng):
+        X = rng.normal(size=(5, 2))
+        clf = FullConformalClassifier(KDE()).partial_fit(X, list("abbab"), classes=["a", "b", "c"])
+        p = clf.predict_p(np.concatenate([X + 0.1, [[1e200, 0.0]]]))
+        np.testing.assert_array_equal(p[:, 2], np.full(6, 1 / 6))
+
+    def test_an_object_that_is_refused_leaves_the_bag_as_it_was(self, rng, monkeypatch):
+        X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+        clf = FullConformalClassifier(KDE(0.5)).fit(X, y)
+        before = clf.predict_p(X)
+        with pytest.raises(ValueError, match=r"1e\+200, whose squares overflow: scale X to below 1e\+150"):
+            clf.partial_fit([[1.0, 1.0], [1e200, 0.0]], [0, 1])
+        with monkeypatch.context() as patch:
+            patch.setattr(_kde_label, "learn_logs", _learn_and_fail)
+            with pytest.raises(MemoryError):
+                clf.partial_fit([[1.0, 1.0], [2.0, 0.0]], [0, 1])
+        np.testing.assert_array_equal(clf.predict_p(X), before)
+        clf.partial_fit([[1.0, 1.0]], [0]).unlearn(30)
+        np.testing.assert_array_equal(clf.predict_p(X), before)
+
+
+def _learn_and_fail(logs, old, new):
+    new.total[:] = 0.0
+    raise MemoryError
+
+
+@pytest.mark.parametrize("measure", [KDE(0.7), KDE(2.0, "linear"), KDE("silverman", "tophat")], ids=named)
+def test_split_equals_a_plain_loop(measure, rng, route):
+    X, y = rng.integers(0, 4, (60, 3)).astype(float), rng.integers(0, 3, 60)
+    X_test = rng.integers(0, 4, (15, 3)).astype(float)
+    clf = SplitConformalClassifier(measure).fit(X[:35], y[:35], X[35:], y[35:])
+    score = measure.twin()
+    calibration = np.array([score(x, label, X[:35], y[:35]) for x, label in zip(X[35:], y[35:], strict=True)])
+    for x, row in zip(X_test, clf.predict_p(X_test), strict=True):
+        for label, p in enumerate(row):
+            counts = compare(calibration[None], np.array([score(x, label, X[:35], y[:35])]), **RULE)
+            assert p == (counts.greater[0] + counts.equal[0] + 1) / 26
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "scale", "sentence"),
+    [
+        (1e-8, 1e148, r"squares of .*e\+15\d bandwidths overflow: scale X, or use a bandwidth above"),
+        (1.0, 1e152, r"whose squares overflow: scale X to below 1e\+150"),
+        (1e-160, 1e-140, r"bandwidth=1e-160 is so small that its square vanishes: scale X, and use one above 1e-150"),
+    ],
+)
+def test_objects_that_cannot_be_measured_in_bandwidths_are_refused(bandwidth, scale, sentence, rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    for fitted in (FullConformalClassifier(KDE(bandwidth)), KDE(bandwidth)):
+        with pytest.raises(ValueError, match=sentence):
+            fitted.fit(scale * X, y)
+
+
+def test_a_new_object_that_cannot_be_measured_in_bandwidths_is_refused(rng):
+    clf = FullConformalClassifier(KDE(1e-8)).fit(1e-8 * rng.normal(size=(20, 2)), np.arange(20) % 2)
+    before = clf.predict_p(np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="bandwidths overflow"):
+        clf.partial_fit([[1e148, 0.0]], [1])
+    np.testing.assert_array_equal(clf.predict_p(np.zeros((1, 2))), before)
+    clf.partial_fit([[1e-200, 1e-200]], [1])  # near the others: nothing is lost
+
+
+def test_an_unknown_label_has_no_density():
+    measure = KDE().fit([[0.0], [1.0]], ["b", "c"])
+    np.testing.assert_array_equal(
+        np.isinf(measure.score_labels([[0.0]], ["a", "b", "c", "d"])), [[True, False, False, True]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"bandwidth": 0.0}, r"bandwidth=0\.0 is not a width: use a finite number above 0"),
+        ({"bandwidth": -1}, r"bandwidth=-1 is not a width"),
+        ({"bandwidth": float("nan")}, r"bandwidth=nan is not a width"),
+        ({"bandwidth": float("inf")}, r"bandwidth=inf is not a width"),
+        ({"bandwidth": True}, r"bandwidth=True is not a width"),
+        ({"bandwidth": None}, r"bandwidth=None is not a width"),
+        (
+            {"bandwidth": "scot"},
+            r"bandwidth='scot' is not a width: use a finite number above 0 or 'scott' or 'silverman'",
+        ),
+        ({"kernel": "rbf"}, r"kernel='rbf' is not known: use one of gaussian, tophat"),
+        ({"kernel": None}, r"kernel=None is not known"),
+    ],
+)
+def test_errors_are_sentences(params, sentence):
+    X, y = np.zeros((4, 1)), np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match=sentence):
+        KDE(**params).fit(X, y)
+    with pytest.raises(ValueError, match=sentence):
+        FullConformalClassifier(KDE(**params)).fit(X, y)
+
+
+def test_objects_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="squares overflow"):
+        KDE().fit([[1e200]], [0])
+    with pytest.raises(ValueError, match="X has 2 features, but KDE is expecting 1"):
+        KDE().fit([[1.0]], [0]).score([[1.0, 2.0]], [0])
+
+
+def test_memory_order_does_not_matter(rng, route):
+    X, y, X_test = rng.normal(size=(40, 5)), np.arange(40) % 2, rng.normal(size=(9, 5))
+    bag, turned = KDE().bag(X, y, 2), KDE().bag(np.asfortranarray(X), y, 2)
+    turned.learn(np.asfortranarray(X[:3]), y[:3])
+    turned.unlearn(np.arange(40, 43))
+    same_counts(turned.label_counts(np.asfortranarray(X_test)), bag.label_counts(X_test))
+    assert turned.n == 40

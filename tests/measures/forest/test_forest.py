@@ -1,0 +1,317 @@
+"""Random-forest full CP equals retraining every tree that holds the test example, vote for vote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, kstest
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+
+from exactcp import FullConformalClassifier, SplitConformalClassifier
+from exactcp._parallel import ALONE
+from exactcp.checks import check_measure
+from exactcp.measures import RandomForest
+from exactcp.measures.forest import _forest_bag
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._trees import Sample, gather, grow_tree
+from exactcp.measures.forest.kernels.grow import predict
+from exactcp.measures.forest.kernels.layout import Examples
+
+KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
+CHUNKS = 25
+
+
+def make_problem(seed, largest=22):
+    """A forest, a training set and test objects, all drawn from the seed."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(2, largest)), int(rng.integers(1, 7))
+    n_labels = min(int(rng.integers(2, 6)), n)
+    kind = KINDS[seed % len(KINDS)]
+    draw = {
+        "random": lambda m: rng.normal(size=(m, p)),
+        "grid": lambda m: rng.integers(0, 3, (m, p)).astype(float),
+        "constant features": lambda m: np.where(np.arange(p) < (p + 1) // 2, 1.0, rng.integers(0, 4, (m, p))),
+        "duplicates": lambda m: rng.integers(0, 2, (m, 1)) * np.ones(p),
+        "one decimal": lambda m: np.round(rng.normal(size=(m, p)), 1),
+    }[kind]
+    X, y = draw(n), np.concatenate([np.arange(n_labels), rng.integers(0, n_labels, n - n_labels)])
+    X_test = np.concatenate([draw(1), rng.normal(size=(1, p)) + 1.0])
+    measure = RandomForest(
+        n_estimators=int(rng.integers(1, 5)),
+        max_depth=[None, 0, 1, 2, 4, 10][int(rng.integers(0, 6))],
+        max_features=int(rng.integers(1, p + 1)),
+        resampling=["multinomial", "bernoulli"][seed % 2],
+        random_state=seed,
+    )
+    return measure, X, y, X_test
+
+
+def pair(measure, X, y):
+    """The fast predictor and the textbook's."""
+    return (
+        FullConformalClassifier(measure).fit(X, y),
+        FullConformalClassifier(measure, algorithm="standard").fit(X, y),
+    )
+
+
+def assert_equal_votes(fast, standard, X_test, what=""):
+    found, expected = list(fast._bag.scores(X_test)), list(standard._bag.scores(X_test))
+    for (training, own), (training_1, own_1) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(training, training_1, err_msg=what)
+        np.testing.assert_array_equal(own, own_1, err_msg=what)
+
+
+def assert_equal_answers(fast, X_test):
+    """All counts, and sets by bounds alone, follow from the votes."""
+    bag, y = fast._bag, fast._bag.codes()
+    counts, at_least = bag.label_counts(X_test, effort=ALONE), bag.at_least_counts(X_test, effort=ALONE)
+    for t, (training, own) in enumerate(bag.scores(X_test)):
+        for c in range(own.size):
+            same = y == c
+            for part, name in ((same, "same"), (~same, "other")):
+                greater, equal = (training[c][part] > own[c]).sum(), (training[c][part] == own[c]).sum()
+                assert getattr(counts, f"greater_{name}")[t, c] == greater
+                assert getattr(counts, f"equal_{name}")[t, c] == equal
+                found = getattr(at_least, f"greater_{name}")[t, c] + getattr(at_least, f"equal_{name}")[t, c]
+                assert found == greater + equal
+            for threshold in range(0, y.size + 1, 3):
+                thresholds = np.full(own.size, threshold)
+                for same_only, part in ((False, np.ones_like(same)), (True, same)):
+                    inside = bag.label_sets(X_test[t : t + 1], thresholds, same_only=same_only, effort=ALONE)[0, c]
+                    assert inside == ((training[c][part] >= own[c]).sum() >= threshold)
+
+
+@pytest.mark.parametrize("remember_from", [2, 256])
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
+    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", remember_from)
+    for seed in range(6 * chunk, 6 * chunk + 6):
+        measure, X, y, X_test = make_problem(seed + 1000 * remember_from)
+        fast, standard = pair(measure, X, y)
+        assert_equal_votes(fast, standard, X_test, f"seed {seed}")
+        assert_equal_answers(fast, X_test)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_small_problems_equal_the_textbook(seed, monkeypatch):
+    """Small enough for kernels that are not compiled: what the mutants of the forest are tried on."""
+    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 3)
+    measure, X, y, X_test = make_problem(seed, largest=12)
+    measure.set_params(n_estimators=min(measure.n_estimators, 2))
+    fast, standard = pair(measure, X, y)
+    assert_equal_votes(fast, standard, X_test)
+    assert_equal_answers(fast, X_test[:1])
+    if measure.resampling == "bernoulli":
+        for clf in (fast, standard):
+            clf.partial_fit(X_test[1:] - 0.5, y[:1])
+        assert_equal_votes(fast, standard, X_test[:1])
+
+
+@pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
+@pytest.mark.parametrize("gridded", [False, True])
+def test_a_larger_problem_equals_the_textbook(resampling, gridded, monkeypatch):
+    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 16)
+    X, y = make_classification(251, 6, n_informative=4, n_classes=3, random_state=1)
+    X = np.round(X) if gridded else X
+    measure = RandomForest(n_estimators=3, max_depth=4, resampling=resampling, random_state=2)
+    assert_equal_votes(*pair(measure, X[:250], y[:250]), X[250:])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_learning_and_unlearning_equal_the_textbook(seed):
+    measure, X, y, X_test = make_problem(seed, largest=16)
+    fast, standard = pair(measure, X, y)
+    rng = np.random.default_rng(seed)
+    for clf in (fast, standard):
+        clf.partial_fit(np.concatenate([X_test[:1], X[:1]]), y[:2])
+    assert_equal_votes(fast, standard, X_test, "learned")
+    gone = rng.choice(np.arange(1, y.size + 2), 1)
+    if np.unique(np.delete(np.concatenate([y, y[:2]]), gone)).size == fast.classes_.size:
+        for clf in (fast, standard):
+            clf.unlearn(gone)
+        assert_equal_votes(fast, standard, X_test, "unlearned")
+
+
+class TestBernoulliUpdates:
+    def setup_method(self):
+        X, y = make_classification(330, 8, n_informative=5, random_state=0)
+        self.X, self.y, self.X_test, self.X_new, self.y_new = X[:300], y[:300], X[300:310], X[310:], y[310:]
+        self.measure = RandomForest(n_estimators=4, resampling="bernoulli", random_state=0)
+
+    def _votes(self, clf):
+        return [np.concatenate([training.ravel(), own]) for training, own in clf._bag.scores(self.X_test)]
+
+    def test_learning_one_by_one_equals_a_fit_on_all(self):
+        clf = FullConformalClassifier(self.measure).fit(self.X, self.y)
+        for i in range(self.y_new.size):
+            clf.partial_fit(self.X_new[i : i + 1], self.y_new[i : i + 1])
+        fresh = FullConformalClassifier(self.measure).fit(
+            np.concatenate([self.X, self.X_new]), np.concatenate([self.y, self.y_new])
+        )
+        np.testing.assert_array_equal(self._votes(clf), self._votes(fresh))
+
+    def test_learning_then_unlearning_is_the_identity(self):
+        clf = FullConformalClassifier(self.measure).fit(self.X, self.y)
+        before = self._votes(clf)
+        clf.partial_fit(self.X_new, self.y_new)
+        assert not np.array_equal([v.size for v in self._votes(clf)], [v.size for v in before])
+        clf.unlearn(np.arange(300, 320))
+        np.testing.assert_array_equal(self._votes(clf), before)
+
+    def test_updates_search_few_nodes_again(self):
+        """What the old tree had is kept: a tree grown on from an old one copies all nodes it shares with it."""
+        ranks = RankCodes(self.X)
+        examples = Examples(ranks.codes, ranks.values, ranks.first, self.y)
+        rows, users = np.arange(0, 298), np.array([298, 299])
+        plan = self.measure._plan(*self.X.shape)
+        sample = Sample(3, rows, np.ones_like(rows), users, 1, votes_for_test=True)
+        old = grow_tree(examples, sample, plan, 2)
+        # an old tree with a forged threshold shows whether it was looked at
+        forged = old._replace(threshold=old.threshold + 0.125)
+        again = grow_tree(examples, sample, plan, 2, forged)
+        assert again.threshold[0] == forged.threshold[0]
+        fewer = sample._replace(rows=rows[:-1], weights=np.ones(297, np.int64))
+        np.testing.assert_array_equal(
+            grow_tree(examples, fewer, plan, 2, old).threshold, grow_tree(examples, fewer, plan, 2).threshold
+        )
+
+    def test_each_test_object_has_its_own_column(self):
+        clf = FullConformalClassifier(self.measure).fit(self.X, self.y)
+        _, _, voting = clf._bag._columns(self.X_test)
+        assert np.unique(voting, axis=0).shape[0] == len(self.X_test)
+        alone = np.concatenate([clf.predict_p(x[None]) for x in self.X_test])
+        np.testing.assert_array_equal(alone, clf.predict_p(self.X_test))
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
+    X, y = make_classification(10_001, 10, n_informative=6, random_state=0)
+    measure = RandomForest(n_estimators=3, max_depth=8, random_state=0)
+    clf = FullConformalClassifier(measure).fit(X[:-1], y[:-1])
+    training, own = next(clf._bag.scores(X[-1:]))
+    labels = np.append(y[:-1], label)
+    samples = measure.samples(np.arange(10_000), X[-1])
+    ranks, plan = RankCodes(X), measure._plan(*X.shape)
+    examples = Examples(ranks.codes, ranks.values, ranks.first, labels)
+    votes, left = np.zeros(10_001, int), np.full(10_001, 3)
+    for b, weights in enumerate(samples):
+        rows, users = np.flatnonzero(weights), np.flatnonzero((weights == 0) & (left > 0))
+        left[users] -= 1
+        tree = grow_tree(examples, Sample(b, rows, weights[rows], users, 0, votes_for_test=True), plan, 2)
+        trees, (root,) = gather([tree], 2)
+        votes[users] += np.array([predict(trees, root, x) for x in X[users]]) == labels[users]
+    np.testing.assert_array_equal(-training[label], votes[:-1])
+    assert -own[label] == votes[-1]
+
+
+def _true_label_p(resampling, *, smoothed, repetitions=1500):
+    rng = np.random.default_rng(5)
+    out = []
+    for i in range(repetitions):
+        y = rng.integers(0, 2, 10)
+        X = np.round(rng.normal(size=(10, 2)) + y[:, None], 1)
+        # validity is over the draws of the samples, too
+        measure = RandomForest(n_estimators=3, max_depth=3, resampling=resampling, random_state=i)
+        clf = FullConformalClassifier(measure, smoothed=smoothed, random_state=i)
+        out.append(clf.partial_fit(X[:9], y[:9], classes=[0, 1]).predict_p(X[9:])[0, y[9]])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
+class TestValidity:
+    def test_smoothed_p_is_uniform(self, resampling):
+        p = _true_label_p(resampling, smoothed=True)
+        assert kstest(p, "uniform").pvalue > 1e-4
+        for epsilon in (0.05, 0.1, 0.2, 0.5):
+            assert binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 1e-4, epsilon
+
+    def test_deterministic_p_is_valid(self, resampling):
+        p = _true_label_p(resampling, smoothed=False)
+        for epsilon in (0.1, 0.2, 0.5):
+            errors = int((p <= epsilon + 1e-12).sum())
+            assert binomtest(errors, p.size, epsilon, alternative="greater").pvalue > 1e-4, epsilon
+
+
+@pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
+def test_the_forest_is_as_accurate_as_scikit_learns(load):
+    X, y = load(return_X_y=True)
+    ours, theirs = [], []
+    for seed in range(12):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
+        forest = RandomForest(10, random_state=seed).fit(X_train, y_train)
+        classes = np.unique(y_train)
+        ours.append((classes[forest.score_labels(X_test, classes).argmin(axis=1)] == y_test).mean())
+        reference = RandomForestClassifier(10, max_depth=10, random_state=seed).fit(X_train, y_train)
+        votes = np.array([tree.predict(X_test) for tree in reference.estimators_]).astype(int)
+        counts = np.array([(votes == c).sum(axis=0) for c in range(classes.size)])
+        theirs.append((classes[counts.argmax(axis=0)] == y_test).mean())
+    assert np.mean(ours) > np.mean(theirs) - 0.01
+
+
+def test_there_are_as_many_trees_as_in_scikit_learn():
+    assert RandomForest().n_estimators == RandomForestClassifier().n_estimators
+
+
+def test_the_contract_is_kept():
+    for measure in (RandomForest(3, 4), RandomForest(2, None, None, "bernoulli", 7), RandomForest(1, 2, 0.5)):
+        check_measure(measure)
+
+
+def test_threads_and_blocks_do_not_matter(monkeypatch):
+    X, y = make_classification(400, 5, random_state=0)
+    for resampling in ("multinomial", "bernoulli"):
+        clf = FullConformalClassifier(RandomForest(10, resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
+        p, sets = clf.predict_p(X[300:]), clf.predict_set(X[300:], confidence_level=0.8)
+        np.testing.assert_array_equal(sets, p > 0.2)
+        monkeypatch.setattr(_forest_bag, "BLOCK", 7)
+        clf.set_params(n_jobs=2)
+        np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
+        np.testing.assert_array_equal(clf.predict_set(X[300:], confidence_level=0.8), sets)
+
+
+def test_a_full_memory_changes_nothing(monkeypatch):
+    X, y = make_classification(400, 5, random_state=0)
+    clf = FullConformalClassifier(RandomForest(10)).fit(X[:300], y[:300])
+    p = clf.predict_p(X[300:])
+    monkeypatch.setattr(_forest_bag, "REMEMBER_FROM", 20)
+    monkeypatch.setattr(_forest_bag, "MEMORY", 2**16)
+    np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
+
+
+def test_more_codes_than_16_bits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(33_000, 2)), rng.integers(0, 2, 33_000)
+    ranks = RankCodes(X)
+    assert ranks.codes.dtype == np.int32
+    np.testing.assert_array_equal(ranks.objects(), X)
+    clf = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(X, y)
+    narrow = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(np.round(X, 2), y)
+    assert clf.predict_p(X[:2]).shape == narrow.predict_p(X[:2]).shape
+
+
+def test_split_cp():
+    X, y = load_digits(return_X_y=True)
+    for resampling in ("multinomial", "bernoulli"):
+        measure = RandomForest(10, resampling=resampling)
+        clf = SplitConformalClassifier(measure, random_state=0).fit(X[::2], y[::2])
+        assert clf.predict_set(X[1::2], confidence_level=0.9)[np.arange(898), y[1::2]].mean() > 0.87
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"n_estimators": 0}, "n_estimators=0"),
+        ({"n_estimators": 2.5}, "n_estimators=2.5"),
+        ({"max_depth": -1}, "max_depth=-1"),
+        ({"max_features": "all"}, "max_features='all'"),
+        ({"max_features": 0}, "max_features=0"),
+        ({"max_features": 1.5}, "max_features=1.5"),
+        ({"resampling": "jackknife"}, "resampling='jackknife'"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(parameters, sentence):
+    for use in (FullConformalClassifier, SplitConformalClassifier):
+        with pytest.raises(ValueError, match=sentence):
+            use(RandomForest(**parameters)).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

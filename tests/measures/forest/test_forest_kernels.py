@@ -1,0 +1,177 @@
+"""The forest's rooms one by one: items in order, the best cut, the certificate of kept cuts, the walk, the tree."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.core.dispatcher import Dispatcher
+
+from exactcp import FullConformalClassifier, textbook
+from exactcp.measures import RandomForest
+from exactcp.measures.forest import kernels
+from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
+from exactcp.measures.forest.kernels.grow import predict
+from exactcp.measures.forest.kernels.items import fill_items, make_desk
+from exactcp.measures.forest.kernels.layout import (
+    BEST,
+    CUT,
+    FEATURE,
+    HI,
+    KEPT,
+    KEPT_END,
+    KIND,
+    LO,
+    SPLIT,
+    VOTED,
+    WHO,
+    Examples,
+)
+from exactcp.measures.forest.kernels.votes import encode
+from exactcp.measures.forest.kernels.walk import EVENT_COLUMNS, FOR, IN_FOREST, walk
+
+SEED, TREE = 5, 3
+
+
+@njit
+def _fill(examples, z, rows, desk):
+    return fill_items(examples, 0, z, rows, desk)
+
+
+@njit
+def _encode(examples, x, u):
+    encode(examples, x, u)
+
+
+@njit
+def _walk(examples, trees, root, u, w, labels):
+    return walk(examples, trees, root, (IN_FOREST, 0), u, w, labels, (np.empty((1, EVENT_COLUMNS), np.int64), 0))
+
+
+def _examples(seed, n=24, p=4, n_labels=3, *, gridded):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n, p)).astype(float) if gridded else rng.normal(size=(n, p))
+    y, weights = rng.integers(0, n_labels, n), rng.integers(1, 3, n)
+    ranks = RankCodes(X)
+    return X, y, weights, Examples(ranks.codes, ranks.values, ranks.first, y)
+
+
+def _grown(examples, weights, *, n_labels=3, max_depth=4, n_features=2, star=2, whole=True):
+    rows = np.flatnonzero(weights)
+    sample = Sample(TREE, rows, weights[rows], np.arange(weights.size), star, votes_for_test=whole)
+    plan = ForestPlan(1, max_depth, n_features, "multinomial", SEED)
+    return gather([grow_tree(examples, sample, plan, n_labels)], n_labels)
+
+
+def _textbook_tree(X, y, weights, **parameters):
+    defaults = {"seed": SEED, "max_depth": 4, "n_features": 2}
+    return textbook.tree_trainer(3, **{**defaults, **parameters})(TREE, X, y, weights)
+
+
+@pytest.mark.parametrize("gridded", [False, True])
+@pytest.mark.parametrize("max_depth", [0, 1, 3, 2**31])
+@pytest.mark.parametrize("n_features", [1, 2, 4])
+def test_trees_predict_like_the_textbooks(gridded, max_depth, n_features):
+    for seed in range(4):
+        X, y, weights, examples = _examples(seed, gridded=gridded)
+        trees, (root,) = _grown(examples, weights, max_depth=max_depth, n_features=n_features)
+        expected = _textbook_tree(X, y, weights, max_depth=max_depth, n_features=n_features)
+        for x in np.concatenate([X, X + 0.3]):
+            assert predict(trees, root, x) == expected(x)
+
+
+@pytest.mark.parametrize("n", [2, 24, 25, 300, 3000])
+@pytest.mark.parametrize("distinct", [3, 100_000])
+def test_items_are_in_ascending_order_and_lose_nothing(n, distinct):
+    rng = np.random.default_rng(n)
+    X, y, weights = rng.integers(0, distinct, (n, 1)).astype(float), rng.integers(0, 2, n), rng.integers(1, 4, n)
+    ranks = RankCodes(X)
+    examples, desk = Examples(ranks.codes, ranks.values, ranks.first, y), make_desk(n, 1, 2)
+    rows = np.column_stack([np.arange(n), weights]).astype(np.int32)
+    rows[-1, 0] = -1  # the test example takes the place of the last one
+    z = (int(ranks.codes[0, -1]) - 1, 1, int(weights[-1]))
+    count = _fill(examples, z, rows, desk)
+    code, label, weight = desk.items[:3, :count]
+    assert (np.diff(code) >= 0).all()
+    found, expected = {}, {}
+    for c, k, w in zip(code, label, weight, strict=True):
+        found[int(c), int(k)] = found.get((int(c), int(k)), 0) + int(w)
+    codes, labels = [*ranks.codes[0, :-1], z[0]], [*y[:-1], z[1]]
+    for c, k, w in zip(codes, labels, weights, strict=True):
+        expected[int(c), int(k)] = expected.get((int(c), int(k)), 0) + int(w)
+    assert found == expected
+    assert (desk.cells == 0).all()
+
+
+@pytest.mark.parametrize("gridded", [False, True])
+def test_every_cut_node_keeps_its_own_cut(gridded):
+    _, _, weights, examples = _examples(1, gridded=gridded)
+    trees, _ = _grown(examples, weights)
+    cut = np.flatnonzero(trees.node[:, KIND] == SPLIT)
+    with_users = [v for v in cut if trees.node[v, KEPT_END] > trees.node[v, KEPT]]
+    assert with_users
+    for v in with_users:
+        best = trees.kept[trees.node[v, BEST]]
+        assert trees.node[v, KEPT] <= trees.node[v, BEST] < trees.node[v, KEPT_END]
+        assert best[CUT] == trees.node[v, FEATURE]
+        first = examples.first[best[CUT]]
+        low, high = (examples.values[first + (code - 2) // 2] for code in (best[LO], best[HI]))
+        assert low <= trees.threshold[v] < high
+
+
+@pytest.mark.parametrize("gridded", [False, True])
+@pytest.mark.parametrize("w", [1, 3])
+def test_where_the_walk_notes_nothing_nothing_changes(gridded, w):
+    """The certificate: without an event for a label, the tree grown with the test example votes as before."""
+    quiet = 0
+    for seed in range(12):
+        X, y, weights, examples = _examples(seed, gridded=gridded)
+        trees, (root,) = _grown(examples, weights, star=w)
+        rng = np.random.default_rng(100 + seed)
+        for x in (X[0] + 0.1, rng.normal(size=4), rng.integers(0, 4, 4).astype(float)):
+            u = np.empty(4, np.int64)
+            _encode(examples, x, u)
+            events, used = _walk(examples, trees, root, u, w, np.arange(3))
+            for label in set(range(3)) - set(events[:used, FOR].tolist()):
+                quiet += 1
+                again = _textbook_tree(np.vstack([X, x]), np.append(y, label), np.append(weights, w))
+                assert [again(X[i]) for i in trees.users[:, WHO]] == trees.users[:, VOTED].tolist()
+    assert quiet > 4
+
+
+def test_what_python_calls_returns_none_or_a_number_or_one_array():
+    """Numba makes tuples by running Python, where an interruption during the kernel would come out and break them."""
+    _, y, weights, examples = _examples(0, gridded=False)
+    assert _grown(examples, weights)[1].size == 1
+    FullConformalClassifier(RandomForest(2, 3)).fit(np.random.default_rng(0).normal(size=(24, 3)), y).predict_p(
+        [[0.0] * 3]
+    )
+    returned = {}
+    for _, name, _ in pkgutil.iter_modules(kernels.__path__):
+        if name.startswith("forest_"):
+            for function in vars(import_module(f"{kernels.__name__}.{name}")).values():
+                if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
+                    for signature in function.nopython_signatures:
+                        returned.setdefault(function.__name__, set()).add(signature.return_type)
+    assert {"grow_flat", "place", "count_objects", "tree_key"} <= set(returned)
+    tuples = [name for name, kinds in returned.items() if any(isinstance(kind, types.BaseTuple) for kind in kinds)]
+    assert tuples == []
+
+
+def test_codes_of_objects():
+    _, _, _, examples = _examples(0, n=5, p=1, gridded=True)
+    values = examples.values
+    u = np.empty(1, np.int64)
+    for x, expected in (
+        (values[0], 2),
+        (values[0] - 1, 1),
+        (values[1], 4),
+        (values[0] + 0.5, 3),
+        (1e9, 2 * values.size + 1),
+    ):
+        _encode(examples, np.array([x]), u)
+        assert u[0] == expected

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import Lasso, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+
+from exactcp import textbook
+from exactcp._parallel import ALONE, Effort
+from exactcp.measures import LassoResidual, RidgeResidual
+from exactcp.measures.least_squares import _ridge_bag
+from exactcp.measures.least_squares.kernels.extents import ORDINARY, count_ridge
+from exactcp.pvalues import Counts, deterministic_p
+from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
+
+RESIDUALS = ("studentized", "deleted", "ordinary")
+# objects and targets of a size that ridge regression resolves in double precision
+SIMPLE = (
+    "random",
+    "grid with ties",
+    "grid of one feature",
+    "duplicates only",
+    "one of each label",
+    "ten labels",
+    "four labels",
+    "more features than examples",
+    "separated clusters",
+    "one example",
+    "constant targets",
+)
+PARAMETERS = [
+    {"rho": 1.0, "fit_intercept": False},
+    {"rho": 1e-2},
+    {"rho": 30.0, "kernel": "rbf", "gamma": 0.3, "fit_intercept": False},
+    {"rho": 0.5, "kernel": "rbf"},
+    {"rho": 0.5, "kernel": "poly", "degree": 2, "coef0": 0.5},
+    {"rho": 2.0, "kernel": "laplacian", "gamma": 0.7},
+    {"rho": 0.1, "feature_map": np.tanh},
+    {"rho": 1.0, "kernel": lambda a, b: float(np.exp(-np.abs(a - b).sum()))},
+]
+
+
+def thresholds(n: int) -> tuple[int, ...]:
+    return tuple(sorted({0, 1, n // 4, n // 2, n, n + 1}))
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+@pytest.mark.parametrize("name", SIMPLE)
+def test_counts_and_regions_equal_the_textbook(name: str, residual: str) -> None:
+    X, y, X_test = TARGET_PROBLEMS[name]
+    X, y, X_test = X[:16], y[:16], X_test[[0, -2, -1] if len(X_test) > 2 else [0, 1]]
+    for parameters in PARAMETERS[:2] if X.shape[1] > 4 else PARAMETERS[:4]:
+        measure = RidgeResidual(**parameters, residual=residual)
+        twin = textbook.ridge_residual(**parameters, residual=residual)
+        assert same_p_everywhere(measure, twin, (X, y, X_test), thresholds(len(y))) > 0
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=lambda parameters: "-".join(map(str, parameters)))
+@pytest.mark.parametrize("residual", RESIDUALS)
+def test_every_parameter_reaches_the_residuals(parameters: dict, residual: str) -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    X, y = X[:14], y[:14]
+    measure = RidgeResidual(**parameters, residual=residual)
+    twin = textbook.ridge_residual(**parameters, residual=residual)
+    assert same_p_everywhere(measure, twin, (X, y, X_test[:2]), (1, 4, 9)) > 0
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+def test_counts_equal_those_recomputed_from_scratch(residual: str) -> None:
+    X, y, X_test = TARGET_PROBLEMS["grid with ties"]
+    X, y = X[:12], y[:12]
+    bag = RidgeResidual(rho=0.5, residual=residual).bag(X, y)
+    targets = np.array([-3.0, -1.0, 0.0, 2.0, float(y[0])])
+    objects = np.concatenate([np.repeat(X_test[:1], 4, axis=0), X[:1]])
+    score = textbook.absolute(textbook.ridge_residual(rho=0.5, residual=residual))
+    wanted = textbook.target_counts(score, X, y, objects, targets)
+    greater, equal, _ = bag.counts(objects, targets)
+    np.testing.assert_array_equal(greater, wanted.greater)
+    np.testing.assert_array_equal(equal, wanted.equal)
+
+
+@pytest.mark.parametrize(("z", "center"), [(1.0, 0.0), (0.0, 100.0)])  # each has a slack of 1e-10
+@pytest.mark.parametrize(("off", "counts"), [(0.0, (0, 1)), (9e-11, (0, 1)), (2e-10, (1, 1))])
+def test_near_a_tie_the_candidates_slack_decides(z: float, center: float, off: float, counts: tuple) -> None:
+    greater, at_least, none = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
+    example = np.array([z + off]), np.ones(1), none
+    count_ridge(ORDINARY, np.zeros((1, 1)), *example, np.ones(1), np.array([z]), np.array([center]), greater, at_least)
+    assert (greater[0], at_least[0]) == counts
+
+
+def test_regions_are_unions_rays_and_lines() -> None:
+    """Far-out objects have leverage: ordinary and deleted residuals then give what no hull would tell."""
+    rng = np.random.default_rng(0)
+    kinds = set()
+    for _ in range(60):
+        X, y = rng.normal(size=(9, 1)), rng.normal(size=9)
+        x = np.array([[float(rng.choice([1.0, 4.0, 20.0]))]])
+        for residual in ("ordinary", "deleted"):
+            parameters = {"rho": 1e-3, "residual": residual, "fit_intercept": False}
+            measure, twin = RidgeResidual(**parameters), textbook.ridge_residual(**parameters)
+            bag = measure.bag(X, y)
+            m = int(rng.integers(1, 9))
+            same_p_everywhere(measure, twin, (X, y, x), (m,), bag=bag)
+            region = bag.regions(x, np.array([m]))[0]
+            kinds.add(("several" if len(region) > 1 else "one", bool(np.isinf(region).any())))
+    assert {("several", True), ("several", False), ("one", False), ("one", True)} <= kinds
+
+
+def test_isolated_points_are_kept() -> None:
+    """Two equal examples that meet the others' sets in one point."""
+    X, y = np.array([[1.0], [1.0], [1.0]]), np.array([0.0, 1.0, 2.0])
+    for residual in RESIDUALS:
+        measure = RidgeResidual(rho=1.0, residual=residual)
+        bag = measure.bag(X, y)
+        region = bag.regions(X[:1], np.array([3]))[0]
+        center = bag.predict(X[:1])[0]
+        assert ((region[:, 0] <= center) & (center <= region[:, 1])).any()
+        twin = textbook.ridge_residual(rho=1.0, residual=residual)
+        same_p_everywhere(measure, twin, (X, y, X[:1]), (1, 2, 3), bag=bag)
+
+
+@pytest.mark.parametrize(("sample", "spread"), [(40, 4.0), (70, 4.0), (70, 1.0)])
+def test_brackets_decide_only_how_long_it_takes(sample: int, spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X, y, X_test = rng.normal(size=(300, 4)), rng.standard_t(2, size=300), 2 * rng.normal(size=(40, 4))
+    y[50:80] = X[50:80, 0]  # small residuals, in one stretch
+    X_test[::2] *= 10.0  # with leverage: what reaches far above is not what reaches far below
+    levels = rng.integers(0, 302, 40)
+    plain = RidgeResidual(rho=0.5).bag(X, y).intervals(X_test, levels)
+    monkeypatch.setattr(_ridge_bag, "SAMPLE", sample)
+    monkeypatch.setattr(_ridge_bag, "SPREAD", spread)
+    monkeypatch.setattr(_ridge_bag, "COLUMNS", 64)
+    monkeypatch.setattr(_ridge_bag, "ROWS", 7)
+    bag = RidgeResidual(rho=0.5).bag(X, y)
+    found = bag._bracketed(bag._ready(), *bag._met(bag._ready(), bag._store.prepare(X_test))[:2], levels)
+    assert np.isfinite(found).any()
+    np.testing.assert_allclose(bag.intervals(X_test, levels), plain, rtol=1e-13)
+    general = _ridge_bag.hulls(super(type(bag), bag).regions(X_test, levels))
+    np.testing.assert_allclose(plain, general, rtol=1e-12)
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+@pytest.mark.parametrize("parameters", PARAMETERS[:4], ids=lambda parameters: "-".join(map(str, parameters)))
+def test_learning_and_unlearning_is_a_fresh_fit(parameters: dict, residual: str) -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    measure = RidgeResidual(**parameters, residual=residual)
+    bag = measure.bag(X[:25], y[:25])
+    bag.learn(X[25:], y[25:])
+    bag.predict(X_test)  # what it keeps is forgotten with the next change
+    bag.unlearn(np.array([0, 7, 30]))
+    bag.predict(X_test)
+    bag.learn(X[[0]], y[[0]])
+    kept = np.append(np.delete(np.arange(len(X)), [0, 7, 30]), 0)
+    fresh = measure.bag(X[kept], y[kept])
+    np.testing.assert_array_equal(bag.targets(), fresh.targets())
+    targets = np.linspace(-3, 3, len(X_test))
+    for one, other in zip(bag.counts(X_test, targets), fresh.counts(X_test, targets), strict=True):
+        np.testing.assert_array_equal(one, other)
+    levels = np.full(len(X_test), 5)
+    for one, other in zip(bag.regions(X_test, levels), fresh.regions(X_test, levels), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "svd"])
+@pytest.mark.parametrize("residual", RESIDUALS)
+def test_every_solver_gives_the_same(solver: str, residual: str) -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    levels = np.full(len(X_test), 5)
+    one = RidgeResidual(rho=0.7, residual=residual, solver=solver).bag(X, y).regions(X_test, levels)
+    other = RidgeResidual(rho=0.7, residual=residual).bag(X, y).regions(X_test, levels)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_precomputed_kernel_and_transformers() -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    levels = np.full(len(X_test), 5)
+    rbf = RidgeResidual(kernel="rbf", gamma=0.4).bag(X, y).intervals(X_test, levels)
+    K = rbf_kernel(X, X, 0.4)
+    own = RidgeResidual(kernel="precomputed").bag((K + K.T) / 2, y)
+    np.testing.assert_allclose(own.intervals(rbf_kernel(X_test, X, 0.4), levels), rbf, rtol=1e-9)
+    sampler = RBFSampler(n_components=20, random_state=0).fit(X_test)
+    mapped = RidgeResidual(feature_map=sampler).bag(X, y).intervals(X_test, levels)
+    direct = RidgeResidual().bag(sampler.transform(X), y).intervals(sampler.transform(X_test), levels)
+    np.testing.assert_allclose(mapped, direct, rtol=1e-12)
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+def test_p_values_are_valid_without_chance(residual: str) -> None:
+    rng = np.random.default_rng(1)
+    for rho in (1e-3, 1.0):
+        X, y = rng.integers(0, 3, (10, 2)).astype(float), rng.integers(0, 3, 10).astype(float)
+
+        def p(others: np.ndarray, targets: np.ndarray, i: int, X=X, y=y, rho=rho) -> float:
+            bag = RidgeResidual(rho=rho, residual=residual).bag(others, targets)
+            return float(deterministic_p(Counts(*bag.counts(X[[i]], y[[i]])))[0])
+
+        at_most_as_promised(p, X, y)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_predicts_as_scikit_learn_does(intercept: bool) -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    expected = Ridge(alpha=0.3, fit_intercept=intercept).fit(X, y).predict(X_test)
+    measure = RidgeResidual(rho=0.3, fit_intercept=intercept).fit(X, y)
+    np.testing.assert_allclose(measure.predict(X_test), expected, rtol=1e-9)
+    np.testing.assert_allclose(measure.score(X_test, np.zeros(len(X_test))), np.abs(expected), rtol=1e-9)
+
+
+def test_defaults_are_scikit_learns() -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    np.testing.assert_allclose(
+        RidgeResidual().fit(X, y + 9).predict(X_test), Ridge().fit(X, y + 9).predict(X_test), rtol=1e-9
+    )
+    lasso = LassoResidual(2.0).fit(X, y + 9)
+    expected = Lasso(alpha=2.0 / len(y), tol=1e-12, max_iter=100_000).fit(X, y + 9)
+    np.testing.assert_allclose(lasso.predict(X_test), expected.predict(X_test), rtol=1e-7)
+
+
+def test_threads_do_not_change_the_result() -> None:
+    rng = np.random.default_rng(0)
+    X, y, X_test = rng.normal(size=(9000, 5)), rng.normal(size=9000), rng.normal(size=(300, 5))
+    bag, levels = RidgeResidual().bag(X, y), np.full(300, 450)
+    np.testing.assert_array_equal(
+        bag.intervals(X_test, levels, effort=ALONE), bag.intervals(X_test, levels, effort=Effort(2))
+    )
+
+
+def test_bag_is_pickled_and_measure_cloned() -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    measure = clone(RidgeResidual(rho=0.2, feature_map=np.tanh, residual="deleted"))
+    bag, levels = measure.bag(X, y), np.full(len(X_test), 5)
+    copy = pickle.loads(pickle.dumps(bag))
+    np.testing.assert_array_equal(copy.intervals(X_test, levels), bag.intervals(X_test, levels))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [({"rho": 0.0}, "regularisation"), ({"residual": "pearson"}, "not known"), ({"solver": "qr"}, "solver")],
+)
+def test_refuses_wrong_parameters(parameters: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        RidgeResidual(**parameters).fit([[0.0], [1.0]], [1.0, 2.0])
+
+
+def test_refuses_an_indefinite_kernel() -> None:
+    X, y, _ = TARGET_PROBLEMS["random"]
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        RidgeResidual(rho=1e-3, kernel="sigmoid", gamma=3.0, coef0=-2.0).bag(X, y)

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from exactcp import FullConformalRegressor
+from exactcp.measures import ModelResidual, RidgeResidual
+from exactcp.measures.models._refit_bag import DOUBLINGS
+
+X_ALL, Y_ALL = load_diabetes(return_X_y=True)
+X, Y, X_TEST = X_ALL[:30], Y_ALL[:30], X_ALL[30:33]
+
+
+def _p(scores, candidate):
+    return (np.sum(scores >= candidate - 1e-12 * np.abs(Y).max()) + 1) / (len(scores) + 1)
+
+
+def _ordinary_p(model, x, y, difficulty=None):
+    A, b = np.vstack([X, x]), np.append(Y, y)
+    residuals = np.abs(b - clone(model).fit(A, b).predict(A))
+    if difficulty is not None:
+        residuals = residuals / (clone(difficulty).fit(A, residuals).predict(A) + 0.1 * residuals.mean())
+    return _p(residuals[:-1], residuals[-1])
+
+
+def _deleted_p(model, x, y):
+    A, b = np.vstack([X, x]), np.append(Y, y)
+    rest = [np.arange(31) != i for i in range(31)]
+    residuals = [abs(b[i] - clone(model).fit(A[rest[i]], b[rest[i]]).predict(A[i : i + 1])[0]) for i in range(31)]
+    return _p(np.array(residuals[:-1]), residuals[-1])
+
+
+def _quiet(regressor, method, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return getattr(regressor, method)(*args)
+
+
+class TestEqualsPlainLoops:
+    TARGETS = (-50.0, 60.0, 150.0, 260.0, 500.0)
+
+    @pytest.mark.parametrize("model", [Ridge(alpha=0.1), KNeighborsRegressor(4), DecisionTreeRegressor(max_depth=2)])
+    def test_ordinary_p(self, model):
+        reg = FullConformalRegressor(ModelResidual(model)).fit(X, Y)
+        for y in self.TARGETS:
+            expected = [_ordinary_p(model, x, y) for x in X_TEST]
+            np.testing.assert_array_equal(_quiet(reg, "predict_p", X_TEST, np.full(3, y)), expected)
+
+    def test_deleted_p(self):
+        model = DecisionTreeRegressor(max_depth=3, random_state=0)
+        reg = FullConformalRegressor(ModelResidual(model, residual="deleted")).fit(X, Y)
+        for y in self.TARGETS[1:4]:
+            expected = [_deleted_p(model, x, y) for x in X_TEST]
+            np.testing.assert_array_equal(_quiet(reg, "predict_p", X_TEST, np.full(3, y)), expected)
+
+    def test_difficulty(self):
+        model, difficulty = Ridge(alpha=0.1), KNeighborsRegressor(5)
+        reg = FullConformalRegressor(ModelResidual(model, difficulty=difficulty)).fit(X, Y)
+        for y in self.TARGETS:
+            expected = [_ordinary_p(model, x, y, difficulty) for x in X_TEST]
+            np.testing.assert_array_equal(_quiet(reg, "predict_p", X_TEST, np.full(3, y)), expected)
+
+    def test_scores(self):
+        measure = ModelResidual(Ridge(alpha=0.1), difficulty=KNeighborsRegressor(5)).fit(X, Y)
+        model = Ridge(alpha=0.1).fit(X, Y)
+        absolute = np.abs(Y - model.predict(X))
+        sigma = KNeighborsRegressor(5).fit(X, absolute).predict(X_TEST) + 0.1 * absolute.mean()
+        np.testing.assert_allclose(measure.scale(X_TEST), sigma, rtol=1e-12)
+        y = np.array([1.0, 2.0, 300.0])
+        np.testing.assert_allclose(measure.score(X_TEST, y), np.abs(y - model.predict(X_TEST)) / sigma, rtol=1e-12)
+        assert (ModelResidual(Ridge()).fit(X, Y).scale(X_TEST) == 1).all()
+
+
+class TestRegions:
+    def test_ends_are_those_of_ridge_within_the_last_bracket(self):
+        exact = FullConformalRegressor(RidgeResidual(rho=0.1, residual="ordinary", fit_intercept=True)).fit(X, Y)
+        for bisections in (8, 25):
+            reg = FullConformalRegressor(ModelResidual(Ridge(alpha=0.1), bisections=bisections)).fit(X, Y)
+            for level in (0.5, 0.8, 0.9):
+                ends, wanted = _quiet(reg, "predict_interval", X_TEST, level), exact.predict_interval(X_TEST, level)
+                width = 8 * Y.std() / 2**bisections
+                assert (ends[:, 0] <= wanted[:, 0] + 1e-8).all()
+                assert (ends[:, 1] >= wanted[:, 1] - 1e-8).all()
+                np.testing.assert_allclose(ends, wanted, atol=width + 1e-8)
+
+    def test_intervals_grow_with_the_level(self):
+        reg = FullConformalRegressor(KNeighborsRegressor(3)).fit(X, Y)
+        ends = [_quiet(reg, "predict_interval", X_TEST, level) for level in (0.5, 0.8, 0.95)]
+        for inner, outer in itertools.pairwise(ends):
+            assert (outer[:, 0] <= inner[:, 0]).all()
+            assert (inner[:, 1] <= outer[:, 1]).all()
+
+    def test_a_regressor_that_reproduces_its_targets_has_no_finite_region(self):
+        tree = DecisionTreeRegressor(random_state=0)
+        reg = FullConformalRegressor(tree).fit(X, Y)
+        assert np.isinf(_quiet(reg, "predict_interval", X_TEST, 0.8)).all()
+        reg = FullConformalRegressor(ModelResidual(tree, residual="deleted", bisections=4)).fit(X[:12], Y[:12])
+        assert np.isfinite(_quiet(reg, "predict_interval", X_TEST[:1], 0.8)).all()
+
+    def test_categories(self):
+        taxonomy = lambda Z: Z[:, 1] > 0  # noqa: E731
+        reg = FullConformalRegressor(Ridge(alpha=0.1), mondrian=taxonomy).fit(X, Y)
+        bag = ModelResidual(Ridge(alpha=0.1)).bag(X, Y)
+        mask = taxonomy(X) == taxonomy(X_TEST[:1])[0]
+        p = _quiet(reg, "predict_p", X_TEST[:1], np.array([250.0]))
+        _, _, total = _quiet(bag, "counts", X_TEST[:1], np.array([250.0]))
+        assert total[0] == 30
+        A, b = np.vstack([X, X_TEST[0]]), np.append(Y, 250.0)
+        residuals = np.abs(b - Ridge(alpha=0.1).fit(A, b).predict(A))
+        assert p[0] == (np.sum(residuals[:-1][mask] >= residuals[-1]) + 1) / (mask.sum() + 1)
+
+    def test_threads_and_learning(self):
+        reg = FullConformalRegressor(Ridge(alpha=0.1), n_jobs=1).fit(X[:20], Y[:20])
+        reg.partial_fit(X[20:], Y[20:]).unlearn([0, 3])
+        fresh = FullConformalRegressor(Ridge(alpha=0.1), n_jobs=2).fit(
+            np.delete(X, [0, 3], axis=0), np.delete(Y, [0, 3])
+        )
+        expected = _quiet(fresh, "predict_interval", X_TEST, 0.8)
+        np.testing.assert_array_equal(_quiet(reg, "predict_interval", X_TEST, 0.8), expected)
+        np.testing.assert_array_equal(
+            _quiet(pickle.loads(pickle.dumps(reg)), "predict_interval", X_TEST, 0.8), expected
+        )
+        np.testing.assert_array_equal(reg.predict(X_TEST), fresh.predict(X_TEST))
+
+
+class TestWarnings:
+    def test_the_number_of_refits_is_said_beforehand_and_is_an_upper_bound(self):
+        fits = []
+
+        class Counting(Ridge):
+            def fit(self, *args):
+                fits.append(1)
+                return super().fit(*args)
+
+        reg = FullConformalRegressor(ModelResidual(Counting(alpha=0.1), bisections=5)).fit(X, Y)
+        fits.clear()
+        least, most = 3 * 2 * 6, 3 * 2 * (DOUBLINGS + 5)
+        with pytest.warns(UserWarning, match=f"Counting .*: {least} to {most} refits for 3 test object"):
+            reg.predict_interval(X_TEST, 0.8)
+        assert least <= len(fits) <= most
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            reg.predict_interval(X_TEST, 0.8)
+
+    def test_p_values(self):
+        reg = FullConformalRegressor(ModelResidual(Ridge(), residual="deleted")).fit(X, Y)
+        with pytest.warns(UserWarning, match="Ridge anew for every target that it tries: 90 refits for 3 test object"):
+            reg.predict_p(X_TEST, Y[:3])
+
+
+class TestBadInput:
+    def test_options(self):
+        with pytest.raises(TypeError, match="estimator=3 is not a regressor: use an instance with fit and predict"):
+            ModelResidual(3).fit(X, Y)
+        with pytest.raises(TypeError, match="difficulty='no' is not a regressor"):
+            ModelResidual(Ridge(), difficulty="no").fit(X, Y)
+        with pytest.raises(ValueError, match="residual='studentized' is not known: use 'ordinary' or 'deleted'"):
+            FullConformalRegressor(ModelResidual(Ridge(), residual="studentized")).fit(X, Y)
+        for bisections in (0, 2.5, "3", True):
+            with pytest.raises(ValueError, match="is not a number of steps: use an integer of at least 1"):
+                ModelResidual(Ridge(), bisections=bisections).fit(X, Y)
+
+
+def test_coverage_at_n_9():
+    rng, errors, repetitions = np.random.default_rng(0), 0, 600
+    for _ in range(repetitions):
+        Z = rng.normal(size=(10, 1))
+        y = Z[:, 0] + rng.normal(size=10)
+        reg = FullConformalRegressor(LinearRegression(), n_jobs=1).fit(Z[:9], y[:9])
+        errors += _quiet(reg, "predict_p", Z[9:], y[9:])[0] <= 0.2
+    assert binomtest(errors, repetitions, 0.2).pvalue > 1e-4

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import binomtest
+from sklearn.linear_model import LinearRegression
+
+from exactcp import FullConformalRegressor, metrics, textbook
+from exactcp.measures import KNNResidual, RidgeResidual
+from exactcp.regression import PredictiveDistribution
+from exactcp.textbook.algorithm import algorithm_1
+from target_problems import TARGET_PROBLEMS
+
+TWINS = {
+    "k-NN": (KNNResidual(k=3), textbook.knn_residual(3)),
+    "1-NN": (KNNResidual(k=1), textbook.knn_residual(1)),
+    "ridge": (RidgeResidual(rho=0.5), textbook.ridge_residual(rho=0.5)),
+    "kernel ridge": (RidgeResidual(kernel="rbf"), textbook.ridge_residual(kernel="rbf")),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("problem", ["random", "grid with ties", "one of each label", "duplicates only"])
+def test_cdf_counts_signed_residuals(name, problem):
+    measure, residual = TWINS[name]
+    X, y, X_test = TARGET_PROBLEMS[problem]
+    X, y = X[:14], y[:14]
+    found = FullConformalRegressor(measure).fit(X, y).predict_distribution(X_test[:3])
+    for t, x in enumerate(X_test[:3]):
+        for target in (-2.2, -0.3, 0.05, 1.1, 3.7):
+            training, candidate = algorithm_1(residual, X, y, x, target)
+            lower, upper = found.cdf_bounds(target)
+            assert lower[t] == (training < candidate - 1e-9).sum() / (len(y) + 1)
+            assert upper[t] == ((training <= candidate + 1e-9).sum() + 1) / (len(y) + 1)
+
+
+def test_cdf_at_a_critical_target_shares_the_tie():
+    found = PredictiveDistribution((np.array([1.0, 2.0, 2.0, 5.0]),))
+    assert found.cdf(2.0, tau=0.25).tolist() == [(1 + 0.25 * 3) / 5]
+    np.testing.assert_allclose(found.cdf(np.array([[0.0, 2.0 + 1e-14, 9.0]]), tau=1.0), [[0.2, 0.8, 1.0]])
+    assert len(found) == 1
+
+
+def test_quantiles_invert_the_cdf():
+    rng = np.random.default_rng(0)
+    found = PredictiveDistribution((np.sort(rng.normal(size=50)), np.sort(rng.normal(size=9))))
+    levels = np.array([0.02, 0.1, 0.5, 0.77, 0.95])
+    quantiles = found.quantile(levels)
+    assert quantiles.shape == (2, 5)
+    for t in range(2):
+        for q, level in zip(quantiles[t], levels, strict=True):
+            if np.isfinite(q):
+                assert found.cdf(np.nextafter(q, np.inf) + 1e-9)[t] >= level
+                assert found.cdf(q - 1e-9)[t] < level
+    np.testing.assert_array_equal(found.quantile(0.5), quantiles[:, 2])
+    assert found.quantile(0.0).tolist() == [-np.inf, -np.inf]
+    assert found.quantile(1.0).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, [[0.5]], np.nan])
+def test_refuses_what_is_no_probability(q):
+    with pytest.raises(ValueError, match="probability"):
+        PredictiveDistribution((np.array([1.0]),)).quantile(q)
+
+
+@pytest.mark.parametrize("name", ["k-NN", "ridge"])
+def test_intervals_leave_half_of_the_error_on_each_side(name):
+    rng, trials = np.random.default_rng(0), 600
+    inside = np.zeros(3)
+    for _ in range(trials):
+        X, eps = rng.normal(size=(20, 1)), rng.normal(size=20)
+        y = X[:, 0] + eps
+        found = FullConformalRegressor(TWINS[name][0]).fit(X[:19], y[:19]).predict_distribution(X[19:])
+        low, high = found.interval(0.79)[0]  # of 20 ranks, 2 on each side are outside
+        inside += [low <= y[19] <= high, y[19] < low, y[19] > high]
+    assert binomtest(int(inside[0]), trials, 0.8).pvalue > 1e-4
+    for side in inside[1:]:
+        assert binomtest(int(side), trials, 0.1, alternative="greater").pvalue > 1e-4
+
+
+def test_too_few_examples_give_infinite_intervals():
+    assert np.isinf(PredictiveDistribution((np.arange(9.0),)).interval(0.9)).all()
+
+
+def test_crps_is_the_integral_of_its_definition():
+    rng = np.random.default_rng(0)
+    points, y = [rng.normal(size=7), rng.normal(size=4)], np.array([0.3, -4.0])
+    found = PredictiveDistribution(tuple(np.sort(row) for row in points)).crps(y)
+    for row, target, value in zip(points, y, found, strict=True):
+        breaks = np.sort(np.append(row, target))
+        expected = sum(
+            quad(lambda u, row=row, target=target: ((row <= u).mean() - (u >= target)) ** 2, a, b)[0]
+            for a, b in pairwise(breaks)
+        )
+        assert value == pytest.approx(expected, rel=1e-9)
+    assert metrics.crps(points, y) == pytest.approx(found.mean())
+    np.testing.assert_allclose(metrics.crps_per_object(np.array([[1.0, 3.0]]) + 1e9, [1e9 + 2.0]), [0.5])
+
+
+@pytest.mark.parametrize(("points", "y"), [([[1.0]], [1.0, 2.0]), ([], []), ([[]], [1.0]), ([[[1.0]]], [1.0])])
+def test_crps_refuses_other_shapes(points, y):
+    with pytest.raises(ValueError, match="expected"):
+        metrics.crps(points, y)
+
+
+def test_categories_and_shapes():
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    reg = FullConformalRegressor(KNNResidual(k=3), mondrian=lambda objects: objects[:, 0] > 0).fit(X, y)
+    found = reg.predict_distribution(X_test)
+    sizes = np.where(X_test[:, 0] > 0, (X[:, 0] > 0).sum(), (X[:, 0] <= 0).sum())
+    assert [row.size for row in found.points] == sizes.tolist()
+    table = found.to_numpy()
+    assert table.shape == (len(X_test), sizes.max())
+    assert np.isnan(table).sum() == (sizes.max() - sizes).sum()
+    assert found.cdf(0.0).shape == (len(X_test),)
+    assert found.cdf(np.zeros((len(X_test), 4))).shape == (len(X_test), 4)
+
+
+def test_refuses_measures_without_order():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 1)), rng.normal(size=12)
+    far = np.array([[-20.0]])
+    with pytest.raises(ValueError, match="studentized"):
+        FullConformalRegressor(RidgeResidual(rho=0.01, residual="ordinary")).fit(X, y).predict_distribution(far)
+    with pytest.raises(TypeError, match="no predictive distribution"):
+        FullConformalRegressor(LinearRegression()).fit(X, y).predict_distribution(far)

@@ -1,0 +1,86 @@
+"""Print how often a p-value changes file on its way: the fewer, the sooner a reader has followed it.
+
+python tools/walk.py            # a table
+python tools/walk.py k-NN       # the files of one walk, in their order
+
+Each walk is a second call, so that nothing is imported or compiled on it. A step is a call of a Python function of the
+package; a change of file is a step into another file than the one before.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import exactcp
+from exactcp import ExchangeabilityTest, FullConformalClassifier, FullConformalRegressor
+from exactcp.measures import KNN, LSSVM, KNNResidual, RandomForest
+
+PACKAGE = Path(exactcp.__file__).parent
+RNG = np.random.default_rng(0)
+X, TEST = RNG.normal(size=(200, 5)), RNG.normal(size=(3, 5))
+LABELS = np.arange(200) % 2
+
+
+def files_of(walk: Callable[[], Any]) -> list[str]:
+    """Return the files that a call goes through, each as often as it is entered from another one."""
+    entered = []
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            entered.append(str(Path(frame.f_code.co_filename).relative_to(PACKAGE)))
+
+    sys.setprofile(note)
+    try:
+        walk()
+    finally:
+        sys.setprofile(None)
+    return [file for file, _ in groupby(entered)]
+
+
+def walks() -> dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]]:
+    """Return the calls: a prediction, or a step of a stream, and the fit before it."""
+    made: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {}
+    for name, measure in {
+        "k-NN": KNN(k=5),
+        "forest": RandomForest(n_estimators=5, random_state=0),
+        "LS-SVM": LSSVM(),
+    }.items():
+        clf = FullConformalClassifier(measure, n_jobs=1).fit(X, LABELS)
+        made[name] = (lambda clf=clf: clf.predict_p(TEST), lambda clf=clf: clf.fit(X, LABELS))
+    reg = FullConformalRegressor(KNNResidual(k=5), n_jobs=1).fit(X, X[:, 0])
+    made["k-NN regression"] = (lambda: reg.predict_interval(TEST), lambda: reg.fit(X, X[:, 0]))
+    stream = ExchangeabilityTest(KNN(k=5), random_state=0)
+    stream.update_many(X[:100], LABELS[:100])
+    made["stream step"] = (lambda: stream.update(X[100], LABELS[100]), None)
+    return made
+
+
+def main() -> None:
+    """Print the table, or one walk."""
+    warnings.simplefilter("ignore")
+    chosen, write = sys.argv[1:], sys.stdout.write
+    if not chosen:
+        write(f"{'':18}{'prediction':>12}{'fit':>8}\n")
+    for name, (predict, fit) in walks().items():
+        if chosen and name not in chosen:
+            continue
+        found = []
+        for walk in (predict, fit):
+            if walk is not None:
+                walk()
+                found.append(files_of(walk))
+        if chosen:
+            write("\n".join(f"{number:4} {file}" for number, file in enumerate(found[0])) + "\n")
+        else:
+            write(f"{name:18}{len(found[0]) - 1:12}" + "".join(f"{len(files) - 1:8}" for files in found[1:]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
