@@ -146,6 +146,14 @@ class TestKernel:
         assert loo_window.count_windows(examples, np.zeros((1, 1)), candidates, 1.0).all()
         assert (candidates.tally.at_least[0, 0, 0], candidates.tally.above[0, 0, 0]) == counts
 
+    @pytest.mark.parametrize(("h", "d"), [(1.0, 2.0), (0.5, np.inf)])
+    def test_objects_without_a_bound_are_left_to_the_product(self, h, d):
+        F, tally = np.zeros((1, 1)), loo_count.new_tally(1, 1)
+        e, b, first = np.array([0.5]), np.array([1e-12]), np.array([0])
+        examples = loo_window.Windowed(np.ones((1, 1)), e, b, e / b, np.array([0, 1]), first, np.array([h]))
+        bands = make_bands(-F, loo_count.FLOOR)
+        assert not loo_window.count_windows(examples, np.ones((1, 1)), np.array([d]), F, bands, tally, np.inf).any()
+
     def test_objects_with_wide_windows_are_left_to_the_product(self, monkeypatch):
         X, y, X_test = _problem("random", 8000, 5, 10)
         X[:, 4], X_test[:, 4] = 0.0, np.arange(40) % 2  # d - 1 is a thousand times larger in a direction of no example
