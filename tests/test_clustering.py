@@ -44,7 +44,7 @@ class TestGrid:
 
     def test_blocks_and_threads_do_not_matter(self, blobs, monkeypatch):
         expected = ConformalClusterer(n_grid=30).fit(blobs[0])
-        monkeypatch.setattr(clustering, "BLOCK", 37)
+        monkeypatch.setattr(clustering, "GRID_BLOCK", 37)
         for n_jobs in (1, 2):
             again = ConformalClusterer(n_grid=30, n_jobs=n_jobs).fit(blobs[0])
             np.testing.assert_array_equal(again.p_values_, expected.p_values_)

@@ -180,7 +180,7 @@ def test_old_folders_go_and_the_newest_stay(folder):
         (folder.parent / name / "file").touch()
         os.utime(folder.parent / name, (now - age, now - age))
     assert _hits(compiled(_half)) == 0
-    newest = {f"{i:032x}" for i in range(_kernel_cache.KEPT)}
+    newest = {f"{i:032x}" for i in range(_kernel_cache.KEPT_FOLDERS)}
     assert {other.name for other in folder.parent.iterdir()} == newest | {"notes"}
     old = folder.parent / f"{2:032x}"
     os.utime(old, (now - 8 * 24 * 3600.0,) * 2)

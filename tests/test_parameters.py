@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import exactcp
 from exactcp import measures
-from exactcp._parameters import MOST, Allowed, check_parameters, integer, shown
+from exactcp._parameters import LARGEST_INTEGER, Allowed, check_parameters, integer, shown
 from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, Measure, ModelResidual, RidgeResidual
 from public_estimators import LABELS, X, learn, make, public_classes
 
@@ -190,9 +190,9 @@ class TestSentences:
 
     def test_integers_end_where_memory_does(self):
         rule = integer("a number", at_least=1)
-        assert rule.accepts(MOST)
+        assert rule.accepts(LARGEST_INTEGER)
         assert rule.accepts(np.int8(1))
-        assert not rule.accepts(MOST + 1)
+        assert not rule.accepts(LARGEST_INTEGER + 1)
         assert not rule.accepts(np.True_)
         assert not rule.accepts(1.0)
 

@@ -6,8 +6,8 @@ import pytest
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.pvalues import (
     Counts,
-    compare,
     compare_residuals,
+    compare_scores,
     compare_sorted,
     deterministic_p,
     label_conditional,
@@ -20,14 +20,14 @@ from exactcp.pvalues import (
 
 def test_ties_within_the_tolerance_count_as_equal():
     training = np.array([[1.0, 1.0 + 5e-11, 1.0 - 5e-11, 1.0 + 2e-10, 1.0 - 2e-10, np.inf]])
-    counts = compare(training, np.array([1.0]), floor=0.0, tolerance=1e-10)
+    counts = compare_scores(training, np.array([1.0]), floor=0.0, tolerance=1e-10)
     assert (counts.greater[0], counts.equal[0], counts.total[0]) == (2, 3, 6)
 
 
 def test_the_floor_makes_the_tolerance_absolute_near_zero():
     training = np.array([[1e-12, -1e-12, 1e-9]])
-    relative = compare(training, np.array([0.0]), floor=0.0, tolerance=1e-10)
-    absolute = compare(training, np.array([0.0]), floor=1.0, tolerance=1e-10)
+    relative = compare_scores(training, np.array([0.0]), floor=0.0, tolerance=1e-10)
+    absolute = compare_scores(training, np.array([0.0]), floor=1.0, tolerance=1e-10)
     assert (relative.greater[0], relative.equal[0]) == (2, 0)
     assert (absolute.greater[0], absolute.equal[0]) == (1, 2)
 
@@ -35,19 +35,19 @@ def test_the_floor_makes_the_tolerance_absolute_near_zero():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_infinities_compare_exactly(sign):
     training = np.array([[sign * np.inf, 1e308, -1e308]])
-    counts = compare(training, np.array([sign * np.inf]), floor=1.0, tolerance=1e-10)
+    counts = compare_scores(training, np.array([sign * np.inf]), floor=1.0, tolerance=1e-10)
     assert (counts.greater[0], counts.equal[0]) == ((0, 1) if sign > 0 else (2, 1))
 
 
 def test_nan_marks_examples_outside_the_category():
-    counts = compare(np.array([[np.nan, 2.0, 0.0]]), np.array([1.0]), floor=0.0, tolerance=0.0)
+    counts = compare_scores(np.array([[np.nan, 2.0, 0.0]]), np.array([1.0]), floor=0.0, tolerance=0.0)
     assert (counts.greater[0], counts.equal[0], counts.total[0]) == (1, 0, 2)
 
 
 def test_sorted_counting_equals_plain_counting(rng):
     training, scores = rng.integers(0, 6, 50).astype(float), np.array([0.0, 2.0, 5.0, 7.0, np.inf, -np.inf])
     rule = {"floor": 0.0, "tolerance": 1e-10}
-    plain = compare(np.tile(training, (6, 1)), scores, **rule)
+    plain = compare_scores(np.tile(training, (6, 1)), scores, **rule)
     fast = compare_sorted(np.sort(training), scores, **rule)
     for field in ("greater", "equal", "total"):
         np.testing.assert_array_equal(getattr(fast, field), getattr(plain, field))

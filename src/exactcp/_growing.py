@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 _probe = [object()]
-_ONE_OWNER = sys.getrefcount(_probe[0])  # of an object that one list holds
+_ONE_HOLDER = sys.getrefcount(_probe[0])  # of an object that one list holds
 SPARE = 8  # forgotten entries stay where they are until there is one for this many others
 
 
@@ -24,7 +24,7 @@ def take_alone(box: list[np.ndarray]) -> np.ndarray | None:
         taken = [box.pop()]
     except IndexError:
         return None
-    return taken.pop() if sys.getrefcount(taken[0]) == _ONE_OWNER else None
+    return taken.pop() if sys.getrefcount(taken[0]) == _ONE_HOLDER else None
 
 
 class _Room:

@@ -37,7 +37,7 @@ ALWAYS = {"/__init__.py", "/_jit.py", "/_kernel_cache.py"}  # the package's vers
 USES_JIT = f"{PACKAGE}._jit import".encode()
 # settings of numba that change the code it makes
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "USING_SVML")
-KEPT = 8  # folders
+KEPT_FOLDERS = 8  # folders
 UNUSED = 7 * 24 * 3600.0  # seconds after which a folder goes
 
 logger = logging.getLogger(PACKAGE)
@@ -172,7 +172,7 @@ def remove_old(folder: Path) -> None:
     used = {other: other.stat().st_mtime for other in beside if other != folder and not other.is_symlink()}
     newest = sorted(used, key=used.__getitem__, reverse=True)
     for position, other in enumerate(newest, start=1):
-        if position >= KEPT or used[other] < time.time() - UNUSED:
+        if position >= KEPT_FOLDERS or used[other] < time.time() - UNUSED:
             shutil.rmtree(other, ignore_errors=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-MOST = 2**31 - 1  # an integer beyond it counts nothing that fits into memory
+LARGEST_INTEGER = 2**31 - 1  # an integer beyond it counts nothing that fits into memory
 SHOWN = 200  # characters of a value
 
 
@@ -151,14 +151,20 @@ def _as_float(value: Any) -> float:
         return math.nan
 
 
-def integer(what: str, *, at_least: int, at_most: int = MOST) -> Allowed:
+def integer(what: str, *, at_least: int, at_most: int = LARGEST_INTEGER) -> Allowed:
     """Allow integers, which are no booleans."""
-    words = f"an integer of at least {at_least}" if at_most == MOST else f"an integer from {at_least} to {at_most}"
+    words = (
+        f"an integer of at least {at_least}"
+        if at_most == LARGEST_INTEGER
+        else f"an integer from {at_least} to {at_most}"
+    )
     return Allowed(
         what,
         words,
         lambda value: _is_whole(value) and at_least <= value <= at_most,
-        lambda value: f"It exceeds {MOST:,}." if _is_whole(value) and value > at_most == MOST else "",
+        lambda value: (
+            f"It exceeds {LARGEST_INTEGER:,}." if _is_whole(value) and value > at_most == LARGEST_INTEGER else ""
+        ),
     )
 
 
@@ -200,7 +206,7 @@ N_JOBS = (
     Allowed(
         "a number of threads",
         "an integer other than 0 (-1 means all cores)",
-        lambda value: _is_whole(value) and 0 < abs(value) <= MOST,
+        lambda value: _is_whole(value) and 0 < abs(value) <= LARGEST_INTEGER,
     )
     | NONE
 )

@@ -20,7 +20,7 @@ from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, objects_of, one_class_measure
 from exactcp.measures._contract import Objects
 
-BLOCK = 2**16  # grid points whose p-values are computed together
+GRID_BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
 
 
@@ -178,12 +178,12 @@ class ConformalClusterer(ClusterMixin, Estimator):
         shape = tuple(axis.size for axis in self.axes_)
         p = np.empty(int(np.prod(shape)))
         bag.warn_of_cost(p.size)
-        starts = range(0, p.size, BLOCK)
+        starts = range(0, p.size, GRID_BLOCK)
         for first in progress(starts, len(starts), self.verbose, "p-values on the grid"):
-            cells = np.unravel_index(np.arange(first, min(first + BLOCK, p.size)), shape)
+            cells = np.unravel_index(np.arange(first, min(first + GRID_BLOCK, p.size)), shape)
             points = np.column_stack([axis[cell] for axis, cell in zip(self.axes_, cells, strict=True)])
             counts = pvalues.marginal(bag.label_counts(points, effort=quiet), Z.shape[0])
-            p[first : first + BLOCK] = pvalues.deterministic_p(counts)[:, 0]
+            p[first : first + GRID_BLOCK] = pvalues.deterministic_p(counts)[:, 0]
         return p.reshape(shape)
 
     def _components(self, Z: np.ndarray) -> np.ndarray:

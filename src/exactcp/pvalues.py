@@ -24,8 +24,8 @@ __all__ = [
     "Counts",
     "are_inside",
     "as_decimal",
-    "compare",
     "compare_residuals",
+    "compare_scores",
     "compare_sorted",
     "deterministic_p",
     "exceeds",
@@ -62,7 +62,7 @@ class Counts:
         return int(self.greater.shape[0])
 
 
-def compare(training_scores: np.ndarray, scores: np.ndarray, *, floor: float, tolerance: float) -> Counts:
+def compare_scores(training_scores: np.ndarray, scores: np.ndarray, *, floor: float, tolerance: float) -> Counts:
     """Count training scores against candidates' scores by the one tie rule.
 
     Parameters
@@ -81,7 +81,7 @@ def compare(training_scores: np.ndarray, scores: np.ndarray, *, floor: float, to
     Examples
     --------
     >>> import numpy as np
-    >>> counts = compare(np.array([[1.0, 2.0, 2.0 + 1e-12, 3.0]]), np.array([2.0]), floor=0.0, tolerance=1e-10)
+    >>> counts = compare_scores(np.array([[1.0, 2.0, 2.0 + 1e-12, 3.0]]), np.array([2.0]), floor=0.0, tolerance=1e-10)
     >>> counts.greater, counts.equal, counts.total
     (array([1]), array([2]), array([4]))
     """
@@ -121,7 +121,7 @@ def compare_residuals(scores: np.ndarray, targets: np.ndarray, score: float, tar
 
 
 def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, tolerance: float) -> Counts:
-    """Count one ascending array of training scores against many candidates' scores, as `compare` does.
+    """Count one ascending array of training scores against many candidates' scores, as `compare_scores` does.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.n
     ----------
     ascending : ndarray of shape (n,)
     floor, tolerance : float
-        Of the tie rule, as in `compare`.
+        Of the tie rule, as in `compare_scores`.
 
     Returns
     -------

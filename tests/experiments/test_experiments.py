@@ -364,7 +364,7 @@ def test_compiled_code_is_ended_too():
 def test_a_time_with_compilation_does_not_count():
     from numba import njit
 
-    from exactcp.experiments.measuring import _best
+    from exactcp.experiments.measuring import _best_of
 
     @njit
     def sum_of_squares(n):
@@ -374,7 +374,7 @@ def test_a_time_with_compilation_does_not_count():
         return total
 
     events, start = [], time.perf_counter()
-    seconds, result = _best(lambda: sum_of_squares(10), 0.0, events.append)
+    seconds, result = _best_of(lambda: sum_of_squares(10), 0.0, events.append)
     took = time.perf_counter() - start
     assert (result, events) == (285.0, ["started"])
     assert seconds < took / 5  # one run was counted, and it is not the one that compiled

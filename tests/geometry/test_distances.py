@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from exactcp.geometry.distances import euclidean, euclidean_block
+from exactcp.geometry.distances import euclidean_block, euclidean_distance
 from written_order import squared_distance
 
 
@@ -22,4 +22,4 @@ def test_every_bit_is_that_of_the_written_order(rng: np.random.Generator, p: int
 
 
 def test_no_feature_no_distance() -> None:
-    assert euclidean(np.empty(0), np.empty(0)) == 0.0
+    assert euclidean_distance(np.empty(0), np.empty(0)) == 0.0

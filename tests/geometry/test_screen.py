@@ -117,7 +117,7 @@ def _flat(rng, n, p, rank, noise):
 
 
 def test_a_sketch_is_found_where_objects_are_near_a_subspace(monkeypatch, rng):
-    monkeypatch.setattr(sketches, "SMALLEST", (500, 64))
+    monkeypatch.setattr(sketches, "SMALLEST_SKETCHED", (500, 64))
     flat = _flat(rng, 1000, 200, 10, 0.1)
     basis = sketches.find_basis(flat)
     assert 8 <= basis.shape[1] <= 32

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from exactcp import FullConformalClassifier, textbook
-from exactcp.pvalues import compare
+from exactcp.pvalues import compare_scores
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -71,8 +71,8 @@ def _assert_equal_counts(measure_name, problem_name, expected):
     found = measure.bag(X, y, int(y.max()) + 1).label_counts(X_test)
     for t, row in enumerate(expected(measure_name, problem_name)):
         for c, (training, candidate) in enumerate(row):
-            same = compare(training[None, y == c], np.array([candidate]), **rule)
-            other = compare(training[None, y != c], np.array([candidate]), **rule)
+            same = compare_scores(training[None, y == c], np.array([candidate]), **rule)
+            other = compare_scores(training[None, y != c], np.array([candidate]), **rule)
             where = f"test object {t}, label {c}"
             assert found.greater_same[t, c] == same.greater[0], where
             assert found.equal_same[t, c] == same.equal[0], where

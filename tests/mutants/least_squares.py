@@ -90,7 +90,9 @@ FAMILY = Family(
             "above += np.int32(margin >= -band)",
         ),
         "a chunk has one label": Mutant(
-            "measures/least_squares/kernels/leave_one_out.py", "j = min(end, starts[label + 1])", "j = end"
+            "measures/least_squares/kernels/leave_one_out.py",
+            "CHUNK_EXAMPLES, last, starts[label + 1])",
+            "CHUNK_EXAMPLES, last)",
         ),
         "the rounding of a numerator": Mutant(
             "measures/least_squares/kernels/leave_one_out.py",

@@ -184,7 +184,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
             inside = np.array([self._training_categories == column[i] for column in candidates])
             within = np.where(inside, training, np.nan)
             rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
-            counted.append(pvalues.compare(within, candidate, **rule))
+            counted.append(pvalues.compare_scores(within, candidate, **rule))
             scores.append(candidate)
         fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
         return pvalues.Counts(*fields), np.array(scores)

@@ -13,7 +13,7 @@ from exactcp.cli._job import Job, Outcome, compared, timed, told
 from exactcp.pvalues import exceeds, significance
 from exactcp.report import LabelRun, classification_facts
 
-PREDICTORS: dict[str, Any] = {
+CLASSIFIERS: dict[str, Any] = {
     "full": FullConformalClassifier,
     "split": SplitConformalClassifier,
     "cross": CrossConformalClassifier,
@@ -33,13 +33,13 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     -------
     Outcome
     """
-    run, predictor = _run(job, job.method)
+    run, predictor = _run_classifier(job, job.method)
     predictor.predict_set(job.X_test[:1], job.confidence)  # says so if there are too few examples for the level
     best = _best(predictor, job.X_test, run.p)
     classes = predictor.classes_.tolist()
     runs = [replace(run, best=best)]
     if job.compare and job.method != "split":
-        runs += compared(lambda: replace(_run(job, "split")[0], measure=run.measure))
+        runs += compared(lambda: replace(_run_classifier(job, "split")[0], measure=run.measure))
     counted = predictor.calibration_scores_.size if job.method == "split" else job.y_train.size
     facts = partial(
         classification_facts,
@@ -67,9 +67,9 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     return Outcome(_columns(run.p, best, classes, job.confidence), summary, facts)
 
 
-def _run(job: Job, method: str) -> tuple[LabelRun, Any]:
+def _run_classifier(job: Job, method: str) -> tuple[LabelRun, Any]:
     """Return what a predictor says, and the predictor."""
-    predictor = PREDICTORS[method](job.measure, mondrian=job.mondrian, smoothed=job.smoothed, **job.options())
+    predictor = CLASSIFIERS[method](job.measure, mondrian=job.mondrian, smoothed=job.smoothed, **job.options())
     _, fit_seconds = timed(predictor.fit, job.X_train, job.y_train)
     p, predict_seconds = timed(predictor.predict_p, job.X_test)
     return LabelRun(method, told(predictor), p, fit_seconds, predict_seconds), predictor

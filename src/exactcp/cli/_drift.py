@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from exactcp import ExchangeabilityTest
 
 
-class Betting(StrEnum):
+class BetOption(StrEnum):
     """How to bet against the p-values' uniformity."""
 
     composite = "composite"
@@ -72,7 +72,7 @@ def drift(
     option: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE of the measure, such as k=5; repeatable.")
     ] = None,
-    betting: Annotated[Betting, typer.Option(help="How to bet against uniform p-values.")] = Betting.composite,
+    betting: Annotated[BetOption, typer.Option(help="How to bet against uniform p-values.")] = BetOption.composite,
     alarm: Annotated[
         Alarm, typer.Option(help="ville bounds the probability of a false alarm; the others find late changes sooner.")
     ] = Alarm.ville,
@@ -161,7 +161,7 @@ def _examples(rows: Iterator[list[Any]], how: Reading) -> Iterator[Example]:
     if first is None:
         return
     names = [str(cell).strip() for cell in first] if how.has_header else [str(i + 1) for i in range(len(first))]
-    if how.has_header and not any(math.isnan(_number(cell, how.decimal)) for cell in first):
+    if how.has_header and not any(math.isnan(_cell_number(cell, how.decimal)) for cell in first):
         msg = f"the first line has numbers only ({', '.join(names[:3])}, ...): expected column names; use --no-header."
         raise ValueError(msg)
     for option, wanted in (("--target", [] if how.target is None else [how.target]), ("--ignore", how.ignore)):
@@ -189,7 +189,7 @@ def _again(first: list[Any], rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
     yield from rows
 
 
-def _number(cell: Any, decimal: str) -> float:
+def _cell_number(cell: Any, decimal: str) -> float:
     """Return a cell as a number, nan if it is none."""
     if isinstance(cell, str) and decimal != ".":
         cell = cell.replace(".", "?").replace(decimal, ".")
@@ -207,10 +207,10 @@ def _example(
         raise ValueError(msg)
     x = []
     for i in features:
-        value = _number(cells[i], decimal)
+        value = _cell_number(cells[i], decimal)
         if not math.isfinite(value):
             shown = "no value" if cells[i] is None or str(cells[i]).strip() == "" else repr(cells[i])[:60]
-            comma = decimal == "." and math.isfinite(_number(cells[i], ","))
+            comma = decimal == "." and math.isfinite(_cell_number(cells[i], ","))
             msg = (
                 f"row {row} has {shown} in column {names[i]!r}: expected a finite number; "
                 f"{'use --decimal , if it is one, ' if comma else ''}leave the row out with --skip-bad, or the column "

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from exactcp.cli._targets import LARGEST
-from exactcp.cli._text_kinds import MOST, has_dates, is_number, nested, otherwise_written, plain_numbers
+from exactcp._validation import LARGEST
+from exactcp.cli._text_kinds import MOST_OF_THEM, has_dates, is_number, nested, otherwise_written, plain_numbers
 
 MANY_CATEGORIES = 100
 
@@ -59,18 +59,18 @@ def encode_objects(train: Any, test: Any, encoding: Encoding) -> tuple[np.ndarra
         _check_column_kinds(name, train[name], test[name], encoding)
         if not encoding.impute:
             for table, column in (("TRAIN", train[name]), ("TEST", test[name])):
-                _refuse_missing(table, name, column)
+                _refuse_missing_cells(table, name, column)
         both = pd.concat([train[name], test[name]], ignore_index=True)
         if both.isna().all():
             msg = f"column {name!r} has no values at all: leave it out with --ignore {name}."
             raise ValueError(msg)
         has_numbers = (is_number(both) or types.is_bool_dtype(both)) and name not in encoding.categorical
-        parts.append(_numbers(both, name, encoding) if has_numbers else _indicators(both, name, encoding))
+        parts.append(_numeric_columns(both, name, encoding) if has_numbers else _indicators(both, name, encoding))
     X = np.hstack(parts)
     return X[: train.shape[0]], X[train.shape[0] :]
 
 
-def _numbers(column: Any, name: str, encoding: Encoding) -> np.ndarray:
+def _numeric_columns(column: Any, name: str, encoding: Encoding) -> np.ndarray:
     values = plain_numbers(column).to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
     if (np.abs(values[~np.isnan(values)]) > LARGEST).any():
         msg = (
@@ -109,7 +109,7 @@ def _indicators(column: Any, name: str, encoding: Encoding) -> np.ndarray:
     return np.asarray(np.eye(len(categories))[codes])
 
 
-def _refuse_missing(table: str, name: str, column: Any) -> None:
+def _refuse_missing_cells(table: str, name: str, column: Any) -> None:
     missing = np.flatnonzero(column.isna())
     if missing.size:
         more = f" and {missing.size - 1} other rows" if missing.size > 1 else ""
@@ -150,7 +150,7 @@ def _check_column_kinds(name: str, train: Any, test: Any, encoding: Encoding) ->
     if not texts:
         return
     present = pd.concat([train, test], ignore_index=True).dropna()
-    if plain_numbers(present, encoding.decimal).notna().mean() <= MOST:
+    if plain_numbers(present, encoding.decimal).notna().mean() <= MOST_OF_THEM:
         return
     for table, column in texts:
         bad = np.flatnonzero(column.notna() & plain_numbers(column, encoding.decimal).isna())

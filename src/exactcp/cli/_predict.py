@@ -48,7 +48,7 @@ class Scale(StrEnum):
     none = "none"
 
 
-class Method(StrEnum):
+class MethodOption(StrEnum):
     """How examples are used."""
 
     FULL = "full"
@@ -68,12 +68,12 @@ def predict(
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
     method: Annotated[
-        Method,
+        MethodOption,
         typer.Option(
             help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
             "cross uses ten folds (CV+ for regression), and promises less."
         ),
-    ] = Method.FULL,
+    ] = MethodOption.FULL,
     measure: Annotated[
         str | None,
         typer.Option(
@@ -145,7 +145,7 @@ def predict(
     if mondrian is not None and problem.task == "regression":
         msg = "--mondrian label is for classification, and the task is regression: leave it out."
         raise MisuseError(msg)
-    if smoothed and problem.task == "regression" and method is not Method.FULL:
+    if smoothed and problem.task == "regression" and method is not MethodOption.FULL:
         msg = f"--smoothed is for p-values, and --method {method.value} has none in regression: leave it out."
         raise MisuseError(msg)
     _check_images(shape, problem)

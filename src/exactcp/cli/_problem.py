@@ -111,12 +111,12 @@ def _features(train: Any, test: Any, columns: Columns, categorical: list[str]) -
         remedy = did_you_mean(target, names)
         if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
             remedy = " Use --separator if the cells are separated otherwise than by commas."
-        msg = f"--target {target} is not a column of TRAIN: it has {_listed(names)}.{remedy}"
+        msg = f"--target {target} is not a column of TRAIN: it has {_in_words(names)}.{remedy}"
         raise MisuseError(msg)
     for option, wanted in (("--ignore", columns.ignore), ("--categorical", categorical)):
         for name in wanted:
             if name not in names and name not in test.columns:
-                msg = f"{option} {name} is not a column: TRAIN has {_listed(names)}.{did_you_mean(name, names)}"
+                msg = f"{option} {name} is not a column: TRAIN has {_in_words(names)}.{did_you_mean(name, names)}"
                 raise MisuseError(msg)
     features = [name for name in names if name != target and name not in columns.ignore]
     if not features:
@@ -128,11 +128,11 @@ def _features(train: Any, test: Any, columns: Columns, categorical: list[str]) -
         features = without_ids(train[features], test, categorical)
     lacking = [name for name in features if name not in test.columns]
     if lacking:
-        msg = f"TEST lacks {_listed(lacking)}, which TRAIN has: add it, or leave it out with --ignore {lacking[0]}."
+        msg = f"TEST lacks {_in_words(lacking)}, which TRAIN has: add it, or leave it out with --ignore {lacking[0]}."
         raise ValueError(msg)
     return features
 
 
-def _listed(names: list[str]) -> str:
+def _in_words(names: list[str]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more

@@ -14,7 +14,7 @@ from exactcp.measures import SimplifiedKNN
 from exactcp.regions import Region
 from exactcp.report import TargetRun, regression_facts
 
-PREDICTORS: dict[str, Any] = {"split": SplitConformalRegressor, "cross": CVPlusRegressor}
+REGRESSORS: dict[str, Any] = {"split": SplitConformalRegressor, "cross": CVPlusRegressor}
 
 
 def regress(job: Job, truth: np.ndarray | None) -> Outcome:
@@ -61,7 +61,7 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
         "fit_seconds": runs[0].fit_seconds,
         "predict_seconds": runs[0].predict_seconds,
     }
-    return Outcome(_columns(run, regions), summary, facts)
+    return Outcome(_regression_columns(run, regions), summary, facts)
 
 
 def _full_run(job: Job, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
@@ -89,7 +89,7 @@ def _judge(
 
 def _interval_run(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
     """Return what a predictor of intervals says, itself, and no regions, since the intervals tell all."""
-    predictor = PREDICTORS[method](job.measure, **job.options())
+    predictor = REGRESSORS[method](job.measure, **job.options())
     _, fit_seconds = timed(predictor.fit, job.X_train, job.y_train)
     prediction, point_seconds = timed(predictor.predict, job.X_test)
     intervals, interval_seconds = timed(predictor.predict_interval, job.X_test, job.confidence)
@@ -99,7 +99,7 @@ def _interval_run(job: Job, method: str, truth: np.ndarray | None) -> tuple[Targ
     return TargetRun(method, told(predictor), prediction, intervals, widths, covered, None, *seconds), predictor, []
 
 
-def _columns(run: TargetRun, regions: list[Region]) -> dict[str, Any]:
+def _regression_columns(run: TargetRun, regions: list[Region]) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "prediction": run.prediction,
         "lower": run.intervals[:, 0],

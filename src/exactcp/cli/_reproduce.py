@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from exactcp.experiments import Config
     from exactcp.experiments.runner import Moment
 
-NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
+EXPERIMENT_NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
 
 
 def _complete_name(incomplete: str) -> list[str]:
-    return [name for name in NAMES if name.startswith(incomplete)]
+    return [name for name in EXPERIMENT_NAMES if name.startswith(incomplete)]
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.", autocompletion=_complete_name)],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENT_NAMES)}.", autocompletion=_complete_name)],
     full: Annotated[bool, typer.Option("--full", help="The paper's grid, seeds and timeouts: days.")] = False,
     output: Annotated[Path, typer.Option(help="Folder for measurements, figure and table.")] = Path("reproduced"),
     data: Annotated[
@@ -67,8 +67,9 @@ def reproduce(
 def _config(
     name: str, *, full: bool, timeout: float | None, seeds: int | None, n_max: int | None, jobs: int | None
 ) -> Config:
-    if name not in NAMES:
-        msg = f"there is no experiment {name!r}: use one of {', '.join(NAMES)}.{did_you_mean(name, NAMES)}"
+    if name not in EXPERIMENT_NAMES:
+        meant = did_you_mean(name, EXPERIMENT_NAMES)
+        msg = f"there is no experiment {name!r}: use one of {', '.join(EXPERIMENT_NAMES)}.{meant}"
         raise MisuseError(msg)
     for option, value, least in (("--seeds", seeds, 1), ("--n-max", n_max, 10), ("--jobs", jobs, 1)):
         if value is not None and value < least:
@@ -106,7 +107,7 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
     On a terminal it is a bar; elsewhere, as in the log of a run that nobody watches, a line now and then.
     """
     if not console.is_terminal:
-        yield _log(console)
+        yield _log_line(console)
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -126,7 +127,7 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
         yield watch
 
 
-def _log(console: Console) -> Callable[[Moment], None]:
+def _log_line(console: Console) -> Callable[[Moment], None]:
     last = time.monotonic()
 
     def watch(moment: Moment) -> None:

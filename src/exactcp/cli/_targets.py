@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from exactcp.cli._text_kinds import MOST, has_dates, is_number, nested, otherwise_written, plain_numbers
+from exactcp._validation import LARGEST
+from exactcp.cli._text_kinds import MOST_OF_THEM, has_dates, is_number, nested, otherwise_written, plain_numbers
 
 MANY_LABELS = 20  # whole numbers with more values than that are a quantity
-LARGEST = 1e150  # as for objects: the square of a larger difference overflows
 INSIST = "use --task classification if they are labels"
 
 
@@ -35,8 +35,8 @@ def choose_task(target: Any, name: str = "", decimal: str = ".") -> tuple[str, s
 def training_labels(target: Any, name: str) -> np.ndarray:
     """Return the labels of a training target: whole numbers stay numbers, everything else is text."""
     _refuse_nested(target, name)
-    _refuse_missing(target, name)
-    labels = _labels(target)
+    _refuse_missing_targets(target, name)
+    labels = _text_labels(target)
     classes = np.unique(labels)
     if classes.size < 2:
         msg = f"the target {name!r} of TRAIN has one label only, {classes[0]!s}: expected two at least."
@@ -56,7 +56,7 @@ def training_labels(target: Any, name: str) -> np.ndarray:
 
 def training_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
     """Return a training target of regression."""
-    _refuse_missing(target, name)
+    _refuse_missing_targets(target, name)
     return _numbers(target, name, "TRAIN", decimal)
 
 
@@ -64,9 +64,9 @@ def known_labels(target: Any, training: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows of a test target have a label, and those labels, as text, written as the training ones are."""
     _refuse_nested(target, "of TEST")
     present = target.notna().to_numpy()
-    fractional = is_number(training) and not _is_whole(training)
+    fractional = is_number(training) and not _is_whole_number(training)
     labels = pd.Series(_floats(target[present])) if fractional and is_number(target) else target[present]
-    return present, _labels(labels, whole=not fractional).astype(str)
+    return present, _text_labels(labels, whole=not fractional).astype(str)
 
 
 def known_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
@@ -78,15 +78,15 @@ def _floats(target: Any) -> np.ndarray:
     return np.asarray(plain_numbers(target).to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _is_whole(target: Any) -> bool:
+def _is_whole_number(target: Any) -> bool:
     if not is_number(target):
         return False
     values = _floats(target)
     return not types.is_float_dtype(target) or bool((np.isfinite(values) & (values == np.round(values))).all())
 
 
-def _labels(target: Any, *, whole: bool = True) -> np.ndarray:
-    if whole and _is_whole(target):
+def _text_labels(target: Any, *, whole: bool = True) -> np.ndarray:
+    if whole and _is_whole_number(target):
         values = [int(value) for value in target]
         if not values or (min(values) >= -(2**63) and max(values) < 2**63):
             return np.array(values, dtype=np.int64)
@@ -131,7 +131,7 @@ def _refuse_other_kinds(target: Any, name: str, decimal: str) -> None:
         raise ValueError(msg)
     present = target.dropna()
     other = present[plain_numbers(present, decimal).isna()]
-    if not other.empty and 1 - other.size / present.size > MOST:
+    if not other.empty and 1 - other.size / present.size > MOST_OF_THEM:
         msg = (
             f"row {other.index[0] + 1} of TRAIN has {_shown(other.iloc[0])} as its target {name!r}, and most others "
             f"have numbers: correct it, or {INSIST}."
@@ -139,7 +139,7 @@ def _refuse_other_kinds(target: Any, name: str, decimal: str) -> None:
         raise ValueError(msg)
 
 
-def _refuse_missing(target: Any, name: str) -> None:
+def _refuse_missing_targets(target: Any, name: str) -> None:
     missing = np.flatnonzero(target.isna())
     if missing.size:
         msg = (

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-MOST = 0.5  # of the cells: above it, they are what a column is about, and the others are taken for errors
+MOST_OF_THEM = 0.5  # of the cells: above it, they are what a column is about, and the others are taken for errors
 NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+)(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
 WRITTEN_NUMBER = rf"[$\u20ac\u00a3\u00a5]?\s?{NUMBER}\s?[%$\u20ac\u00a3\u00a5]?"
 DECIMAL_COMMA = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
@@ -38,7 +38,7 @@ def has_dates(column: Any) -> bool:
     present = column.dropna()
     if present.map(lambda cell: isinstance(cell, dt.date | dt.time | dt.timedelta)).any():
         return True
-    return bool(present.size) and _share(present, DATE) > MOST
+    return bool(present.size) and _share_of(present, DATE) > MOST_OF_THEM
 
 
 def nested(column: Any) -> Any:
@@ -65,9 +65,9 @@ def otherwise_written(column: Any, decimal: str) -> str | None:
     odd = present[~is_plain].astype(str)
     odd = odd[_matches(odd, WRITTEN_NUMBER)]
     plain = int(is_plain.sum())
-    if odd.empty or (odd.size + plain) / present.size <= MOST:
+    if odd.empty or (odd.size + plain) / present.size <= MOST_OF_THEM:
         return None
-    if decimal == "." and _share(odd, DECIMAL_COMMA) > MOST:
+    if decimal == "." and _share_of(odd, DECIMAL_COMMA) > MOST_OF_THEM:
         return f"numbers with decimal commas, such as {odd.iloc[0]!r}: use --decimal ','"
     if decimal == "," and plain_numbers(odd).notna().all():
         return f"numbers with decimal points, such as {odd.iloc[0]!r}: use --decimal '.', or one mark for all"
@@ -90,7 +90,7 @@ def _float(cell: Any) -> float:
         return math.inf if cell > 0 else -math.inf
 
 
-def _share(column: Any, pattern: str) -> float:
+def _share_of(column: Any, pattern: str) -> float:
     return sum(_matches(column, pattern)) / len(column)
 
 

@@ -25,7 +25,7 @@ from exactcp.counting.ties import TOLERANCE
 
 ROUNDING = 1e-13  # |g| and kappa are equal if they differ by less: the root that division would give is rounding
 FLOOR = 0.01  # TOLERANCE * FLOOR of a target is well above the rounding of a mean or a ridge fit
-SAMPLE = 1000  # targets that the origin is found from
+SAMPLE_TARGETS = 1000  # targets that the origin is found from
 NEAR_ZERO = 1024.0  # spreads of the targets that 0 may be away from them and still be the origin
 
 
@@ -35,7 +35,7 @@ def origin_of(targets):
     Then it is a round number near their median, so that it stays when examples come and go, and far targets do not
     move it. Of many targets, some evenly spaced ones tell.
     """
-    some = targets[:: max(1, targets.size // SAMPLE)]
+    some = targets[:: max(1, targets.size // SAMPLE_TARGETS)]
     median = float(np.median(some)) if some.size else 0.0
     spread = float(np.median(np.abs(some - median))) if some.size else 0.0
     if abs(median) <= NEAR_ZERO * spread:
@@ -46,7 +46,7 @@ def origin_of(targets):
 
 def typical_size(targets):
     """Return the median size of targets that are not 0; of many, some evenly spaced ones tell."""
-    sizes = np.abs(targets[:: max(1, targets.size // SAMPLE)])
+    sizes = np.abs(targets[:: max(1, targets.size // SAMPLE_TARGETS)])
     sizes = sizes[sizes > 0.0]
     return float(np.median(sizes)) if sizes.size else 0.0
 

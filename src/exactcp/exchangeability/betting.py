@@ -17,7 +17,7 @@ from scipy.special import gammaincc, gammaln, ndtr
 from exactcp._parameters import Allowed
 from exactcp.exchangeability._record import Record
 
-BLOCK = 256  # terms of the mixture's series that are summed together
+BETS_BLOCK = 256  # terms of the mixture's series that are summed together
 Shares = tuple[float, float, float]  # of the capital, that bet with e = -1, 0 and 1
 THIRDS: Shares = (1 / 3, 1 / 3, 1 / 3)
 
@@ -141,9 +141,9 @@ def log_mixture(n: int, P: float) -> float:
     total, term, k = 0.0, 1.0 / (n + 1), 0
     # terms fall from k = max(0, P - n - 1) on, which is at most 5 sqrt(n + 1); the largest is below e^13 / (n + 1)
     while term > 1e-18 * total:
-        terms = term * np.cumprod(P / np.arange(n + 2 + k, n + 2 + k + BLOCK))
+        terms = term * np.cumprod(P / np.arange(n + 2 + k, n + 2 + k + BETS_BLOCK))
         total += term + float(terms[:-1].sum())
-        term, k = float(terms[-1]), k + BLOCK
+        term, k = float(terms[-1]), k + BETS_BLOCK
     return math.log(total)
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import cpu_count
 
+from exactcp.experiments.paper import HOUR
 from exactcp.experiments.points import Point
 
 PAPER_SIZES = tuple(int(n) for n in np.logspace(1, 5, 13, dtype="int"))
 CLASSIFICATION = ("KNN", "LSSVM", "KDE", "RandomForest")
 METHODS = ("standard", "optimized", "split")
-HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -90,18 +90,20 @@ class Config:
         return replace(self, sizes=sizes, large=self.large if self.large <= n_max else 0)
 
 
-def _figure(name: str, measures: tuple[str, ...], methods: tuple[str, ...], task: str = "classification") -> Config:
+def _figure_config(
+    name: str, measures: tuple[str, ...], methods: tuple[str, ...], task: str = "classification"
+) -> Config:
     return Config(name=name, task=task, measures=measures, methods=methods)
 
 
 _QUICK = {
-    "figure1": _figure("figure1", CLASSIFICATION, METHODS),
-    "figure2": _figure("figure2", CLASSIFICATION, ("optimized",)),
-    "figure3": _figure("figure3", ("KNNResidual",), METHODS, "regression"),
+    "figure1": _figure_config("figure1", CLASSIFICATION, METHODS),
+    "figure2": _figure_config("figure2", CLASSIFICATION, ("optimized",)),
+    "figure3": _figure_config("figure3", ("KNNResidual",), METHODS, "regression"),
     "figure4": Config(
         "figure4", "samples", ("RandomForest",), ("drawn",), n_estimators=(1, 2, 5, 10, 20, 50, 100), n_test=0
     ),
-    "figure5": _figure("figure5", ("KNN", "SimplifiedKNN"), METHODS),
+    "figure5": _figure_config("figure5", ("KNN", "SimplifiedKNN"), METHODS),
     "mnist": Config(
         name="mnist",
         task="mnist",

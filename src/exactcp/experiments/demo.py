@@ -46,8 +46,8 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
 
     runs = []
     for name, measure, predictor in predictors:
-        fit_seconds = _seconds(predictor.fit, X_train, y_train)
-        predict_seconds = _seconds(predictor.predict_p, X_test)
+        fit_seconds = _in_seconds(predictor.fit, X_train, y_train)
+        predict_seconds = _in_seconds(predictor.predict_p, X_test)
         runs.append(LabelRun(name, measure, predictor.predict_p(X_test), fit_seconds, predict_seconds))
     facts = classification_facts(
         runs,
@@ -74,7 +74,7 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
     }
 
 
-def _seconds(work: Callable[..., Any], *arguments: Any) -> float:
+def _in_seconds(work: Callable[..., Any], *arguments: Any) -> float:
     start = time.perf_counter()
     work(*arguments)
     return time.perf_counter() - start

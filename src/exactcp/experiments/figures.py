@@ -14,7 +14,7 @@ from exactcp.experiments.lines import Line, lines_by_method, make_line, predicti
 from exactcp.experiments.mnist_tables import fuzziness_of
 from exactcp.experiments.points import Measurement
 from exactcp.experiments.runner import Run
-from exactcp.experiments.wording import MEASURES, METHODS
+from exactcp.experiments.wording import MEASURES, METHOD_WORDS
 
 # of Okabe and Ito, told apart by the colour-blind; markers differ too
 COLOURS = {"standard": "#D55E00", "optimized": "#0072B2", "split": "#009E73"}
@@ -90,7 +90,7 @@ def _draw_predictions(run: Run) -> Any:
         ax.set(xscale="log", yscale="log", xlabel="training examples n", title=MEASURES[measure])
         for method in run.config.methods:
             if (measure, method) in lines:
-                _draw_line(ax, lines[measure, method], COLOURS[method], MARKERS[method], METHODS[method])
+                _draw_line(ax, lines[measure, method], COLOURS[method], MARKERS[method], METHOD_WORDS[method])
                 _draw_beyond(ax, lines[measure, method], COLOURS[method], max(run.config.sizes))
             if (printed := paper.PREDICTION.get((measure, method))) is not None:
                 ax.plot(printed.n, printed.seconds, color=COLOURS[method], **PAPER)
@@ -190,7 +190,7 @@ def _legend_of_dots(figure: Any, methods: tuple[str, ...]) -> None:
 
     handles = [Line2D([], [], color=COLOURS[m], marker=MARKERS[m], linestyle="none") for m in methods]
     handles.append(Line2D([], [], color="white", **PAPER))
-    labels = [f"{METHODS[m]}, here" for m in methods] + ["the paper, in the method's colour"]
+    labels = [f"{METHOD_WORDS[m]}, here" for m in methods] + ["the paper, in the method's colour"]
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
 
 

@@ -143,8 +143,8 @@ def _all_at_once(
         say("fitted", fit_seconds=time.perf_counter() - start)
         return predictor
 
-    fit_seconds, predictor = _best(fit, moment, say)
-    predict_seconds, result = _best(lambda: predictor.predict(X_test), moment, say)
+    fit_seconds, predictor = _best_of(fit, moment, say)
+    predict_seconds, result = _best_of(lambda: predictor.predict(X_test), moment, say)
     return {
         "fit_seconds": fit_seconds,
         "predict_seconds": predict_seconds,
@@ -153,7 +153,7 @@ def _all_at_once(
     }
 
 
-def _best(work: Callable[[], Any], moment: float, say: Say) -> tuple[float, Any]:
+def _best_of(work: Callable[[], Any], moment: float, say: Say) -> tuple[float, Any]:
     """Return the shortest of up to three times, as many as fit into a moment, and the result.
 
     A time during which something was compiled does not count, and the timeout begins anew.

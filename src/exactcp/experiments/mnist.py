@@ -13,7 +13,7 @@ import numpy as np
 
 from exactcp._replacing import replacing
 
-NAMES = ("X_train", "y_train", "X_test", "y_test")
+MNIST_NAMES = ("X_train", "y_train", "X_test", "y_test")
 IDX_FILES = {
     "X_train": "train-images-idx3-ubyte",
     "y_train": "train-labels-idx1-ubyte",
@@ -24,7 +24,7 @@ FORMATS = (
     "an npz file with X_train, y_train, X_test and y_test, or a folder with the four idx files "
     f"({', '.join(IDX_FILES.values())}; .gz is fine)"
 )
-PATIENCE = 30.0  # seconds without an answer from OpenML
+MNIST_PATIENCE = 30.0  # seconds without an answer from OpenML
 
 
 class Images(NamedTuple):
@@ -63,9 +63,9 @@ def load_images(path: Path) -> Images:
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in NAMES if name not in file]
+            missing = [name for name in MNIST_NAMES if name not in file]
             if not missing:
-                return {name: file[name] for name in NAMES}
+                return {name: file[name] for name in MNIST_NAMES}
             held = ", ".join(file) or "nothing"
     except (ValueError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         msg = f"--data {path} cannot be read ({' '.join(str(error).split())}): give {FORMATS}."
@@ -103,10 +103,10 @@ def _read_idx(path: Path) -> np.ndarray:
 
 
 def _checked(arrays: dict[str, np.ndarray], path: Path) -> Images:
-    X_train, y_train, X_test, y_test = (arrays[name] for name in NAMES)
+    X_train, y_train, X_test, y_test = (arrays[name] for name in MNIST_NAMES)
     sizes = (len(X_train), len(y_train), len(X_test), len(y_test)) if all(a.ndim for a in arrays.values()) else ()
     if not sizes or sizes[0] != sizes[1] or sizes[2] != sizes[3] or 0 in sizes or y_train.ndim != 1 or y_test.ndim != 1:
-        shapes = ", ".join(f"{name} {arrays[name].shape}" for name in NAMES)
+        shapes = ", ".join(f"{name} {arrays[name].shape}" for name in MNIST_NAMES)
         msg = f"--data {path} has the shapes {shapes}: expected one label for each row of X: give {FORMATS}."
         raise ValueError(msg)
     images = Images(X_train.reshape(sizes[0], -1), y_train, X_test.reshape(sizes[2], -1), y_test)
@@ -122,7 +122,7 @@ def fetch_images() -> Images:
     from sklearn.datasets import fetch_openml
 
     patience = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(PATIENCE)
+    socket.setdefaulttimeout(MNIST_PATIENCE)
     try:
         X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff", n_retries=1)
     except Exception as error:  # noqa: BLE001  (whatever network and cache come up with)

@@ -43,7 +43,7 @@ def _times(run: Run, found: dict[tuple[str, str], Measurement]) -> str:
     for measure in run.config.measures:
         row = [MEASURES[measure]]
         for method in ("standard", "optimized", "split"):
-            row += [_time_cell(found.get((measure, method))), _paper_cell(measure, method)]
+            row += [_time_cell(found.get((measure, method))), _mnist_paper_cell(measure, method)]
         rows.append(row)
     return markdown_table(headings, rows)
 
@@ -55,7 +55,7 @@ def _time_cell(one: Measurement | None) -> str:
     return f"{duration(one.fit_seconds)} / {predicted}"
 
 
-def _paper_cell(measure: str, method: str) -> str:
+def _mnist_paper_cell(measure: str, method: str) -> str:
     if (measure, method) not in paper.MNIST_TIMES:
         return UNKNOWN
     fit, predict, made = paper.MNIST_TIMES[measure, method]

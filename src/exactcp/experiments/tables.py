@@ -13,7 +13,15 @@ from exactcp.experiments.machine import describe_machine
 from exactcp.experiments.mnist_tables import mnist_page
 from exactcp.experiments.points import Measurement
 from exactcp.experiments.runner import Run
-from exactcp.experiments.wording import MEASURES, METHODS, UNKNOWN, duration, markdown_table, number, spread
+from exactcp.experiments.wording import (
+    MEASURES,
+    METHOD_WORDS,
+    UNKNOWN,
+    duration,
+    markdown_table,
+    number_in_words,
+    spread,
+)
 
 TITLES = {
     "figure1": "Figure 1: time of one prediction against n",
@@ -79,11 +87,11 @@ def _summary(lines: dict[tuple[str, str], Line], printed: dict[tuple[str, str], 
         upto = f"{line.n[-1]:,}" if line.n.size else "none"
         rows.append(
             [
-                f"{MEASURES[measure]}, {METHODS[method]}",
+                f"{MEASURES[measure]}, {METHOD_WORDS[method]}",
                 f"{n:,}",
                 _value_cell(line, n),
                 _paper_cell(printed.get((measure, method))),
-                number(line.slope()),
+                number_in_words(line.slope()),
                 upto + (f", ran out at {line.ran_out_at:,}" if line.ran_out_at else ""),
             ]
         )
@@ -94,11 +102,11 @@ def _prediction_page(run: Run) -> str:
     lines = lines_by_method(run.measurements, prediction_seconds)
     claims = []
     for measure in run.config.measures:
-        of = {method: lines.get((measure, method)) for method in METHODS}
+        of = {method: lines.get((measure, method)) for method in METHOD_WORDS}
         standard, optimized, split = of["standard"], of["optimized"], of["split"]
         row = [MEASURES[measure], UNKNOWN, UNKNOWN, UNKNOWN]
         if optimized is not None and standard is not None:
-            row[1] = number(standard.slope() - optimized.slope())
+            row[1] = number_in_words(standard.slope() - optimized.slope())
             common = np.intersect1d(standard.n, optimized.n)
             if common.size:
                 row[2] = f"{standard.at(common[-1])[0] / optimized.at(common[-1])[0]:,.0f} (n = {common[-1]:,})"
@@ -131,7 +139,7 @@ def _all_lines(run: Run, lines: dict[tuple[str, str], Line]) -> str:
                 row.append(spread(line.mean[i[0]], line.std[i[0]]) if i.size else UNKNOWN)
             if any(cell != UNKNOWN for cell in row[1:]):
                 rows.append(row)
-        text += f"\n{MEASURES[measure]}:\n\n" + markdown_table(["n", *(METHODS[m] for m in methods)], rows)
+        text += f"\n{MEASURES[measure]}:\n\n" + markdown_table(["n", *(METHOD_WORDS[m] for m in methods)], rows)
     return text
 
 
@@ -178,7 +186,9 @@ def _parallel_page(run: Run) -> str:
             printed = paper.PARALLEL.get((measure, method))
             cells = [f"{mean:.2f} ± {std:.2f} s" for mean, std in printed] if printed else [UNKNOWN, UNKNOWN]
             gain = f"{printed[0][0] / printed[1][0]:.1f}" if printed else UNKNOWN
-            rows.append([f"{METHODS[method]}, {MEASURES[measure]}", row[0], cells[0], row[1], cells[1], row[2], gain])
+            rows.append(
+                [f"{METHOD_WORDS[method]}, {MEASURES[measure]}", row[0], cells[0], row[1], cells[1], row[2], gain]
+            )
     if run.config.large:
         m = round(run.config.large * 3 / 7)
         row = _parallel_row(by_jobs, "KNN", "optimized", run.config.large, m)
@@ -212,4 +222,4 @@ def _parallel_row(
         cells.append(("≈ " if partial else "") + spread(line.mean[0] * n_test, line.std[0] * n_test))
         means.append(line.mean[0])
     cells, means = (cells * 2)[:2], (means * 2)[:2]  # one core: one worker is all
-    return cells[0], cells[1], number(means[0] / means[1])
+    return cells[0], cells[1], number_in_words(means[0] / means[1])

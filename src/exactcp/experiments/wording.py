@@ -15,7 +15,7 @@ MEASURES = {
     "RandomForest": "random forest",
     "KNNResidual": "k-NN regression",
 }
-METHODS = {"standard": "standard", "optimized": "optimized", "split": "split (ICP)"}
+METHOD_WORDS = {"standard": "standard", "optimized": "optimized", "split": "split (ICP)"}
 UNKNOWN = "-"
 
 
@@ -50,7 +50,7 @@ def spread(mean: float, std: float) -> str:
     return f"{number} ± {float(f'{std / scale:.2g}'):g} {unit}"
 
 
-def number(value: float, digits: int = 2) -> str:
+def number_in_words(value: float, digits: int = 2) -> str:
     """Return a number with so many digits after the point, or a dash if there is none."""
     return f"{value:.{digits}f}" if math.isfinite(value) else UNKNOWN
 

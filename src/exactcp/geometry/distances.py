@@ -90,7 +90,7 @@ def _halved(builder, total, width):
 
 
 @compiled
-def euclidean(a, b):
+def euclidean_distance(a, b):
     """sqrt(sum (a - b)^2) in a fixed order: the same bits for (a, b) and (b, a)."""
     return math.sqrt(squared_distance(a, b))  # type: ignore[call-arg]
 
@@ -101,7 +101,7 @@ def euclidean_block(A, B):
     out = np.empty((A.shape[0], B.shape[0]))
     for i in range(A.shape[0]):
         for j in range(B.shape[0]):
-            out[i, j] = euclidean(A[i], B[j])
+            out[i, j] = euclidean_distance(A[i], B[j])
     return out
 
 

@@ -18,7 +18,7 @@ Metric = str | Callable[..., float]
 METRICS = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
 _SCIPY_NAME = {"manhattan": "cityblock", "l1": "cityblock"}
 _NEEDS = {"mahalanobis": "VI", "seuclidean": "V"}
-SAMPLE = 32  # pairs of objects for which a function is asked both ways
+SAMPLE_PAIRS = 32  # pairs of objects for which a function is asked both ways
 ASYMMETRY = 1e-6  # relative difference beyond what rounding can explain
 
 METRIC = Allowed(
@@ -120,7 +120,7 @@ def _in_one_order(metric: Callable[..., float]) -> Callable[..., float]:
 
 def _check_symmetric(metric: Callable[..., float], params: Mapping[str, Any], X: np.ndarray) -> None:
     """Refuse a function that is not symmetric, by an even sample of pairs."""
-    few = X[:: max(1, len(X) // SAMPLE)][: SAMPLE + 1]
+    few = X[:: max(1, len(X) // SAMPLE_PAIRS)][: SAMPLE_PAIRS + 1]
     for a, b in itertools.pairwise(np.array(few, dtype=np.float64)):
         there, back = float(metric(a, b, **params)), float(metric(b, a, **params))
         if abs(there - back) > ASYMMETRY * max(abs(there), abs(back)):

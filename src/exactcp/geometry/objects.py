@@ -124,7 +124,7 @@ class MatrixStore:
         self._matrix = np.array(D, dtype=np.float64, order="C")
         self.n = D.shape[0]
         self.check_new(D)
-        _check_symmetric(D)
+        _check_matrix_symmetric(D)
 
     def fork(self) -> MatrixStore:
         """Return a store with the same distances that may be changed while others read this one."""
@@ -202,7 +202,7 @@ class MatrixStore:
 Store = VectorStore | MatrixStore
 
 
-def _check_symmetric(D: np.ndarray) -> None:
+def _check_matrix_symmetric(D: np.ndarray) -> None:
     for first in range(0, D.shape[0], 1024):
         differs = D[first : first + 1024] != D[:, first : first + 1024].T
         if differs.any():

@@ -13,11 +13,11 @@ from sklearn.utils.extmath import randomized_svd
 
 from exactcp._jit import compiled
 
-SMALLEST = (8192, 64)  # rows and columns from which a sketch is looked for
+SMALLEST_SKETCHED = (8192, 64)  # rows and columns from which a sketch is looked for
 WIDTHS = (8, 16, 32, 48, 64, 96, 128, 192, 256, 384)  # columns of V that are considered
 LONE = 12.0  # cost of one whole product on its own, as a multiple of its share in a matrix product
 WORTH = 0.7  # a sketch is used if it costs less than this part of the whole product
-KEPT = 0.02  # part of the pairs that are near enough to be kept by the whole product, for the estimate of costs
+KEPT_SHARE = 0.02  # part of the pairs that are near enough to be kept by the whole product, for the estimate of costs
 LOOSE = 8.0  # largest deviation of V'V from the identity, in units of (p + 8) u
 MARGIN = 256.0
 UNIT = 2.0**-53
@@ -26,7 +26,7 @@ UNIT = 2.0**-53
 def find_basis(objects):
     """Return orthonormal columns (p, q) in which the objects are best sketched; q = 0 if that does not pay."""
     n, p = objects.shape
-    if n < SMALLEST[0] or p < SMALLEST[1]:
+    if n < SMALLEST_SKETCHED[0] or p < SMALLEST_SKETCHED[1]:
         return np.empty((p, 0))
     sample = objects[:: max(1, n // 2048)]
     sample = sample - np.median(sample, axis=0)
@@ -42,7 +42,7 @@ def _best_width(sample, basis):
     """Number of columns of the basis that makes a sketch cheapest, by the pairs of a sample; 0 if none is worth it."""
     few, p = sample[:: max(1, sample.shape[0] // 64)], sample.shape[1]
     whole = _squared(few, sample)
-    near = np.quantile(whole, KEPT, axis=1, keepdims=True)
+    near = np.quantile(whole, KEPT_SHARE, axis=1, keepdims=True)
     best, cost = 0, WORTH * p
     for width in WIDTHS:
         if width <= basis.shape[1]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
 
-LOG_10 = math.log(10)
+from exactcp.inspection._martingale import LOG_10
+
 NAMED = 10  # dropped features that the legend names
 
 
@@ -30,6 +30,8 @@ class FeatureMartingaleDisplay:
     Examples
     --------
     >>> import numpy as np
+
+    from exactcp.inspection._martingale import LOG_10
     >>> from exactcp import ExchangeabilitySelector
     >>> from exactcp.inspection import FeatureMartingaleDisplay
     >>> selector = ExchangeabilitySelector().fit(np.random.default_rng(0).normal(size=(100, 3)))

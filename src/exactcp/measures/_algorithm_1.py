@@ -17,7 +17,7 @@ from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
 from exactcp.measures._contract import LabelBagBase, Measure, RegressionMeasure, Within
-from exactcp.pvalues import compare
+from exactcp.pvalues import compare_scores
 
 LABELLED = "SplitConformalClassifier needs one."
 ONE_CLASS = "SimplifiedKNN() and KDE() can, and need none."
@@ -144,8 +144,8 @@ class StandardBag(_Refitting, LabelBagBase):
 
         def count(i: int) -> list[np.ndarray]:
             training, candidate = next(self.scores(X[i : i + 1]))
-            own = compare(np.where(same, training, np.nan), candidate, **rule)
-            other = compare(np.where(same, np.nan, training), candidate, **rule)
+            own = compare_scores(np.where(same, training, np.nan), candidate, **rule)
+            other = compare_scores(np.where(same, np.nan, training), candidate, **rule)
             return [own.greater, own.equal, other.greater, other.equal, candidate]
 
         rows = map_blocks(count, range(X.shape[0]), effort=effort.alone(), task="refitting")

@@ -11,7 +11,9 @@ import numpy as np
 
 from exactcp import metrics, pvalues
 
-TOLERANCE = 1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
+DISTRIBUTION_TOLERANCE = (
+    1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,10 @@ class PredictiveDistribution:
         for i, row in enumerate(self.points):
             origin = pvalues.origin_of(row)
             points, asked = row - origin, targets[i] - origin
-            slack, own = TOLERANCE * np.abs(points), TOLERANCE * (np.abs(asked) + pvalues.typical_size(points))
+            slack, own = (
+                DISTRIBUTION_TOLERANCE * np.abs(points),
+                DISTRIBUTION_TOLERANCE * (np.abs(asked) + pvalues.typical_size(points)),
+            )
             greater[i] = row.size - np.searchsorted(points - slack, asked + own, side="right")
             equal[i] = row.size - np.searchsorted(points + slack, asked - own, side="left") - greater[i]
             total[i] = row.size

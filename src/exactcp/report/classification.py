@@ -12,7 +12,7 @@ import numpy as np
 from exactcp import metrics, pvalues
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.expectation import expected_coverage, judge
-from exactcp.report.rows import SHOWN, TestRows
+from exactcp.report.rows import SHOWN_ROWS, TestRows
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def classification_facts(
     describe = _describer(runs[0], sets, names, labels, rows or TestRows())
     promised = float(confidence_level if promised_level is None else promised_level)
     expected = expected_coverage(promised, n_known, n_calibration)
-    new = [] if codes is None or labels is None else [labels[row] for row in np.flatnonzero(codes == UNKNOWN)]
+    new = [] if codes is None or labels is None else [labels[row] for row in np.flatnonzero(codes == UNKNOWN_LABEL)]
     ordered = np.sort(main, axis=1)
     second = ordered[:, -2] if main.shape[1] > 1 else np.zeros(main.shape[0])
     return {
@@ -121,13 +121,13 @@ def classification_facts(
         "second_p": second.tolist(),
         "calibration": _calibration(runs, codes) if known else [],
         # the largest sets, and among those of equal size the least decided
-        "hardest": [describe(row) for row in np.lexsort((-second, -sets.sum(axis=1)))[:SHOWN].tolist()],
-        "strangest": [describe(row) for row in np.argsort(ordered[:, -1], kind="stable")[:SHOWN].tolist()],
+        "hardest": [describe(row) for row in np.lexsort((-second, -sets.sum(axis=1)))[:SHOWN_ROWS].tolist()],
+        "strangest": [describe(row) for row in np.argsort(ordered[:, -1], kind="stable")[:SHOWN_ROWS].tolist()],
         "comparison": comparison,
     }
 
 
-MISSING, UNKNOWN = -2, -1
+MISSING, UNKNOWN_LABEL = -2, -1
 
 
 def _codes(truth: Any, names: list[str], m: int) -> np.ndarray | None:
@@ -137,14 +137,16 @@ def _codes(truth: Any, names: list[str], m: int) -> np.ndarray | None:
         msg = f"there are {len(truth)} true labels and {m} test rows: give one for each, None if it is not known."
         raise ValueError(msg)
     places = {name: code for code, name in enumerate(names)}
-    return np.array([MISSING if label is None else places.get(str(label), UNKNOWN) for label in truth], dtype=np.int64)
+    return np.array(
+        [MISSING if label is None else places.get(str(label), UNKNOWN_LABEL) for label in truth], dtype=np.int64
+    )
 
 
 def _p_true(p: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
     """Return the p-value of the true label of rows where it is known: 0 if it is no class."""
     assert codes is not None
     rows = np.flatnonzero(codes != MISSING)
-    return np.where(codes[rows] == UNKNOWN, 0.0, p[rows, np.maximum(codes[rows], 0)])
+    return np.where(codes[rows] == UNKNOWN_LABEL, 0.0, p[rows, np.maximum(codes[rows], 0)])
 
 
 def _p_false(p: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
@@ -193,7 +195,7 @@ def _by_label(sets: np.ndarray, codes: np.ndarray | None, names: list[str]) -> l
 
 def _by_new_label(sets: np.ndarray, codes: np.ndarray | None, new: list[Any]) -> list[dict[str, Any]]:
     assert codes is not None
-    sizes, labels = sets[codes == UNKNOWN].sum(axis=1), np.array(new)
+    sizes, labels = sets[codes == UNKNOWN_LABEL].sum(axis=1), np.array(new)
     return [
         {"label": label, "n": count, "coverage": 0.0, "set_size": float(sizes[labels == label].mean())}
         for label, count in Counter(new).items()

@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.expectation import expected_coverage, judge
-from exactcp.report.rows import SHOWN, TestRows
+from exactcp.report.rows import SHOWN_ROWS, TestRows
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def regression_facts(
     m = runs[0].prediction.shape[0]
     targets = np.full(m, np.nan) if truth is None else np.asarray(truth, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(targets))
-    comparison = [_compare(run, targets, known) for run in runs]
-    describe = _describer(runs[0], targets, strangeness, rows or TestRows())
+    comparison = [_compare_intervals(run, targets, known) for run in runs]
+    describe = _regression_describer(runs[0], targets, strangeness, rows or TestRows())
     p_true = None if runs[0].p is None or known.size == 0 else runs[0].p[known]
-    hardest = np.argsort(-np.nan_to_num(runs[0].widths, nan=-1.0), kind="stable")[:SHOWN].tolist()
-    strangest = [] if strangeness is None else np.argsort(np.asarray(strangeness), kind="stable")[:SHOWN].tolist()
+    hardest = np.argsort(-np.nan_to_num(runs[0].widths, nan=-1.0), kind="stable")[:SHOWN_ROWS].tolist()
+    strangest = [] if strangeness is None else np.argsort(np.asarray(strangeness), kind="stable")[:SHOWN_ROWS].tolist()
     levels = np.arange(1, 100) / 100
     promised = float(confidence_level if promised_level is None else promised_level)
     expected = expected_coverage(promised, int(known.size), n_calibration)
@@ -124,7 +124,7 @@ def regression_facts(
     }
 
 
-def _compare(run: TargetRun, targets: np.ndarray, known: np.ndarray) -> dict[str, Any]:
+def _compare_intervals(run: TargetRun, targets: np.ndarray, known: np.ndarray) -> dict[str, Any]:
     finite = run.widths[np.isfinite(run.widths)]
     error = np.abs(run.prediction - targets)[known]
     return {
@@ -140,7 +140,7 @@ def _compare(run: TargetRun, targets: np.ndarray, known: np.ndarray) -> dict[str
     }
 
 
-def _describer(run: TargetRun, targets: np.ndarray, strangeness: Any, rows: TestRows) -> Any:
+def _regression_describer(run: TargetRun, targets: np.ndarray, strangeness: Any, rows: TestRows) -> Any:
     def describe(row: int) -> dict[str, Any]:
         known = not np.isnan(targets[row])
         return {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-SHOWN = 9
+SHOWN_ROWS = 9
 CELLS = 6
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.pvalues import Counts, compare
+from exactcp.pvalues import Counts, compare_scores
 
 ScoreFunction = Callable[[np.ndarray, Any, np.ndarray, np.ndarray], float]
 
@@ -77,7 +77,7 @@ def counts(
     for x in X_test:
         pairs = [algorithm_1(score, X, y, x, label) for label in labels]
         training = np.array([scores for scores, _ in pairs])
-        rows.append(compare(training, np.array([s for _, s in pairs]), floor=floor, tolerance=tolerance))
+        rows.append(compare_scores(training, np.array([s for _, s in pairs]), floor=floor, tolerance=tolerance))
     return Counts(
         np.array([row.greater for row in rows]),
         np.array([row.equal for row in rows]),

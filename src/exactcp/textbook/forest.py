@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 _64 = 2**64 - 1
-Rows = list[tuple[tuple[float, ...], int, int]]  # (object, label, weight)
+SampleRows = list[tuple[tuple[float, ...], int, int]]  # (object, label, weight)
 
 
 def splitmix64(x: int) -> int:
@@ -34,20 +34,20 @@ def feature_order(seed: int, tree: int, node: int, p: int) -> list[int]:
     return order
 
 
-def _class_weights(rows: Rows, n_labels: int) -> list[int]:
+def _class_weights(rows: SampleRows, n_labels: int) -> list[int]:
     weights = [0] * n_labels
     for _, label, weight in rows:
         weights[label] += weight
     return weights
 
 
-def _purity(rows: Rows, n_labels: int) -> float:
+def _purity(rows: SampleRows, n_labels: int) -> float:
     """Return sum_c C_c^2 / N, from integers."""
     weights = _class_weights(rows, n_labels)
     return float(sum(c * c for c in weights)) / float(sum(weights))
 
 
-def _cuts(rows: Rows, feature: int) -> list[tuple[float, float]]:
+def _cuts(rows: SampleRows, feature: int) -> list[tuple[float, float]]:
     """Return the pairs of neighbouring values between which a cut may lie."""
     values = sorted({x[feature] for x, _, _ in rows})
     return list(pairwise(values))
@@ -61,12 +61,14 @@ def _threshold(low: float, high: float) -> float:
 class Tree:
     """A CART tree whose nodes draw their features from their place: root 1, children 2v and 2v + 1."""
 
-    def __init__(self, rows: Rows, n_labels: int, *, seed: int, tree: int, max_depth: float, n_features: int) -> None:
+    def __init__(
+        self, rows: SampleRows, n_labels: int, *, seed: int, tree: int, max_depth: float, n_features: int
+    ) -> None:
         self._n_labels = n_labels
         self._seed, self._tree, self._max_depth, self._n_features = seed, tree, max_depth, n_features
         self._root = self._grow(rows, 1, 0)
 
-    def _grow(self, rows: Rows, node: int, depth: int) -> Any:
+    def _grow(self, rows: SampleRows, node: int, depth: int) -> Any:
         weights = _class_weights(rows, self._n_labels)
         leaf = weights.index(max(weights))
         split = None
@@ -79,7 +81,7 @@ class Tree:
         right = [row for row in rows if row[0][feature] > threshold]
         return feature, threshold, self._grow(left, 2 * node, depth + 1), self._grow(right, 2 * node + 1, depth + 1)
 
-    def _best_cut(self, rows: Rows, node: int) -> tuple[int, float] | None:
+    def _best_cut(self, rows: SampleRows, node: int) -> tuple[int, float] | None:
         order = feature_order(self._seed, self._tree, node, len(rows[0][0]))
         first = order[: self._n_features]
         if not any(_cuts(rows, feature) for feature in first):

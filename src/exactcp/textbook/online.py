@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from exactcp.pvalues import compare, smoothed_p
+from exactcp.pvalues import compare_scores, smoothed_p
 from exactcp.textbook.algorithm import ScoreFunction, algorithm_1
 
 
@@ -62,7 +62,7 @@ def stream_p_values(
         training, candidate = algorithm_1(score, X[first:t], y[first:t], X[t], y[t])
         if by_label:
             training = np.where(y[first:t] == y[t], training, np.nan)
-        counts = compare(training[None], np.array([candidate]), floor=floor, tolerance=tolerance)
+        counts = compare_scores(training[None], np.array([candidate]), floor=floor, tolerance=tolerance)
         out[t] = smoothed_p(counts, tau[t : t + 1])[0]
     return out
 

@@ -25,7 +25,7 @@ from exactcp.measures.density.kernels.kernel_functions import (
     squared_block,
     squared_distance_by_feature,
 )
-from exactcp.pvalues import compare
+from exactcp.pvalues import compare_scores
 from problems import PROBLEMS
 
 COMPACT = ("tophat", "epanechnikov", "linear", "cosine")
@@ -109,8 +109,8 @@ def test_every_route_counts_like_the_textbook(measure, problem):
             found = bag.label_counts(X_test)
         for t, row in enumerate(pairs):
             for c, (training, candidate) in enumerate(row):
-                same = compare(training[None, y == c], np.array([candidate]), **RULE)
-                other = compare(training[None, y != c], np.array([candidate]), **RULE)
+                same = compare_scores(training[None, y == c], np.array([candidate]), **RULE)
+                other = compare_scores(training[None, y != c], np.array([candidate]), **RULE)
                 counted = [same.greater[0], same.equal[0], other.greater[0], other.equal[0]]
                 assert [array[t, c] for array in found[:4]] == counted, (route, t, c)
                 # products round by at most TRUST
@@ -395,7 +395,7 @@ def test_split_equals_a_plain_loop(measure, rng, route):
     calibration = np.array([score(x, label, X[:35], y[:35]) for x, label in zip(X[35:], y[35:], strict=True)])
     for x, row in zip(X_test, clf.predict_p(X_test), strict=True):
         for label, p in enumerate(row):
-            counts = compare(calibration[None], np.array([score(x, label, X[:35], y[:35])]), **RULE)
+            counts = compare_scores(calibration[None], np.array([score(x, label, X[:35], y[:35])]), **RULE)
             assert p == (counts.greater[0] + counts.equal[0] + 1) / 26
 
 

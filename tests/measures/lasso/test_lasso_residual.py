@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.base import clone
@@ -125,7 +125,10 @@ class TestHardColumns:
         inner = [(piece.lower + piece.upper) / 2 for piece in pieces if abs(piece.lower + piece.upper) < 1e3]
         for target in [*y[:1], 2 * rng.normal(), *rng.permutation(inner)[:2]]:
             greater, equal, _ = bag.counts(x[None], np.array([target]), effort=ALONE)
-            slow = lasso_counts(X, y, x, target, lam, fit_intercept=fit_intercept)
+            try:
+                slow = lasso_counts(X, y, x, target, lam, fit_intercept=fit_intercept)
+            except ArithmeticError:
+                reject()  # long double has too few digits for these columns, and the textbook says so
             assert (greater[0], equal[0]) == (slow.greater[0], slow.equal[0]), (x, target)
 
     def test_one_hot_columns_with_an_intercept(self):

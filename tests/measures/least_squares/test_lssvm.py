@@ -23,7 +23,7 @@ from exactcp.measures import LSSVM, RidgeResidual
 from exactcp.measures.least_squares import _lssvm_bag
 from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
-from exactcp.pvalues import compare
+from exactcp.pvalues import compare_scores
 from interruptions import same
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
@@ -80,7 +80,7 @@ def _assert_equals_textbook(measure, X, y, X_test, score=None):
         pairs = [textbook.algorithm_1(score, X, y, x, c) for c in range(n_labels)]
         expected, alone = np.array([scores for scores, _ in pairs]), np.array([s for _, s in pairs])
         for kind, inside in (("same", own), ("other", ~own)):
-            counts = compare(np.where(inside, expected, np.nan), alone, floor=1.0, tolerance=1e-10)
+            counts = compare_scores(np.where(inside, expected, np.nan), alone, floor=1.0, tolerance=1e-10)
             np.testing.assert_array_equal(
                 getattr(found, f"greater_{kind}")[t], counts.greater, err_msg=f"test {t} {kind}"
             )
@@ -233,7 +233,7 @@ class TestCounting:
         for one, other in zip(screened, exact, strict=True):
             np.testing.assert_array_equal(one, other)
         training, candidates = next(bag.scores(X_test[:1]))
-        counts = compare(training, candidates, floor=1.0, tolerance=1e-10)
+        counts = compare_scores(training, candidates, floor=1.0, tolerance=1e-10)
         np.testing.assert_array_equal((screened.greater_same + screened.greater_other)[0], counts.greater)
 
     @pytest.mark.parametrize(("off", "counts"), [(0.0, (1, 0)), (9e-11, (1, 0)), (2e-10, (1, 1)), (-2e-10, (0, 0))])

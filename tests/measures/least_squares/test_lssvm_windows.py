@@ -148,11 +148,10 @@ class TestKernel:
 
     @pytest.mark.parametrize(("h", "d"), [(1.0, 2.0), (0.5, np.inf)])
     def test_objects_without_a_bound_are_left_to_the_product(self, h, d):
-        F, tally = np.zeros((1, 1)), loo_count.new_tally(1, 1)
+        candidates = loo_count.new_candidates(np.array([d]), np.zeros((1, 1)))
         e, b, first = np.array([0.5]), np.array([1e-12]), np.array([0])
         examples = loo_window.Windowed(np.ones((1, 1)), e, b, e / b, np.array([0, 1]), first, np.array([h]))
-        bands = make_bands(-F, loo_count.FLOOR)
-        assert not loo_window.count_windows(examples, np.ones((1, 1)), np.array([d]), F, bands, tally, np.inf).any()
+        assert not loo_window.count_windows(examples, np.ones((1, 1)), candidates, np.inf).any()
 
     def test_objects_with_wide_windows_are_left_to_the_product(self, monkeypatch):
         X, y, X_test = _problem("random", 8000, 5, 10)

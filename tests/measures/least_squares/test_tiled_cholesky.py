@@ -11,11 +11,23 @@ from threadpoolctl import threadpool_limits
 from exactcp import FullConformalClassifier
 from exactcp._parallel import Effort
 from exactcp.measures import LSSVM
-from exactcp.measures.least_squares.factorisations.tiled_cholesky import STEP, TILE, positive_inverse
+from exactcp.measures.least_squares.factorisations.tiled_cholesky import TILE, TILE_STEP, positive_inverse
 from interruptions import assert_all_or_nothing
 
 EPS = float(np.finfo(np.float64).eps)
-SIZES = [1, 2, STEP - 1, STEP, STEP + 1, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + STEP + 1, 3 * TILE - 1]
+SIZES = [
+    1,
+    2,
+    TILE_STEP - 1,
+    TILE_STEP,
+    TILE_STEP + 1,
+    TILE - 1,
+    TILE,
+    TILE + 1,
+    2 * TILE,
+    2 * TILE + TILE_STEP + 1,
+    3 * TILE - 1,
+]
 
 
 def _positive(size: int, condition: float = 1e3) -> np.ndarray:
@@ -67,7 +79,7 @@ def test_reads_only_what_is_not_above_the_diagonal():
     np.testing.assert_array_equal(found, positive_inverse(matrix, effort=Effort(2)))
 
 
-@pytest.mark.parametrize("place", [0, STEP, TILE - 1, TILE, TILE + 40])
+@pytest.mark.parametrize("place", [0, TILE_STEP, TILE - 1, TILE, TILE + 40])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_tells_what_is_not_positive_definite(place, n_jobs):
     matrix = _positive(TILE + 41)

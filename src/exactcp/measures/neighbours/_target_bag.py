@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from exactcp._parallel import FREE, Effort
-from exactcp.counting.targets import SAMPLE, origin_of, slack_of, typical_size
+from exactcp.counting.targets import SAMPLE_TARGETS, origin_of, slack_of, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
 from exactcp.measures._contract import Within
 from exactcp.measures.neighbours import _tuning
@@ -60,7 +60,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
 
     def _some_targets(self) -> np.ndarray:
         """Return targets that tell what is typical, in the order of arrival."""
-        return self._targets[self.order[:: max(1, self.n // SAMPLE)]]
+        return self._targets[self.order[:: max(1, self.n // SAMPLE_TARGETS)]]
 
     def _best_origin(self) -> float:
         return float(origin_of(self._some_targets()))

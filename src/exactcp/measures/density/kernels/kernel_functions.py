@@ -20,7 +20,7 @@ KERNEL_CODES = {
     "linear": LINEAR,
     "cosine": COSINE,
 }
-TILE = 256  # objects whose features are turned into columns together
+KERNEL_TILE = 256  # objects whose features are turned into columns together
 
 
 @compiled
@@ -102,10 +102,10 @@ def squared_block(X, objects, out):
     """Fill out with the squared distances between the rows of X and the objects, a tile of objects at a time."""
     n, p = objects.shape
     padded = p + (-p) % 4  # the added features are 0 in both, and add 0
-    tile = np.zeros((padded, TILE))
+    tile = np.zeros((padded, KERNEL_TILE))
     x = np.zeros(padded)
-    for first in range(0, n, TILE):
-        width = min(TILE, n - first)
+    for first in range(0, n, KERNEL_TILE):
+        width = min(KERNEL_TILE, n - first)
         for j in range(width):
             for f in range(p):
                 tile[f, j] = objects[first + j, f]

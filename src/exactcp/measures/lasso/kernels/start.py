@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.lasso.kernels.qr import delete_column, insert_column, solve_lower, solve_upper
+from exactcp.measures.lasso.kernels.qr import delete_column, insert_column, solve_lower_triangle, solve_upper
 
 ENOUGH = 1e-12  # of a penalty: how far correlations may be beyond it
 CORRELATION_ROUNDING = 1e-14  # of |R_j| |t|: what correlations are not known to
@@ -40,7 +40,7 @@ def _approach(t, penalty, signs, columns, a, Q, T, b):
     goal, rest = np.empty(a), t.copy()
     for k in range(a):
         goal[k] = signs[columns[k]] * penalty[columns[k]]
-    solve_lower(T, a, goal)
+    solve_lower_triangle(T, a, goal)
     for k in range(a):
         total = 0.0
         for i in range(r):

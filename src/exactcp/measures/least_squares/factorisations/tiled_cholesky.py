@@ -16,7 +16,7 @@ from exactcp.measures.least_squares.factorisations.form import on_one_thread
 from exactcp.measures.least_squares.kernels.updates import solve_lower
 
 TILE = 256  # rows and columns
-STEP = 32  # rows that are solved one by one, before a product takes them to the next
+TILE_STEP = 32  # rows that are solved one by one, before a product takes them to the next
 
 
 @on_one_thread
@@ -106,8 +106,8 @@ def _multiply_inverses(matrix: np.ndarray, tiles: list[slice], effort: Effort) -
 
 def _solved(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return X of L X = right, L lower triangular, in the memory of the right-hand side."""
-    for first in range(0, factor.shape[0], STEP):
-        step = slice(first, first + STEP)
+    for first in range(0, factor.shape[0], TILE_STEP):
+        step = slice(first, first + TILE_STEP)
         if first:
             right[step] -= factor[step, :first] @ right[:first]
         solve_lower(factor[step, step], right[step])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.geometry.distances import euclidean
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
 from exactcp.geometry.sketch import whole_product
 from exactcp.measures.neighbours.kernels.lists import insert, insert_with
@@ -100,7 +100,7 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, fla
                                 enters_column = s + reaches[column] > half
                                 if enters_row or enters_column:
                                     here, there = slots[row], slots[column]
-                                    d = euclidean(objects[here], objects[there])
+                                    d = euclidean_distance(objects[here], objects[there])
                                     if enters_row:
                                         length = _insert(here, there, relation, d, k, values, lengths, partners)
                                         if length == k:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.geometry.distances import euclidean
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import distance_bounds
 from exactcp.measures.neighbours.kernels.lists import insert, kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
@@ -114,7 +114,7 @@ def members_screened(block, k):
         is_near = s > least_product[t, 0]
         if is_near or s + reach[row] > half[t]:
             if is_near:
-                near = far = euclidean(X[t], objects[slot[r]])
+                near = far = euclidean_distance(X[t], objects[slot[r]])
                 distance[r] = near
                 lengths[t] = insert(nearest[t], lengths[t], k, near)
             else:
@@ -136,7 +136,7 @@ def resolve(met, block, boundary):
     for r in range(size):
         i, low, high = slot[r], lows[r], highs[r]
         if low < high and low <= boundary[i] <= high:
-            low = high = euclidean(X[test[r]], objects[i])
+            low = high = euclidean_distance(X[test[r]], objects[i])
         inside[r] = high < boundary[i]
         keep[r] = inside[r] or low == boundary[i]
     start, position = _group_pairs(test, keep, met.start.shape[0] - 1)

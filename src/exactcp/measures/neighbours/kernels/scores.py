@@ -12,7 +12,7 @@ import numpy as np
 from exactcp._jit import compiled
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
-from exactcp.geometry.distances import euclidean
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
 from exactcp.measures.neighbours.kernels.search import search_plain, search_screened
 
@@ -183,7 +183,7 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
                 or rank_lo != count_below(lo_sorted[t], other_end, True)
                 or rank_hi != count_below(hi_sorted[t], other_end, False)
             ):
-                d = low if low == high else euclidean(X[t], objects[i])
+                d = low if low == high else euclidean_distance(X[t], objects[i])
                 if d >= delta:
                     continue
                 new = score_with(relation, values, lengths, sums, i, k, d)

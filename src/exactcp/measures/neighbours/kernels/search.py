@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.geometry.distances import euclidean
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import (
     COLUMNS,
     WORD,
@@ -197,7 +197,7 @@ def _measure_kept(block, batch, kept, used):
         is_near = s > least_product[t, label]
         if is_near or s + reach[row] > half[t]:
             if is_near:
-                near = far = euclidean(X[t], objects[slot])
+                near = far = euclidean_distance(X[t], objects[slot])
                 lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, near)
             else:
                 near, far = distance_bounds(s, test_norms[t], norms[row], units)

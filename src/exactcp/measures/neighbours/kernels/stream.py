@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled
 from exactcp.counting.ties import TOLERANCE, tie_band
-from exactcp.geometry.distances import euclidean
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.learning import available, refresh, store_object
 from exactcp.measures.neighbours.kernels.lists import insert, kth, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of, score_with
@@ -122,7 +122,7 @@ def count_euclidean(x, label, k, examples, own, distances, out):
     """Do the same for an object, and leave its distances from the n stored ones."""
     rows = examples.rows
     for i in range(distances.shape[0]):
-        distances[i] = euclidean(x, rows[i])
+        distances[i] = euclidean_distance(x, rows[i])
     return count_example(distances, label, k, examples, own, out)
 
 
@@ -174,6 +174,6 @@ def stream_euclidean(X, labels, n, k, examples, own):
     for t in range(m):
         x, size = X[t], n + t
         for i in range(size):
-            distances[i] = euclidean(x, rows[i])
+            distances[i] = euclidean_distance(x, rows[i])
         count_and_learn(distances[:size], labels[t], x, False, k, examples, own, out[t])
     return out
