@@ -197,18 +197,21 @@ class NeighbourBag(LabelBagBase):
         self.sizes, self.search = sizes, self.search.successor(self._store, self._codes, n_labels)
         self._forget()
 
+    def _restart(self, store: Store, codes: np.ndarray, order: np.ndarray, effort: Effort) -> None:
+        """Make all lists anew, of other examples."""
+        self.search = self.search.successor(store, codes, self.search.n_labels)
+        self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
+        self._order, self._owns_arrays = order, True
+        self.fill(effort=effort)
+
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
         X = np.ascontiguousarray(self._store.by_slot(X, self.order))
         if m * _tuning.KNOBS.many > n:
-            self._order = np.concatenate([self.order, np.arange(n, n + m)])
-            self.sizes = self.sizes + np.bincount(codes, minlength=self.sizes.size)
-            codes = np.concatenate([self._codes[:n], codes])
-            self.search = self.search.successor(self._store.extended(X), codes, self.search.n_labels)
-            self._owns_arrays = True
-            self.fill(effort=effort)
+            order = np.concatenate([self.order, np.arange(n, n + m)])
+            self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
             return
         self._own_arrays(n + m)
         size = _batch_size(n + m)
@@ -306,12 +309,7 @@ class NeighbourBag(LabelBagBase):
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         if indices.size * _tuning.KNOBS.many > self.n > 0:
             kept = np.delete(self.order, indices)
-            codes = self._codes[kept]
-            self.search = self.search.successor(self._store.kept(kept), codes, self.search.n_labels)
-            self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
-            self._order = np.arange(kept.size)
-            self._owns_arrays = True
-            self.fill(effort=effort)
+            self._restart(self._store.kept(kept), self._codes[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
