@@ -160,7 +160,7 @@ FAMILY = Family(
             KEPT,
         ),
         "the moved example's order": Mutant(
-            "measures/neighbours/kernels/neighbourhoods.py",
+            "measures/neighbours/kernels/learning.py",
             "            order[j] = slot\n",
             "            order[j] = last\n",
             KEPT,

@@ -208,7 +208,7 @@ FAMILY = Family(
         ),
         "a column of the matrix does not move": Mutant(
             "measures/neighbours/kernels/learning.py",
-            "        rows[: source + 1, target] = rows[: source + 1, source]\n",
+            "        rows[: last + 1, slot] = rows[: last + 1, last]\n",
             "",
             MATRICES,
         ),

@@ -2,7 +2,8 @@
 
 - `_classification` has the measures of classification, `_regression` that of regression.
 - `_label_bag`, `_target_bag` and `_category_bag` learn and unlearn examples with labels, with targets, and with labels
-  that vote; `_neighbourhood_bag` is what the latter two keep. `_search` finds who is near a test object; `_left_out`
-  leaves one example out. `_tuning` says from which sizes routes differ.
+  that vote; `_neighbourhood_bag` is what the latter two keep.
+- `_filling` fills the lists of all examples, `_search` finds who is near a test object, `_left_out` leaves one example
+  out, `_tuning` says from which sizes routes differ.
 - `kernels` are the compiled loops.
 """

@@ -13,13 +13,11 @@ from exactcp import textbook
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
-from exactcp._validation import check_examples, check_objects, check_square
+from exactcp._validation import check_examples, check_objects
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS, NEIGHBOURS, Distance
-from exactcp.geometry.objects import MatrixStore, Store, VectorStore
-from exactcp.geometry.screen import good_order
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures.neighbours._label_bag import NeighbourBag
-from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._search import NeighbourSearch, stored
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
@@ -68,8 +66,8 @@ class NeighbourMeasure(Measure):
         _, distance = self._checked()
         X, y = check_examples(self, X, y, reset=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        store, slots = _stored(X, codes, distance)
-        self._search = NeighbourSearch(store, codes[slots].astype(np.int64), self.classes_.size)
+        store, examples, _ = stored(X, codes, distance)
+        self._search = NeighbourSearch(store, codes[examples].astype(np.int64), self.classes_.size)
         return self
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
@@ -115,10 +113,8 @@ class NeighbourMeasure(Measure):
         NeighbourBag
         """
         k, distance = self._checked()
-        store, slots = _stored(X, codes, distance)
-        order = np.empty_like(slots)
-        order[slots] = np.arange(slots.size)
-        bag = NeighbourBag(store, codes[slots], order, n_labels, k=k, use_ratio=self.compares_labels)
+        store, examples, order = stored(X, codes, distance)
+        bag = NeighbourBag(store, codes[examples], order, n_labels, k=k, use_ratio=self.compares_labels)
         return bag.fill(effort=effort)
 
 
@@ -255,12 +251,3 @@ class SimplifiedKNN(NeighbourMeasure):
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
         return textbook.simplified_knn(self.k, distance)
-
-
-def _stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray]:
-    """Put objects into a store; return it and the example in each slot."""
-    if distance.is_precomputed:
-        check_square(X)
-        return MatrixStore(X), np.arange(X.shape[0])
-    slots = good_order(codes)
-    return VectorStore(X[slots], distance), slots

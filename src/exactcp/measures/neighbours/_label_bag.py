@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from exactcp._changes import Change
-from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
+from exactcp._parallel import FREE, Effort
 from exactcp.counting.label_counts import LabelCounts
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
-from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, new_lists, open_thresholds
+from exactcp.measures.neighbours.kernels.fill import Lists, new_lists
 from exactcp.measures.neighbours.kernels.learning import (
     ListArrays,
     commit_learning,
@@ -198,18 +199,21 @@ class NeighbourBag(LabelBagBase):
         self.sizes, self.search = sizes, self.search.successor(self._store, self._codes, n_labels)
         self._forget()
 
+    def _restart(self, store: Store, codes: np.ndarray, order: np.ndarray, effort: Effort) -> None:
+        """Make all lists anew, of other examples."""
+        self.search = self.search.successor(store, codes, self.search.n_labels)
+        self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
+        self._order, self._owns_arrays = order, True
+        self.fill(effort=effort)
+
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
         X = np.ascontiguousarray(self._store.by_slot(X, self.order))
         if m * _tuning.KNOBS.many > n:
-            self._order = np.concatenate([self.order, np.arange(n, n + m)])
-            self.sizes = self.sizes + np.bincount(codes, minlength=self.sizes.size)
-            codes = np.concatenate([self._codes[:n], codes])
-            self.search = self.search.successor(self._store.extended(X), codes, self.search.n_labels)
-            self._owns_arrays = True
-            self.fill(effort=effort)
+            order = np.concatenate([self.order, np.arange(n, n + m)])
+            self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
             return
         self._own_arrays(n + m)
         size = _batch_size(n + m)
@@ -312,12 +316,7 @@ class NeighbourBag(LabelBagBase):
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         if indices.size * _tuning.KNOBS.many > self.n > 0:
             kept = np.delete(self.order, indices)
-            codes = self._codes[kept]
-            self.search = self.search.successor(self._store.kept(kept), codes, self.search.n_labels)
-            self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
-            self._order = np.arange(kept.size)
-            self._owns_arrays = True
-            self.fill(effort=effort)
+            self._restart(self._store.kept(kept), self._codes[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
@@ -361,49 +360,3 @@ def _copied_lists(examples: ListArrays, room: int, *, is_matrix: bool) -> ListAr
         order=copied_with_room(examples.order, room),
         rows=copied_with_room(rows, room, axis=1) if is_matrix else rows,
     )
-
-
-def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
-    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
-    store = search.store
-    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= _tuning.KNOBS.screen_from:
-        _fill_screened(search, store.objects, lists, limit, effort=effort)
-    else:
-        _fill_plain(search, lists, limit, effort)
-
-
-def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
-    screen = obeying(effort.n_jobs, search.screen)
-    thresholds = open_thresholds(screen, lists.values.shape[0])
-    bounds = np.linspace(0, objects.shape[0], 8 * effort.threads() + 1).astype(np.int64)
-
-    def meet(pair: tuple[int, int]) -> None:
-        rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
-        fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
-
-    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
-        map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
-
-
-def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
-    n = search.store.n
-    size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
-
-    def meet(first: int) -> None:
-        distances = search.store.rows_within(first, min(first + size, n), first)
-        fill_lists(distances, first, first, limit, search.codes[:n], lists)
-
-    map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
-
-
-def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield rounds of pairs (i, j), i <= j < size (even): every pair once, no index twice in a round.
-
-    So the pairs of a round can be worked on at the same time, each changing the lists of its own rows only.
-    """
-    yield [(i, i) for i in range(size)]
-    wheel = list(range(1, size))
-    for _ in range(size - 1):
-        circle = [0, *wheel]
-        yield [tuple(sorted((circle[i], circle[-1 - i]))) for i in range(size // 2)]  # type: ignore[misc]
-        wheel = wheel[1:] + wheel[:1]

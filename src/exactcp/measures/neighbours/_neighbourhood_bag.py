@@ -12,7 +12,7 @@ from exactcp._changes import Bag, Change, twin
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp.geometry.objects import Store, copied_with_room
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._label_bag import fill_all
+from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import new_lists
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_rows, scan, sum_up_lists

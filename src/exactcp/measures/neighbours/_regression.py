@@ -13,12 +13,11 @@ from exactcp import textbook
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
-from exactcp._validation import check_objects, check_regression_examples, check_square
+from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
-from exactcp.geometry.objects import MatrixStore, VectorStore
-from exactcp.geometry.screen import good_order
 from exactcp.measures._contract import Objects, RegressionMeasure
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
+from exactcp.measures.neighbours._search import stored
 from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.textbook import ResidualFunction
 
@@ -88,14 +87,9 @@ class KNNResidual(RegressionMeasure):
     def _bag(self, X: np.ndarray, y: np.ndarray) -> ResidualBag:
         """Check the parameters, and store examples in a bag without neighbourhoods."""
         check_parameters(self)
-        distance, n = Distance(self.metric, self.metric_params), X.shape[0]
-        if distance.is_precomputed:
-            check_square(X)
-            return ResidualBag(MatrixStore(X), y, np.arange(n), k=int(self.k))
-        slots = good_order(np.zeros(n, np.int64))
-        order = np.empty_like(slots)
-        order[slots] = np.arange(n)
-        return ResidualBag(VectorStore(X[slots], distance), y[slots], order, k=int(self.k))
+        distance, no_labels = Distance(self.metric, self.metric_params), np.zeros(X.shape[0], np.int64)
+        store, examples, order = stored(X, no_labels, distance)
+        return ResidualBag(store, y[examples], order, k=int(self.k))
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -111,7 +105,7 @@ class KNNResidual(RegressionMeasure):
         -------
         self
         """
-        check_parameters(self)
+        check_parameters(self)  # before X is looked at
         self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
         return self
 

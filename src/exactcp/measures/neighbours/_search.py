@@ -8,12 +8,25 @@ from typing import Self
 import numpy as np
 
 from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
+from exactcp._validation import check_square
+from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
-from exactcp.geometry.screen import ROWS, Screen, column_reaches, prepare_tests, prepare_training
+from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours.kernels.scores import score_plain, score_screened
 from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+
+
+def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
+    """Put objects into a store; return it, the example in each slot, and the slot of each example."""
+    if distance.is_precomputed:
+        check_square(X)
+        return MatrixStore(X), np.arange(X.shape[0]), np.arange(X.shape[0])
+    examples = good_order(codes)
+    order = np.empty_like(examples)
+    order[examples] = np.arange(examples.size)
+    return VectorStore(X[examples], distance), examples, order
 
 
 class NeighbourSearch:

@@ -126,20 +126,30 @@ def _take_out(distances, slot, k, examples):
 
 
 @compiled
-def _move(source, target, is_matrix, examples):
-    """Let the last example, of slot `source`, live in slot `target`."""
-    lists, sums, rows = examples.lists, examples.sums, examples.rows
+def _move(source, target, examples):
+    """Copy what is known of the example in slot `source` to slot `target`."""
+    lists, sums = examples.lists, examples.sums
     for relation in range(lists.values.shape[0]):
         lists.values[relation, target] = lists.values[relation, source]
         lists.lengths[relation, target] = lists.lengths[relation, source]
         sums[relation, target] = sums[relation, source]
     examples.codes[target] = examples.codes[source]
     examples.scores[target] = examples.scores[source]
+
+
+@compiled
+def free_slot(slot, position, last, is_matrix, order, rows):
+    """Forget the object in `slot`, which arrived as number `position`; that in slot `last` takes its slot."""
     if is_matrix:
-        rows[target, : source + 1] = rows[source, : source + 1]
-        rows[: source + 1, target] = rows[: source + 1, source]
+        rows[slot, : last + 1] = rows[last, : last + 1]
+        rows[: last + 1, slot] = rows[: last + 1, last]
     else:
-        rows[target] = rows[source]
+        rows[slot] = rows[last]
+    for j in range(last + 1):
+        if order[j] == last:
+            order[j] = slot
+    for j in range(position, last):
+        order[j] = order[j + 1]
 
 
 @compiled(nogil=False)
@@ -154,9 +164,5 @@ def commit_unlearning(distances, position, short, values, lengths, is_matrix, k,
         examples.lists.lengths[relation, i] = lengths[r]
         refresh(relation, i, k, examples.lists, examples.sums, examples.scores)
     examples.sizes[examples.codes[slot]] -= 1
-    _move(last, slot, is_matrix, examples)
-    for j in range(last + 1):
-        if order[j] == last:
-            order[j] = slot
-    for j in range(position, last):
-        order[j] = order[j + 1]
+    _move(last, slot, examples)
+    free_slot(slot, position, last, is_matrix, order, examples.rows)

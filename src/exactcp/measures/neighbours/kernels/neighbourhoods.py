@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.neighbours.kernels.learning import store_object
+from exactcp.measures.neighbours.kernels.learning import free_slot, store_object
 from exactcp.measures.neighbours.kernels.lists import insert_with
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_row, sum_up_list
 from exactcp.measures.neighbours.kernels.votes import Categories, put_category
@@ -138,20 +138,10 @@ def commit_arrival(revised, n, x, target, is_matrix, arrays):
 @compiled(nogil=False)
 def commit_departure(revised, position, last, is_matrix, arrays):
     """Forget the example that arrived as number `position`; that in slot `last` takes its slot."""
-    order, rows = arrays.order, arrays.rows
-    slot = order[position]
+    slot = arrays.order[position]
     _put_revised(revised, arrays)
     put_row(last, arrays.state, slot, arrays.state)
     arrays.targets[slot] = arrays.targets[last]
     if arrays.categories.category.shape[0] > 0:
         put_category(last, arrays.categories, slot, arrays.categories)
-    if is_matrix:
-        rows[slot, : last + 1] = rows[last, : last + 1]
-        rows[: last + 1, slot] = rows[: last + 1, last]
-    else:
-        rows[slot] = rows[last]
-    for j in range(last + 1):
-        if order[j] == last:
-            order[j] = slot
-    for j in range(position, last):
-        order[j] = order[j + 1]
+    free_slot(slot, position, last, is_matrix, arrays.order, arrays.rows)

@@ -1,0 +1,59 @@
+"""Filling the sorted lists of all stored examples, in blocks across threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
+from exactcp.geometry.objects import VectorStore
+from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, open_thresholds
+
+
+def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
+    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
+    store = search.store
+    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= _tuning.KNOBS.screen_from:
+        _fill_screened(search, store.objects, lists, limit, effort=effort)
+    else:
+        _fill_plain(search, lists, limit, effort)
+
+
+def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
+    screen = obeying(effort.n_jobs, search.screen)
+    thresholds = open_thresholds(screen, lists.values.shape[0])
+    bounds = np.linspace(0, objects.shape[0], 8 * effort.threads() + 1).astype(np.int64)
+
+    def meet(pair: tuple[int, int]) -> None:
+        rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
+        fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
+
+    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
+        map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
+
+
+def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
+    n = search.store.n
+    size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
+
+    def meet(first: int) -> None:
+        distances = search.store.rows_within(first, min(first + size, n), first)
+        fill_lists(distances, first, first, limit, search.codes[:n], lists)
+
+    map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
+
+
+def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield rounds of pairs (i, j), i <= j < size (even): every pair once, no index twice in a round.
+
+    So the pairs of a round can be worked on at the same time, each changing the lists of its own rows only.
+    """
+    yield [(i, i) for i in range(size)]
+    wheel = list(range(1, size))
+    for _ in range(size - 1):
+        circle = [0, *wheel]
+        yield [tuple(sorted((circle[i], circle[-1 - i]))) for i in range(size // 2)]  # type: ignore[misc]
+        wheel = wheel[1:] + wheel[:1]
