@@ -31,6 +31,12 @@ class Objects(Enum):
     ANYTHING = "whatever has rows"
 
 
+def pairs_or_vectors(parameter: Any) -> Objects:
+    """Return what objects are by the metric or kernel of a measure, whatever the user gave as such."""
+    is_precomputed = isinstance(parameter, str) and parameter == "precomputed"
+    return Objects.PAIRS if is_precomputed else Objects.VECTORS
+
+
 class AnyBag(Protocol):
     """State that learns and unlearns one example; `exactcp._changes` says how nobody else notices."""
 

@@ -18,7 +18,7 @@ from exactcp._validation import (
 )
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
-from exactcp.measures._contract import Objects
+from exactcp.measures._contract import Objects, pairs_or_vectors
 from exactcp.measures.neighbours._category_bag import VennBag
 from exactcp.predicting.learning import LabelledLearning
 
@@ -119,7 +119,7 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
 
     def _kind(self) -> Objects:
         metric = vars(self).get("_metric", self.metric)
-        return Objects.PAIRS if metric == "precomputed" else Objects.VECTORS
+        return pairs_or_vectors(metric)
 
     def _fit(self, X: Any, y: Any, declared: Any) -> Self:
         check_parameters(self)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from exactcp._parallel import ALONE, Effort
 from exactcp._parameters import BOOLEAN, Allowed, check_parameters, number, one_of, positive
-from exactcp.measures._contract import Objects
+from exactcp.measures._contract import Objects, pairs_or_vectors
 from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
 from exactcp.measures.least_squares._kernel_function import KERNEL_PARAMETERS, KernelFunction
 from exactcp.measures.least_squares._kernel_matrix import KernelStore, Memory
@@ -50,7 +50,7 @@ class RidgeParameters:
     @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
-        return Objects.PAIRS if self.kernel == "precomputed" else Objects.VECTORS
+        return pairs_or_vectors(self.kernel)
 
     def _parameters_of_textbook(self) -> dict[str, Any] | None:
         """Return the parameters that are no matter of numerics, None if the textbook cannot have the kernel."""

@@ -15,7 +15,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS, NEIGHBOURS, Distance
-from exactcp.measures._contract import Measure, Objects
+from exactcp.measures._contract import Measure, Objects, pairs_or_vectors
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
 from exactcp.textbook import DistanceFunction, ScoreFunction
@@ -47,7 +47,7 @@ class NeighbourMeasure(Measure):
     @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
-        return Objects.PAIRS if self.metric == "precomputed" else Objects.VECTORS
+        return pairs_or_vectors(self.metric)
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:

@@ -15,7 +15,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
-from exactcp.measures._contract import Objects, RegressionMeasure
+from exactcp.measures._contract import Objects, RegressionMeasure, pairs_or_vectors
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
 from exactcp.measures.neighbours._search import stored
 from exactcp.measures.neighbours._target_bag import ResidualBag
@@ -72,7 +72,7 @@ class KNNResidual(RegressionMeasure):
     @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
-        return Objects.PAIRS if self.metric == "precomputed" else Objects.VECTORS
+        return pairs_or_vectors(self.metric)
 
     def twin(self) -> ResidualFunction | None:
         """Return the textbook's residual function with these parameters, None if it has none."""
