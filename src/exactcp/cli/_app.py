@@ -37,7 +37,7 @@ class OneSentenceGroup(TyperGroup):
         own = args[: args.index("--")] if "--" in args else args
         if "--debug" in own:
             args = ["--debug", *(a for a in own if a != "--debug"), *args[len(own) :]]
-        return super().parse_args(ctx, args)  # type: ignore[no-any-return]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and turn what it raises into a sentence and an exit code."""

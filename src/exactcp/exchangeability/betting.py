@@ -69,7 +69,7 @@ def check_p_values(p_values: Any) -> list[float]:
         received = f"shape {p.shape}" if p.ndim != 1 else f"the value {p[~((p > 0) & (p <= 1))][0]}"
         msg = f"p_values have {received}: expected a flat array of numbers in (0, 1], as smoothed p-values are."
         raise ValueError(msg)
-    return p.tolist()  # type: ignore[no-any-return]
+    return p.tolist()
 
 
 def _check_in(name: str, value: float, low: float, high: float) -> None:

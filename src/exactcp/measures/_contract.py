@@ -136,7 +136,7 @@ class LabelBagBase(Bag):
     def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts of which only the sums of greater and equal are right."""
         bag: Any = self
-        return bag.label_counts(X, effort=effort)  # type: ignore[no-any-return]
+        return bag.label_counts(X, effort=effort)
 
     def label_sets(
         self,

@@ -162,7 +162,7 @@ class LSSVMBag(LabelBagBase):
             fitted.count_for(multipliers, candidates)
         else:
             ordered.count_for(multipliers, candidates)
-        return finish(candidates)  # type: ignore[no-any-return]
+        return finish(candidates)
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""

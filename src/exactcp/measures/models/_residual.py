@@ -116,7 +116,7 @@ class ModelResidual(RegressionMeasure):
     @property
     def fits_itself(self) -> bool:
         """Whether an example is judged by a fit that it took part in."""
-        return self.residual == "ordinary"  # type: ignore[no-any-return]
+        return self.residual == "ordinary"
 
     @property
     def has_scale(self) -> bool:
