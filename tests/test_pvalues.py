@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.pvalues import (
     Counts,
     compare_residuals,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from exactcp._draws import row_taus, step_taus
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
 from exactcp.counting.ties import tie_bands
 

@@ -1,6 +1,6 @@
 """Where scores meet candidates: one tie rule, and the counts of all measures.
 
 - `ties` is the tie rule; everything that compares scores asks it for its band.
-- `labels` counts for all labels of a test object at once; `label_counts` is what a bag of labelled examples answers.
+- `labels` counts for all labels of a test object at once: what a bag of labelled examples answers.
 - `targets` tells for which targets of a test object an example is at least as strange as it, and counts.
 """

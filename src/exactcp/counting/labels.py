@@ -8,6 +8,16 @@ from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
 
 
+class LabelCounts(NamedTuple):
+    """Per (test object, label): how many training scores are greater than, or equal to, the candidate's."""
+
+    greater_same: np.ndarray  # (m, l) among the training examples with that label
+    equal_same: np.ndarray
+    greater_other: np.ndarray  # among the others
+    equal_other: np.ndarray
+    scores: np.ndarray  # (m, l) the candidates' own scores
+
+
 class Bands(NamedTuple):
     """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
 

@@ -13,7 +13,7 @@ from exactcp import textbook
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._warning import warn
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
 from exactcp.measures._contract import LabelBagBase, Measure, RegressionMeasure, Within

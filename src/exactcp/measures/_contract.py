@@ -14,7 +14,7 @@ import numpy as np
 from exactcp._changes import Bag, Change
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE, FREE, Effort
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 
 if TYPE_CHECKING:
     from exactcp.measures._left_out import LeftOut

@@ -11,7 +11,7 @@ from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._validation import check_size
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth

@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_tasks
 from exactcp._warning import warn
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._resampling import voters
 

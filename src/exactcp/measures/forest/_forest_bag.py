@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import (

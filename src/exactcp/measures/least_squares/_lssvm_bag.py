@@ -10,7 +10,7 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
 from exactcp.measures.least_squares._features import FeatureStore

@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp._changes import Change
 from exactcp._parallel import FREE, Effort
-from exactcp.counting.label_counts import LabelCounts
+from exactcp.counting.labels import LabelCounts
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning

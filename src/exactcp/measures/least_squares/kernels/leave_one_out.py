@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.counting.label_counts import LabelCounts
-from exactcp.counting.labels import Bands, add_suffix_sums, count_below, make_bands
+from exactcp.counting.labels import Bands, LabelCounts, add_suffix_sums, count_below, make_bands
 
 SIGNED_FLOOR = 1.0  # signed scores
 CHUNK_EXAMPLES = 512  # training examples screened together: their work space stays in the first-level cache

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.counting.label_counts import LabelCounts
-from exactcp.counting.labels import add_suffix_sums, bands_of, count_below
+from exactcp.counting.labels import LabelCounts, add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
 from exactcp.measures.neighbours.kernels.search import search_plain, search_screened
