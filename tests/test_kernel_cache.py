@@ -197,7 +197,10 @@ def test_the_digest_holds_every_kernel_and_all_that_kernels_import():
                     source = Path(value.py_func.__code__.co_filename).relative_to(HOME)
                     assert source.as_posix() in digested, value
     for name in digested - {"__init__.py"}:
-        for node in ast.walk(ast.parse((HOME / name).read_text())):
+        source = (HOME / name).read_text()
+        if "exactcp._jit import" not in source:
+            continue  # no kernel lives there
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 imported = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
                 for one in imported:

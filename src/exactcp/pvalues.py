@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._draws import row_taus, step_taus
 from exactcp.counting.labels import LabelCounts
+from exactcp.counting.randomness import row_taus, step_taus
 from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
 from exactcp.counting.ties import tie_bands
 

@@ -114,27 +114,27 @@ FAMILY = Family(
             "pvalues.py", "Counts(np.asarray(p - 1),", "Counts(np.asarray(p),", THRESHOLDS
         ),
         "tau may be 0": Mutant(
-            "_draws.py", "(np.float64(key >> _11) + 1.0) * 2.0**-53", "np.float64(key >> _11) * 2.0**-53", TAU
+            "counting/randomness.py", "(np.float64(key >> _11) + 1.0) * 2.0**-53", "np.float64(key >> _11) * 2.0**-53", TAU
         ),
         "tau above 1": Mutant(
-            "_draws.py",
+            "counting/randomness.py",
             "(np.float64(key >> _11) + 1.0) * 2.0**-53",
             "(np.float64(key >> _11) + 1.0) * 2.0**-52",
             TAU,
         ),
-        "-0.0 is another object": Mutant("_draws.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU),
+        "-0.0 is another object": Mutant("counting/randomness.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU),
         "only the last feature counts": Mutant(
-            "_draws.py", "key = mix_one(key ^ (", "key = mix_one(key & np.uint64(0) ^ (", TAU
+            "counting/randomness.py", "key = mix_one(key ^ (", "key = mix_one(key & np.uint64(0) ^ (", TAU
         ),
-        "steps from 0": Mutant("_draws.py", "np.uint64(first + i)", "np.uint64(i)", TAU),
+        "steps from 0": Mutant("counting/randomness.py", "np.uint64(first + i)", "np.uint64(i)", TAU),
         "one purpose for all": Mutant(
-            "_draws.py",
+            "counting/randomness.py",
             "TEST_COLUMN, TAU_OF_OBJECT, TAU_OF_STEP = 2, 3, 4",
             "TEST_COLUMN, TAU_OF_OBJECT, TAU_OF_STEP = 2, 4, 4",
             TAU,
         ),
         "the seed is not mixed": Mutant(
-            "_draws.py",
+            "counting/randomness.py",
             "np.uint64(seed) ^ (np.uint64(purpose) << _32)",
             "np.uint64(0) ^ (np.uint64(purpose) << _32)",
             TAU,

@@ -41,8 +41,10 @@ class Refits(NamedTuple):
 
 def expect_refits(job: Job, task: str) -> Refits | None:
     """Return what full CP has to do with a model of scikit-learn, by trying some fits; None for other jobs."""
+    from exactcp.measures import Bootstrap
+
     estimator = None if job.measure is None else job.measure.get_params(deep=False).get("estimator")
-    if job.method != "full" or estimator is None or hasattr(job.measure, "samples"):
+    if job.method != "full" or estimator is None or isinstance(job.measure, Bootstrap):
         return None
     seconds = _seconds_of_a_fit(job.measure, job.X_train, job.y_train)  # which refuses options that it has not
     m, n = job.X_test.shape[0], job.X_train.shape[0]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import nbinom
 
-from exactcp._draws import TEST_COLUMN, mix, row_keys
 from exactcp._parameters import integer
 from exactcp._seeds import draw_seed
+from exactcp.counting.randomness import TEST_COLUMN, mix, row_keys
 
 SHARE_IN_SAMPLE = 1 - math.exp(-1)  # of the examples that are in a sample
 AT_ONCE = 2**18  # elements and samples whose hashes are in memory

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from exactcp._draws import mix_one
 from exactcp._jit import compiled, inner
+from exactcp.counting.randomness import mix_one
 
 
 @compiled
