@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from exactcp import (
     AggregatedConformalClassifier,
@@ -287,3 +288,18 @@ class TestStream:
             test.update_many([["red", "blue"]])
         test.update_many(X, LABELS.astype(float))
         test.update_many(X, LABELS.astype(bool))
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, np.inf, -np.inf, np.nan])
+def test_a_plain_matrix_that_is_not_small_and_finite_is_refused_without_another_warning(value):
+    clf = FullConformalClassifier(KNN(k=1)).fit(X, LABELS)
+    asked = np.full((3, 2), value)
+    with pytest.raises(ValueError, match=r"squares overflow|infinity|NaN"):
+        clf.predict_p(asked)
+
+
+def test_an_unfitted_predictor_and_one_of_another_width_say_so():
+    with pytest.raises(NotFittedError):
+        FullConformalClassifier().predict_p(X)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        FullConformalClassifier(KNN(k=1)).fit(X, LABELS).predict_p(np.zeros((2, 3)))

@@ -40,8 +40,14 @@ def _is_as_in_fit(estimator: Any, X: Any) -> bool:
         and X.shape[0] > 0
         and X.shape[1] == estimator.n_features_in_
         and "feature_names_in_" not in vars(estimator)
-        and math.isfinite(X.sum())
+        and _has_finite_sum(X)
     )
+
+
+def _has_finite_sum(X: np.ndarray) -> bool:
+    """Tell whether all is finite, at the price of a sum; a sum that overflows is looked at closer by others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(X.sum())
 
 
 def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:

@@ -114,7 +114,10 @@ FAMILY = Family(
             "pvalues.py", "Counts(np.asarray(p - 1),", "Counts(np.asarray(p),", THRESHOLDS
         ),
         "tau may be 0": Mutant(
-            "counting/randomness.py", "(np.float64(key >> _11) + 1.0) * 2.0**-53", "np.float64(key >> _11) * 2.0**-53", TAU
+            "counting/randomness.py",
+            "(np.float64(key >> _11) + 1.0) * 2.0**-53",
+            "np.float64(key >> _11) * 2.0**-53",
+            TAU,
         ),
         "tau above 1": Mutant(
             "counting/randomness.py",
@@ -122,7 +125,9 @@ FAMILY = Family(
             "(np.float64(key >> _11) + 1.0) * 2.0**-52",
             TAU,
         ),
-        "-0.0 is another object": Mutant("counting/randomness.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU),
+        "-0.0 is another object": Mutant(
+            "counting/randomness.py", "(np.uint64(0) if word == _MINUS_ZERO else word)", "word", TAU
+        ),
         "only the last feature counts": Mutant(
             "counting/randomness.py", "key = mix_one(key ^ (", "key = mix_one(key & np.uint64(0) ^ (", TAU
         ),
