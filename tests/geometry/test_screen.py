@@ -105,10 +105,11 @@ def test_coarse_data_are_screened_in_float64():
     assert screens.prepare_training(clusters[:100], np.zeros(100, np.int64), 1).rows.dtype == np.float32
 
 
-def test_flags_beyond_the_products_are_cleared():
-    flags = np.ones(16, np.uint8)
-    screens.flag_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, flags)
-    assert flags[:8].tolist() == [0, 1, 1, 0, 0, 0, 0, 0]
+def test_hits_are_found_in_order_and_none_beyond_the_products():
+    hits = screens.Hits(np.ones(16, np.uint8), np.full(16, -1))
+    assert screens.find_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, hits) == 2
+    assert hits.position[:3].tolist() == [1, 2, -1]
+    assert hits.flags[:8].tolist() == [0, 1, 1, 0, 0, 0, 0, 0]
 
 
 def _flat(rng, n, p, rank, noise):

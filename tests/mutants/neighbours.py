@@ -79,8 +79,8 @@ FAMILY = Family(
         ),
         "only the row is offered the pair": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "enters_column = s + reaches[column] > half",
-            "enters_column = enters_row",
+            "if enters_column and _insert(there",
+            "if False and _insert(there",
         ),
         "the search finds k - 1 of a label": Mutant(
             "measures/neighbours/kernels/search.py",

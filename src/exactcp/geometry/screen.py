@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_block
 from exactcp.geometry.sketch import project
 
@@ -188,12 +188,37 @@ def distance_bounds(s, test_norm, norm, units):
     return math.sqrt(max(low, 0.0)) * (1 - units.slack) / units.scale, math.sqrt(high) * (1 + units.slack) / units.scale
 
 
+class Hits(NamedTuple):
+    """Room for the pairs of one row that a screen keeps."""
+
+    flags: np.ndarray  # (columns,) of bytes
+    position: np.ndarray  # (columns,) of those that are kept, ascending
+
+
+@inner
+def room_for_hits(columns):
+    """Room for the hits among so many columns."""
+    return Hits(np.zeros(columns + (-columns) % WORD, np.uint8), np.empty(columns, np.int64))
+
+
 @compiled
-def flag_hits(products, least_product, reach, half, flags):
-    """Flag the products above the least, or above half when their reach is added (written so that it vectorises)."""
-    size = products.shape[0]
+def find_hits(products, least_product, reach, half, hits):
+    """Find the products above the least, or above half when their reach is added; return how many there are.
+
+    Comparing is written so that it vectorises, and few are hits: eight products are passed over at a time.
+    """
+    flags, position, size, found = hits.flags, hits.position, products.shape[0], 0
     for j in range(size):
         s = products[j]
         flags[j] = np.uint8(s > least_product) | np.uint8(s + reach[j] > half)
     for j in range(size, size + (-size) % WORD):
         flags[j] = 0
+    words = flags.view(np.uint64)
+    for w in range((size + WORD - 1) // WORD):
+        if words[w] == 0:
+            continue
+        for j in range(WORD * w, WORD * w + WORD):
+            if flags[j] != 0:
+                position[found] = j
+                found += 1
+    return found

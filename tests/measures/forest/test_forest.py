@@ -284,12 +284,17 @@ def test_a_full_memory_changes_nothing(monkeypatch):
 
 
 def test_more_codes_than_16_bits():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(33_000, 2)), rng.integers(0, 2, 33_000)
+    X = np.random.default_rng(0).normal(size=(33_000, 2))
     ranks = RankCodes(X)
     assert ranks.codes.dtype == np.int32
     rank = (ranks.codes.astype(np.int64) - 2) // 2
     np.testing.assert_array_equal(ranks.values[ranks.first[:-1, None] + rank].T, X)
+
+
+@pytest.mark.slow  # all kernels of the forest are compiled once more, for wider codes
+def test_a_forest_with_more_codes_than_16_bits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(33_000, 2)), rng.integers(0, 2, 33_000)
     clf = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(X, y)
     narrow = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(np.round(X, 2), y)
     assert clf.predict_p(X[:2]).shape == narrow.predict_p(X[:2]).shape

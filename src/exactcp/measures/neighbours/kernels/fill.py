@@ -6,7 +6,7 @@ import numpy as np
 
 from exactcp._jit import compiled
 from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.screen import COLUMNS, ROWS, WORD, column_reach, flag_hits, row_half, row_threshold
+from exactcp.geometry.screen import COLUMNS, ROWS, column_reach, find_hits, room_for_hits, row_half, row_threshold
 from exactcp.geometry.sketch import whole_product
 from exactcp.measures.neighbours.kernels.lists import insert, insert_with
 
@@ -66,12 +66,12 @@ def _tighten(row, relation, delta, norm, units, least_product, reach):
 
 
 @compiled
-def _meet_block(top, first, products, k, objects, screen, thresholds, lists, flags):
+def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hits):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
-    words, units = flags.view(np.uint64), screen.units
+    units, position = screen.units, hits.position
     slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
     prepared, is_sketched = screen.rows, screen.basis.shape[1] > 0
     least_product, reach, halves = thresholds.least_product, thresholds.reach, thresholds.half
@@ -84,42 +84,31 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, fla
             label = codes[start]
             stop = min(starts[label + 1], end)
             relation = 0 if label == codes[row] else 1
+            found, reaches, segment = 0, reach_same, products[row - top, start - first : stop - first]
             if relation < n_relations:
                 reaches = reach_same if relation == 0 else reach_other
-                segment = products[row - top, start - first : stop - first]
-                flag_hits(segment, least_product[relation, row], reaches[start:stop], half, flags)
-                for w in range((stop - start + WORD - 1) // WORD):
-                    if words[w] != 0:
-                        for j in range(WORD * w, WORD * w + WORD):
-                            if flags[j] != 0:
-                                column = start + j
-                                s = segment[j]
-                                if is_sketched and (s > least_product[relation, row] or s + reaches[column] > half):
-                                    s = whole_product(prepared[row], prepared[column])
-                                enters_row = s > least_product[relation, row]
-                                enters_column = s + reaches[column] > half
-                                if enters_row or enters_column:
-                                    here, there = slots[row], slots[column]
-                                    d = euclidean_distance(objects[here], objects[there])
-                                    if enters_row:
-                                        length = _insert(here, there, relation, d, k, values, lengths, partners)
-                                        if length == k:
-                                            delta = values[relation, here, k - 1]
-                                            _tighten(row, relation, delta, norms[row], units, least_product, reach)
-                                    if enters_column:
-                                        length = _insert(there, here, relation, d, k, values, lengths, partners)
-                                        if length == k:
-                                            delta = values[relation, there, k - 1]
-                                            _tighten(
-                                                column, relation, delta, norms[column], units, least_product, reach
-                                            )
+                found = find_hits(segment, least_product[relation, row], reaches[start:stop], half, hits)
+            for h in range(found):
+                column, s = start + position[h], segment[position[h]]
+                if is_sketched and (s > least_product[relation, row] or s + reaches[column] > half):
+                    s = whole_product(prepared[row], prepared[column])
+                enters_row, enters_column = s > least_product[relation, row], s + reaches[column] > half
+                if not (enters_row or enters_column):
+                    continue
+                here, there = slots[row], slots[column]
+                d = euclidean_distance(objects[here], objects[there])
+                if enters_row and _insert(here, there, relation, d, k, values, lengths, partners) == k:
+                    _tighten(row, relation, values[relation, here, k - 1], norms[row], units, least_product, reach)
+                if enters_column and _insert(there, here, relation, d, k, values, lengths, partners) == k:
+                    delta = values[relation, there, k - 1]
+                    _tighten(column, relation, delta, norms[column], units, least_product, reach)
             start = stop
 
 
 @compiled
 def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
     """Let all pairs (i, j), i < j, i in range `rows`, j in range `columns` meet; both lists are updated."""
-    products, flags = np.empty(ROWS * COLUMNS, screen.rows.dtype), np.empty(COLUMNS, np.uint8)
+    products, hits = np.empty(ROWS * COLUMNS, screen.rows.dtype), room_for_hits(COLUMNS)
     same_only = lists.values.shape[0] == 1
     for top in range(rows[0], rows[1], ROWS):
         bottom = min(top + ROWS, rows[1])
@@ -133,7 +122,7 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
             last = min(first + COLUMNS, right)
             block = products[: (bottom - top) * (last - first)].reshape(bottom - top, last - first)
             np.dot(left_rows, screen.sketch[first:last].T, block)
-            _meet_block(top, first, block, k, objects, screen, thresholds, lists, flags)
+            _meet_block(top, first, block, k, objects, screen, thresholds, lists, hits)
 
 
 @compiled

@@ -8,13 +8,14 @@ from exactcp._jit import compiled
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import (
     COLUMNS,
-    WORD,
+    Hits,
     Screen,
     Tests,
     certain_product,
     distance_bounds,
-    flag_hits,
+    find_hits,
     product_threshold,
+    room_for_hits,
     row_half,
 )
 from exactcp.geometry.sketch import whole_product
@@ -75,7 +76,7 @@ class Kept(NamedTuple):
 class Room(NamedTuple):
     """Room for one row of products on its way through the screen."""
 
-    flags: np.ndarray  # (columns,)
+    hits: Hits
     top: np.ndarray  # (k,) the largest of them, with the sign turned,
     column: np.ndarray  # and where they are
 
@@ -137,8 +138,8 @@ def _keep_part(first, products, block, batch, kept, used, room):
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
     tests, screen, reach = block.tests, block.screen, block.reach
-    flags, top, column_of = room.flags, room.top, room.column
-    words, units = flags.view(np.uint64), screen.units
+    hits, top, column_of = room.hits, room.top, room.column
+    units, position = screen.units, room.hits.position
     codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
     test_rows, test_norms, is_sketched = tests.rows, tests.norms, screen.basis.shape[1] > 0
     halves, least_product, best, seen, k = batch.half, batch.least_product, batch.best, batch.seen, batch.best.shape[2]
@@ -155,26 +156,21 @@ def _keep_part(first, products, block, batch, kept, used, room):
                     test_rows[t], segment, start, rows, norms, test_norms[t], units, is_sketched, top, column_of
                 )
                 least_product[t, label] = max(least_product[t, label], least)
-            flag_hits(segment, least_product[t, label], reach[start:stop], half, flags)
-            for w in range((stop - start + WORD - 1) // WORD):
-                if words[w] != 0:
-                    for j in range(WORD * w, WORD * w + WORD):
-                        if flags[j] != 0:
-                            column = start + j
-                            s = segment[j]
-                            if is_sketched and (s > least_product[t, label] or s + reach[column] > half):
-                                s = whole_product(test_rows[t], rows[column])
-                            is_near = s > least_product[t, label]
-                            if is_near:
-                                certain = certain_product(s, norms[column], units)
-                                length = insert_large(best[t, label], seen[t, label], k, certain)
-                                seen[t, label] = length
-                                if length == k:
-                                    least = product_threshold(best[t, label, k - 1], test_norms[t], units)
-                                    least_product[t, label] = max(least_product[t, label], least)
-                            if is_near or s + reach[column] > half:
-                                test[used], row[used], value[used] = t, column, s
-                                used += 1
+            for h in range(find_hits(segment, least_product[t, label], reach[start:stop], half, hits)):
+                column, s = start + position[h], segment[position[h]]
+                if is_sketched and (s > least_product[t, label] or s + reach[column] > half):
+                    s = whole_product(test_rows[t], rows[column])
+                is_near = s > least_product[t, label]
+                if is_near:
+                    certain = certain_product(s, norms[column], units)
+                    length = insert_large(best[t, label], seen[t, label], k, certain)
+                    seen[t, label] = length
+                    if length == k:
+                        least = product_threshold(best[t, label, k - 1], test_norms[t], units)
+                        least_product[t, label] = max(least_product[t, label], least)
+                if is_near or s + reach[column] > half:
+                    test[used], row[used], value[used] = t, column, s
+                    used += 1
             start = stop
     return used
 
@@ -219,7 +215,7 @@ def screen_pairs(block, k):
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, prepared.dtype))
     used = 0
     products = np.empty(m * COLUMNS, prepared.dtype)
-    room = Room(np.empty(COLUMNS, np.uint8), np.empty(k), np.empty(k, np.int64))
+    room = Room(room_for_hits(COLUMNS), np.empty(k), np.empty(k, np.int64))
     for first in range(0, n, COLUMNS):
         last = min(first + COLUMNS, n)
         part = products[: m * (last - first)].reshape(m, last - first)
