@@ -13,7 +13,6 @@ from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_indices
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
 from exactcp.metrics.discoveries import largest_discovery, select_discoveries
@@ -175,8 +174,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         -------
         self
         """
-        check_is_fitted(self)
-        positions = check_indices(indices, self._bag.n)
+        positions = self._take_positions(indices)
         if positions.size == self._bag.n:
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)

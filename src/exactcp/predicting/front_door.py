@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._estimator import Estimator
 from exactcp._validation import (
     check_examples,
+    check_indices,
     check_new_pairs,
     check_objects,
     check_regression_examples,
@@ -47,9 +48,17 @@ class FrontDoor(Estimator):
 
     def _take_objects(self, X: Any) -> np.ndarray:
         """Return the objects of a question to a fitted predictor."""
+        self._require_fitted()
+        return check_objects(self, X)
+
+    def _take_positions(self, indices: Any) -> np.ndarray:
+        """Return the positions of examples to forget, each once."""
+        self._require_fitted()
+        return check_indices(indices, self._bag.n)
+
+    def _require_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # which says so
-        return check_objects(self, X)
 
     def _take_training_objects(self, X: Any) -> np.ndarray:
         """Return the objects of `fit`, where there are no labels."""

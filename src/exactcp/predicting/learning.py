@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes, forked, learn, unlearn
 from exactcp._parallel import effort_of
-from exactcp._validation import check_indices, encode
+from exactcp._validation import encode
 from exactcp.predicting.front_door import FrontDoor
 
 
@@ -98,8 +97,7 @@ class LabelledLearning(FrontDoor):
         -------
         self
         """
-        check_is_fitted(self)
-        positions = check_indices(indices, self._bag.n)
+        positions = self._take_positions(indices)
         if positions.size == 0:
             return self
         sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)

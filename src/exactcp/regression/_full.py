@@ -17,7 +17,6 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._seeds import draw_seed
 from exactcp._validation import (
-    check_indices,
     check_targets,
 )
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
@@ -183,8 +182,7 @@ class FullConformalRegressor(IntervalPrediction):
         -------
         self
         """
-        check_is_fitted(self)
-        positions = check_indices(indices, self._bag.n)
+        positions = self._take_positions(indices)
         if positions.size == 0:
             return self
         if positions.size == self._bag.n:
