@@ -140,7 +140,12 @@ FAMILY = Family(
             "np.column_stack([(P - widths).max(axis=1), (P + widths).max(axis=1)])",
             INTERVALS,
         ),
-        "the sign of an end": Mutant("regression/_left_out.py", "[-width, width]", "[width, width]", INTERVALS),
+        "the sign of an end": Mutant(
+            "regression/_left_out.py",
+            "[-width, width]",
+            "[width, width]",
+            ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_jackknife",),
+        ),
         "jackknife's rank": Mutant(
             "regression/_left_out.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS
         ),
