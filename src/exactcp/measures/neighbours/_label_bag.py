@@ -22,7 +22,7 @@ from exactcp.measures.neighbours.kernels.learning import (
     commit_learning,
     commit_unlearning,
     list_without,
-    lists_that_run_short,
+    lists_that_hold,
 )
 from exactcp.measures.neighbours.kernels.scores import (
     Provisional,
@@ -334,11 +334,13 @@ class NeighbourBag(LabelBagBase):
         """Return what takes an example out of arrays: with the lists that run short made anew."""
         store, codes, slot = self._store, self._codes, int(self._order[position])
         distances = store.rows_within(slot, slot + 1)[0]
-        short = lists_that_run_short(distances, slot, codes, self.sizes, self.k, self._lists)
+        holding = lists_that_hold(distances, slot, codes, self.sizes, self.k, self._lists)
+        short = holding[holding[:, 2] == 1, :2]
         values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
         for r, (relation, i) in enumerate(short.tolist()):
             lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
-        return partial(commit_unlearning, distances, position, short, values, lengths, store.is_matrix, self.k)
+        made_anew = (short, values, lengths)
+        return partial(commit_unlearning, distances, position, holding, *made_anew, store.is_matrix, self.k)
 
 
 def _batch_size(n: int) -> int:

@@ -84,10 +84,10 @@ def commit_learning(distances, labels, X, is_matrix, k, examples):
 
 
 @compiled
-def lists_that_run_short(distances, slot, codes, sizes, k, lists):
-    """Return (relation, slot) of the lists to make anew when the example in `slot` goes, at these distances."""
+def lists_that_hold(distances, slot, codes, sizes, k, lists):
+    """Return (relation, slot, does it run short) of the lists that the example in `slot` leaves, at these distances."""
     n_relations, n = lists.values.shape[0], distances.shape[0]
-    out = np.empty((n, 2), np.int64)
+    out = np.empty((n, 3), np.int64)
     used = 0
     for i in range(n):
         relation = 0 if codes[i] == codes[slot] else 1
@@ -96,9 +96,9 @@ def lists_that_run_short(distances, slot, codes, sizes, k, lists):
             if length > 0 and d <= values[length - 1] * (1 + 1e-9):
                 left = available(relation, codes[i], sizes, n) - 1
                 # not found: the metric's distance depends on the direction in its last bits
-                if position_of(values, length, d) < 0 or length - 1 < min(k, left):
-                    out[used, 0], out[used, 1] = relation, i
-                    used += 1
+                is_short = position_of(values, length, d) < 0 or length - 1 < min(k, left)
+                out[used, 0], out[used, 1], out[used, 2] = relation, i, is_short
+                used += 1
     return out[:used].copy()
 
 
@@ -113,16 +113,14 @@ def list_without(distances, slot, gone, relation, codes, values):
 
 
 @compiled
-def _take_out(distances, slot, k, examples):
-    """Take the example in `slot` out of the lists of the others."""
-    lists, codes = examples.lists, examples.codes
-    for i in range(distances.shape[0]):
-        relation = 0 if codes[i] == codes[slot] else 1
-        if i != slot and relation < lists.values.shape[0]:
-            values, length = lists.values[relation, i], lists.lengths[relation, i]
-            if length > 0 and distances[i] <= values[length - 1]:
-                lists.lengths[relation, i] = remove(values, length, distances[i])
-                refresh(relation, i, k, lists, examples.sums, examples.scores)
+def _take_out(distances, holding, k, examples):
+    """Take an example at these distances out of the lists that hold it, but for those that are made anew."""
+    lists = examples.lists
+    for r in range(holding.shape[0]):
+        relation, i = holding[r, 0], holding[r, 1]
+        if holding[r, 2] == 0:
+            lists.lengths[relation, i] = remove(lists.values[relation, i], lists.lengths[relation, i], distances[i])
+            refresh(relation, i, k, lists, examples.sums, examples.scores)
 
 
 @compiled
@@ -153,11 +151,11 @@ def free_slot(slot, position, last, is_matrix, order, rows):
 
 
 @compiled(nogil=False)
-def commit_unlearning(distances, position, short, values, lengths, is_matrix, k, examples):
+def commit_unlearning(distances, position, holding, short, values, lengths, is_matrix, k, examples):
     """Forget the example that arrived as number `position`; `values`, `lengths` are the lists that ran `short`."""
     order, last = examples.order, distances.shape[0] - 1
     slot = order[position]
-    _take_out(distances, slot, k, examples)
+    _take_out(distances, holding, k, examples)
     for r in range(short.shape[0]):
         relation, i = short[r, 0], short[r, 1]
         examples.lists.values[relation, i] = values[r]
