@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from exactcp._rows import is_ragged, row_words
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.randomness import row_taus, step_taus
 from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
@@ -238,7 +239,7 @@ def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
     return np.asarray((counts.greater + tau * (counts.equal + 1)) / (counts.total + 1))
 
 
-def tau_of_objects(seed: int, X: np.ndarray) -> np.ndarray:
+def tau_of_objects(seed: int, X: Any) -> np.ndarray:
     """Return a number in (0, 1] for each object, which depends on the seed and on the object alone.
 
     Whatever batch an object comes in, it has the same number; equal objects have equal numbers.
@@ -246,7 +247,8 @@ def tau_of_objects(seed: int, X: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     seed : int
-    X : ndarray of shape (m, p)
+    X : objects
+        A matrix, or anything else that has rows.
 
     Returns
     -------
@@ -258,7 +260,9 @@ def tau_of_objects(seed: int, X: np.ndarray) -> np.ndarray:
     >>> tau_of_objects(0, X).round(3)
     array([0.692, 0.393, 0.692])
     """
-    return np.asarray(row_taus(np.require(X, np.float64, ["C", "W"]), int(seed)))
+    if is_ragged(X):
+        return np.concatenate([tau_of_objects(seed, [row]) for row in X])
+    return np.asarray(row_taus(row_words(X), int(seed)))
 
 
 def tau_of_steps(seed: int, first: int, m: int) -> np.ndarray:

@@ -1,0 +1,189 @@
+"""Rows of anything, counted, taken, joined and told apart: frames, sparse matrices, arrays of any shape, lists.
+
+What a model is given keeps its type, dtypes, columns and format: nothing here converts objects.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from hashlib import blake2b
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_NUMBERS = "biuf"  # kinds of dtypes that float64 holds
+
+
+def count_rows(X: Any, name: str = "X") -> int:
+    """Return how many objects there are; refuse what has no rows.
+
+    Examples
+    --------
+    >>> count_rows(["one text", "another"])
+    2
+    """
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int | np.integer):
+        return int(shape[0])
+    if hasattr(X, "collect"):
+        msg = f"{name} is a {type(X).__name__}, which has not been computed: expected rows. Give {name}.collect()."
+        raise TypeError(msg)
+    if isinstance(X, str | bytes | dict | set | frozenset) or shape == () or not hasattr(X, "__len__"):
+        remedy = _WITHOUT_ROWS.get(type(X).__name__, "Give a list, an array, a sparse matrix or a data frame.")
+        msg = f"{name} is of type {type(X).__name__}: expected something with a row for each object. {remedy}"
+        raise TypeError(msg)
+    return len(X)
+
+
+_WITHOUT_ROWS = {
+    "dict": "Of a dict of columns, give pandas.DataFrame(X); of one object, a list: [X].",
+    "generator": "Give list(X).",
+    "map": "Give list(X).",
+    "str": "One text is a list of one: [X].",
+    "set": "A set has no order: give a list.",
+}
+
+
+def take_rows(X: Any, positions: np.ndarray) -> Any:
+    """Return the objects at these positions, in the type that X has; X itself if these are all, in their order.
+
+    Examples
+    --------
+    >>> take_rows(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    if positions.size == count_rows(X) and (positions == np.arange(positions.size)).all():
+        return X
+    if sparse.issparse(X):
+        return X.tocsr()[positions].asformat(X.format)
+    if hasattr(X, "iloc"):  # pandas
+        return X.iloc[positions]
+    if isinstance(X, list | tuple):
+        return type(X)([X[i] for i in positions.tolist()])
+    if _is_arrow(X):
+        return X.take(positions)
+    return X[positions]
+
+
+def join_rows(first: Any, second: Any) -> Any:
+    """Return the objects of both, in the type of the first.
+
+    Examples
+    --------
+    >>> join_rows(["a"], ["b", "c"])
+    ['a', 'b', 'c']
+    """
+    if sparse.issparse(first):
+        return sparse.vstack([first, second], format=first.format)
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    if hasattr(first, "iloc"):
+        return import_module("pandas").concat([first, second])
+    if isinstance(first, list | tuple):
+        return type(first)([*first, *second])
+    if _is_arrow(first):
+        return import_module("pyarrow").concat_tables([first, second])
+    if hasattr(first, "vstack"):  # a polars frame
+        return first.vstack(second)
+    return import_module("polars").concat([first, second]) if _is_polars(first) else np.concatenate([first, second])
+
+
+def drop_rows(X: Any, positions: np.ndarray) -> Any:
+    """Return the objects but those at these positions, in the type that X has."""
+    return take_rows(X, np.delete(np.arange(count_rows(X)), positions))
+
+
+def copy_rows(X: Any) -> Any:
+    """Return objects that stay what they are, whatever the user does to X; the objects of a list are not copied."""
+    if isinstance(X, list):
+        return list(X)
+    return X.copy() if hasattr(X, "copy") else X
+
+
+def _is_arrow(X: Any) -> bool:
+    return type(X).__module__.startswith("pyarrow.")
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.startswith("polars.")
+
+
+def row_words(X: Any) -> np.ndarray:
+    """Return a float64 matrix (m, q) whose rows are equal, bit for bit, where objects are.
+
+    Numbers stand for themselves, so that a matrix and a frame of the same numbers are alike; whatever else there is is
+    told by a digest of 64 bits. Rows of different lengths have words one at a time only.
+    """
+    if sparse.issparse(X):
+        return _sparse_words(X)
+    columns = _columns_of(X)
+    if columns is not None:
+        words = [_words(column) for column in columns]
+        return np.ascontiguousarray(np.column_stack(words)) if words else np.empty((count_rows(X), 0))
+    array = np.asarray(X)
+    if array.dtype.kind in _NUMBERS:
+        return np.require(array.reshape(array.shape[0], -1), np.float64, ["C", "W"])
+    return _digests(X if array.ndim == 1 else array.reshape(array.shape[0], -1).tolist())[:, None]
+
+
+def _columns_of(X: Any) -> list[np.ndarray] | None:
+    """Return the columns of a frame as arrays, None if X is no frame."""
+    if not hasattr(X, "columns"):
+        return None
+    if _is_arrow(X):
+        return [np.asarray(column.to_pylist(), dtype=object) for column in X.columns]
+    if hasattr(X, "iloc"):
+        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    return [np.asarray(column.to_numpy()) for column in X.get_columns()]
+
+
+def is_ragged(X: Any) -> bool:
+    """Tell whether X is a list of rows of different lengths."""
+    return isinstance(X, list | tuple) and len({len(row) for row in X if isinstance(row, list | tuple)}) > 1
+
+
+def _words(column: np.ndarray) -> np.ndarray:
+    return column.astype(np.float64) if column.dtype.kind in _NUMBERS else _digests(column.tolist())
+
+
+def _digests(values: Iterable[Any]) -> np.ndarray:
+    """Return 64 bits of each value, as float64; equal texts are looked at once."""
+    known: dict[str, bytes] = {}
+    words = []
+    for value in values:
+        if not isinstance(value, str):
+            words.append(_digest(_bytes_of(value)))
+            continue
+        if value not in known:
+            known[value] = _digest(value.encode("utf-8", "surrogatepass"))
+        words.append(known[value])
+    return np.frombuffer(b"".join(words), dtype=np.float64).copy()
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=8).digest()
+
+
+def _bytes_of(value: Any) -> bytes:
+    """Return what tells a value from others, wherever it lies in memory; one mark for all that is missing."""
+    if value is None or (isinstance(value, float) and value != value):
+        return b""
+    if isinstance(value, np.ndarray):
+        return repr((value.dtype.str, value.shape)).encode() + value.tobytes()
+    says_nothing = vars(object)["__repr__"] is type(value).__repr__
+    return pickle.dumps(value) if says_nothing else repr(value).encode("utf-8", "surrogatepass")
+
+
+def _sparse_words(X: Any) -> np.ndarray:
+    """Return 64 bits of each row, whatever the order of its entries and however many zeros are stored."""
+    rows = X.tocsr(copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    ends = rows.indptr.tolist()
+    indices, data = rows.indices.astype(np.int64), rows.data.astype(np.float64)
+    digests = [_digest(indices[i:j].tobytes() + data[i:j].tobytes()) for i, j in pairwise(ends)]
+    return np.frombuffer(b"".join(digests), dtype=np.float64).copy()[:, None]
