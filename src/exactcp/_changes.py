@@ -26,7 +26,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial, wraps
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import compress
 from operator import attrgetter, call, getitem
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -128,7 +128,7 @@ def twin(original: Any, **changed: Any) -> Any:
 
 
 def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any]) -> None:
-    if not named.keys() <= known.keys():
+    if not named.keys() <= known.keys() and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):
         name = next(name for name in named if name not in known)
         raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
 

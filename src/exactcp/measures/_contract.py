@@ -198,6 +198,11 @@ class _Declaring(Estimator):
         """What the measure's objects may be."""
         return Objects.VECTORS
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether scores do not depend on the examples of `fit`: those of a frozen model, or given outputs."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.objects is Objects.PAIRS
@@ -214,6 +219,11 @@ class Measure(_Declaring):
     tie_floor: ClassVar[float] = 0.0  # s0 of the tie rule: 0 for sums and ratios of distances, 1 for signed, log scores
     tie_tolerance: ClassVar[float] = 1e-10  # 0 for integer scores
     compares_labels: ClassVar[bool] = False  # whether a score needs examples of other labels
+
+    @property
+    def fixed_classes(self) -> np.ndarray | None:
+        """The labels that a fixed measure knows, sorted; None if those of the examples are all."""
+        return None
 
     def score(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the score of each example: how strange it is to the examples of `fit`."""
