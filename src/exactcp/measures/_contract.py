@@ -14,6 +14,7 @@ import numpy as np
 from exactcp._changes import Bag, Change
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE, FREE, Effort
+from exactcp._rows import count_rows
 from exactcp.counting.labels import LabelCounts
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Measure(_Declaring):
 
     def score_labels(self, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels."""
-        return np.column_stack([self.score(X, np.full(len(X), label)) for label in labels])
+        return np.column_stack([self.score(X, np.full(count_rows(X), label)) for label in labels])
 
     def spread_scores(self, X: np.ndarray, labels: np.ndarray, effort: Effort) -> np.ndarray:  # noqa: ARG002
         """Return `score_labels(X, labels)`, with the threads that there may be."""
@@ -293,7 +294,7 @@ class RegressionMeasure(_Declaring):
 
     def scale(self, X: Any) -> np.ndarray:
         """Return what the residual of every object is divided by."""
-        return np.ones(len(X))
+        return np.ones(count_rows(X))
 
     def score(self, X: Any, y: Any) -> np.ndarray:
         """Return the score of each example: how far its target is from the prediction."""

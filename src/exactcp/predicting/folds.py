@@ -24,15 +24,15 @@ CV = integer("a number of folds", at_least=2) | Allowed(
 )
 
 
-def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list[Fold]:
+def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
     """Return the folds of a number (then shuffled) or of a scikit-learn splitter; refuse what is no partition."""
-    n = X.shape[0]
+    n = y.size
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         _check_number(int(cv), n)
         splitter = KFold(int(cv), shuffle=True, random_state=random_state)
     else:
         splitter = check_cv(cv)
-    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in splitter.split(X, y)]
+    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _pairs(splitter, X, y)]
     times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
     if not (times == 1).all():
         wrong = int(np.flatnonzero(times != 1)[0])
@@ -42,6 +42,20 @@ def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list
         )
         raise ValueError(msg)
     return split
+
+
+def _pairs(splitter: Any, X: Any, y: np.ndarray) -> list[Any]:
+    try:
+        return list(splitter.split(X, y))
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        msg = (
+            f"cv={splitter!r} needs groups, which there are none of here: examples of one group depend on each other, "
+            "so they are not exchangeable one by one, and no p-value that counts examples would be valid. Keep one "
+            "example of each group, or make each group one example."
+        )
+        raise ValueError(msg) from error
 
 
 def _check_number(cv: int, n: int) -> None:

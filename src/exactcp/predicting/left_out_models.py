@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp._parallel import progress
+from exactcp._rows import take_rows
 from exactcp.measures._left_out import LeftOut
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.folds import Fold, left_out_in
@@ -25,7 +26,7 @@ class RefittedModels(LeftOut):
             part = clone(measure)
             columns = fit_part(part, X, y, fitting)
             self._parts.append((part, columns))
-            seen = X[out] if columns is None else X[np.ix_(out, columns)]
+            seen = take_rows(X, out) if columns is None else X[np.ix_(out, columns)]
             self.residuals[out] = np.abs(y[out] - part.predict(seen)) / part.scale(seen)
 
     @property

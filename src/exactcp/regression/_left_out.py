@@ -54,12 +54,13 @@ class _LeftOutRegressor(IntervalPrediction):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        X, y = self._take_targeted(X, y)
+        objects, y = self._take_targeted(X, y)
+        self._sort(X, objects, y, None)
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
-        self._left_out = self._leave_out(measure, X, y, seed)
-        self.measure_ = measure.fit(X, y)
+        self._left_out = self._leave_out(measure, objects, y, seed)
+        self.measure_ = measure.fit(objects, y)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
         self._warned_levels: set[str] = set()
@@ -71,11 +72,11 @@ class _LeftOutRegressor(IntervalPrediction):
     def _points(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
-    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         n = self.residuals_.size
         m = int(threshold(epsilon, n))
         if m == 0:
-            return np.tile([-np.inf, np.inf], (X.shape[0], 1)), n
+            return np.tile([-np.inf, np.inf], (categories.size, 1)), n
         if self.method == "plus":
             return self._left_out.plus(X, m, effort=effort_of(self)), n
         width = self._descending[m - 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -12,12 +11,13 @@ from sklearn.model_selection import train_test_split
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
+from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, Mondrian
 from exactcp.pvalues import threshold
 
 
@@ -31,9 +31,10 @@ class SplitConformalRegressor(IntervalPrediction):
         `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
-    mondrian : None or callable, default=None
-        A callable takes X, an array of numbers, and returns the category of each object; the guarantee then holds in
-        each category.
+    mondrian : None, str, list of str or callable, default=None
+        As in `FullConformalRegressor`.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     random_state : int, RandomState or None, default=None
         Of the split, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
@@ -76,6 +77,7 @@ class SplitConformalRegressor(IntervalPrediction):
         "measure": TARGET_MEASURE,
         "calibration_size": CALIBRATION_SIZE,
         "mondrian": OBJECT_TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -86,7 +88,8 @@ class SplitConformalRegressor(IntervalPrediction):
         measure: Any = None,
         *,
         calibration_size: float = 0.5,
-        mondrian: Callable[[np.ndarray], Any] | None = None,
+        mondrian: Mondrian = None,
+        mondrian_columns: str = "drop",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -94,6 +97,7 @@ class SplitConformalRegressor(IntervalPrediction):
         self.measure = measure
         self.calibration_size = calibration_size
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -104,16 +108,31 @@ class SplitConformalRegressor(IntervalPrediction):
         return tags
 
     @changes
-    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_calibration: Any = None,
+        y_calibration: Any = None,
+        categories: Any = None,
+        **fit_parameters: Any,
+    ) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
+
+        What learns nothing, a `FrozenEstimator` or outputs from elsewhere, is calibrated with all of them.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a model takes
         y : array-like of shape (n,)
-        X_calibration : array-like of shape (c, p), default=None
+        X_calibration : like X, default=None
             Calibration objects of your own; then all of X fits the measure.
         y_calibration : array-like of shape (c,), default=None
+        categories : array-like of shape (n,) or (c,), default=None
+            The category of each example, where X does not hold it; with calibration examples of your own, of each of
+            these. Every question then needs the objects' categories.
+        **fit_parameters
+            For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
         Returns
         -------
@@ -125,19 +144,20 @@ class SplitConformalRegressor(IntervalPrediction):
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
-        X, y = self._take_targeted(X, y)
-        if X_calibration is None:
-            fitting, calibrating = self._split(X.shape[0], seed)
-            X_calibration, y_calibration = X[calibrating], y[calibrating]
-        else:
-            fitting = np.arange(X.shape[0])
-            X_calibration, y_calibration = self._take_targeted(X_calibration, y_calibration, reset=False)
-        self._columns = fit_part(measure, X, y, fitting)
+        objects, y = self._take_targeted(X, y)
+        fitting = calibrating = np.arange(y.size)
+        own, own_y = objects, y
+        if X_calibration is not None:
+            own, own_y = self._take_targeted(X_calibration, y_calibration, reset=False)
+            calibrating = np.arange(own_y.size)
+        elif not measure.is_fixed:
+            fitting, calibrating = self._split(y.size, seed)
+        numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)[calibrating]
+        self._columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
         self.measure_ = measure
-        self.calibration_scores_ = measure.score(self._seen(X_calibration), y_calibration)
-        categories = categories_of_objects(self.mondrian, X_calibration)
-        known = np.unique(categories)
-        self._descending = {c: np.sort(self.calibration_scores_[categories == c])[::-1] for c in known.tolist()}
+        scores = measure.score(self._seen(take_rows(own, calibrating)), own_y[calibrating])
+        self._descending = {c: np.sort(scores[numbers == c])[::-1] for c in np.unique(numbers).tolist()}
+        self.calibration_scores_ = scores
         self._warned_levels: set[str] = set()
         return self
 
@@ -152,15 +172,14 @@ class SplitConformalRegressor(IntervalPrediction):
         fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
 
-    def _seen(self, X: np.ndarray) -> np.ndarray:
+    def _seen(self, X: Any) -> Any:
         return X if self._columns is None else X[:, self._columns]
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(self._seen(X), effort_of(self)), dtype=np.float64)
 
-    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
-        center, width, smallest = self._points(X), np.empty(X.shape[0]), np.inf
-        categories = categories_of_objects(self.mondrian, X)
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        center, width, smallest = self._points(X), np.empty(categories.size), np.inf
         for category in np.unique(categories).tolist():
             scores = self._descending.get(category, np.empty(0))
             m = int(threshold(epsilon, scores.size))
