@@ -358,12 +358,12 @@ def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.
     return np.asarray(position, dtype=np.int64)
 
 
-def check_two_classes(classes: np.ndarray, estimator: Any) -> None:
+def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: bool = False) -> None:
     """Refuse labels of one class."""
     if classes.size < 2:
         later = (
             "Declare the others with partial_fit(X, y, classes=...) if they will come later."
-            if hasattr(estimator, "partial_fit")
+            if more_may_come
             else "Give examples of the others, or use ConformalAnomalyDetector for one class."
         )
         msg = (

@@ -180,7 +180,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         objects, y = self._take_labelled(X, y)
         fixed = measure.fixed_classes if declared is None else declared
         classes = np.unique(y if fixed is None else fixed)
-        check_two_classes(classes, self)
+        check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         numbers = self._sort(X, objects, y, categories)
         if not self._counts_by_label():

@@ -14,7 +14,6 @@ from exactcp import pvalues
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
-from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of
@@ -224,7 +223,6 @@ class ConformalSequencePredictor(FrontDoor):
         check_is_fitted(self)
         joined = join_objects(X, lengths)
         objects = self._take_objects(joined.rows)
-        self._bag.warn_of_cost(count_rows(objects))
         counts = self._bag.label_counts(objects, effort=effort_of(self))
         if self.mondrian == "label":
             compared = pvalues.label_conditional(counts, self._bag.sizes)

@@ -161,7 +161,7 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         distance = Distance(self.metric, self.metric_params)
         X, y = self._take_labelled(X, y)
         classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, self)
+        check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         if distance.is_precomputed:
             check_square(X)

@@ -146,6 +146,10 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _kind(self) -> Objects:
+        fitted = vars(self).get("measure_", self.measure)
+        return objects_of(fitted[0] if isinstance(fitted, list) else fitted)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibrated" in vars(self)
 
@@ -199,7 +203,9 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
 
-    def _parts(self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _parts(
+        self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return pairs of positions: what fits, and what calibrates; of what learns nothing, all do."""
         if self.method == "cross":
             return make_folds(self.cv, X, y, seed)
