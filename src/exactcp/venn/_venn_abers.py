@@ -18,7 +18,7 @@ from exactcp._validation import check_calibration_size, check_square, check_two_
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, known_labels, learns_nothing, scoring_model
@@ -203,9 +203,7 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
 
-    def _parts(
-        self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _parts(self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False) -> list[Fold]:
         """Return pairs of positions: what fits, and what calibrates; of what learns nothing, all do."""
         if self.method == "cross":
             return make_folds(self.cv, X, y, seed)
