@@ -12,6 +12,7 @@ from exactcp.measures._model import ask_model, name_of
 
 LARGEST_GAP = 1e-3  # of a sum of probabilities to 1: single precision and rounded tables stay below it
 NEARLY_CERTAIN = -1e-6  # logarithm of a probability whose complement has lost digits
+SMALLEST_COMPLEMENT = 2.0**-53  # every 1 - p is a multiple of it
 _GIVEN = "X of ModelScore('precomputed')"
 
 
@@ -98,7 +99,10 @@ class ModelOutputs:
         if values.shape != (certain.size, logs.shape[1]) or not np.isfinite(values).all():
             return logs
         exact, p = _normalised(values), np.exp(logs[certain])
-        agree = (np.abs(np.exp(exact) - p) <= 1e-12 + 1e-6 * p).all(axis=1)
+        steps = p / SMALLEST_COMPLEMENT
+        is_complement = (p == 0.0) | ((steps > 0.5) & (np.abs(steps - steps.round()) < 1e-3))
+        lost = np.where(is_complement, 2.0 * SMALLEST_COMPLEMENT, 0.0)
+        agree = (np.abs(np.exp(exact) - p) <= lost + 1e-6 * p).all(axis=1)
         mended = logs.copy()
         mended[certain[agree]] = exact[agree]
         return mended
