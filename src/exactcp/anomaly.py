@@ -15,7 +15,7 @@ from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_pa
 from exactcp._seeds import draw_seed
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
-from exactcp.metrics.discoveries import largest_discovery, select_discoveries
+from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 
@@ -277,7 +277,9 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         -------
         ndarray of bool of shape (m,)
         """
+        METHOD.check("method", method)
+        RATE.check("fdr", fdr)
         p = self.predict_p(X)
-        selected = select_discoveries(p, fdr, method)
+        selected = select(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected
