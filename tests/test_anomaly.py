@@ -193,7 +193,7 @@ class TestSelection:
         detector = ConformalAnomalyDetector().fit(rng.normal(size=(20, 2)))
         with pytest.raises(ValueError, match="is not known: use 'bh' or 'by'"):
             detector.select([[0.0, 0.0]], method="bonferroni")
-        with pytest.raises(ValueError, match="fdr=1.0 is not a rate"):
+        with pytest.raises(ValueError, match=r"fdr=1\.0 is not a rate"):
             detector.select([[0.0, 0.0]], fdr=1.0)
 
     def test_refusals_of_the_function(self):

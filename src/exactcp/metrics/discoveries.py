@@ -36,8 +36,8 @@ def select(p: ArrayLike, q: float = 0.1, method: str = "bh") -> Bools:
 
     Notes
     -----
-    These are the p-values that `scipy.stats.false_discovery_control` adjusts to at most q, but for rounding: p-values of
-    conformal predictors are fractions such as 3/30, which meet levels exactly.
+    These are the p-values that `scipy.stats.false_discovery_control` adjusts to at most q, but for rounding: p-values
+    of conformal predictors are fractions such as 3/30, which meet levels exactly.
 
     Examples
     --------
