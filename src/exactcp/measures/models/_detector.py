@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
@@ -13,7 +12,7 @@ from exactcp._parameters import Allowed, check_parameters
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, name_of
+from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, name_of, task_of
 
 _OTHER_TASKS = {
     "classifier": "is a classifier, and examples without labels have one class",
@@ -41,14 +40,6 @@ def _is_pyods(estimator: Any) -> bool:
     return any(cls.__module__.split(".")[0] == "pyod" for cls in type(_innermost(estimator)).__mro__)
 
 
-def _task(estimator: Any) -> str | None:
-    """Return what scikit-learn calls an estimator's task, None where it is not said."""
-    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
-        return None
-    task: str | None = get_tags(estimator).estimator_type
-    return task
-
-
 def _score_method(estimator: Any) -> str | None:
     """Return the method that tells how strange objects are, None if there is none."""
     names = ("decision_function",) if _is_pyods(estimator) else ("score_samples", "decision_function")
@@ -59,7 +50,7 @@ def is_detector(value: Any) -> bool:
     """Tell whether a value is an estimator that says how strange objects are, without labels or targets."""
     if isinstance(value, type | Measure) or not callable(getattr(value, "fit", None)):
         return False
-    return _task(value) not in _OTHER_TASKS and _score_method(value) is not None
+    return task_of(value) not in _OTHER_TASKS and _score_method(value) is not None
 
 
 def why_no_detector(value: Any) -> str:
@@ -71,7 +62,7 @@ def why_no_detector(value: Any) -> str:
     if getattr(_innermost(value), "novelty", None) is False:
         name = name_of(_innermost(value))
         return f"{name} scores new objects only with novelty=True: give {name}(novelty=True)."
-    name, task = type(value).__name__, _task(value)
+    name, task = type(value).__name__, task_of(value)
     if task in _OTHER_TASKS:
         return f"{name} {_OTHER_TASKS[task]}."
     return f"{name} has neither score_samples nor decision_function, so it does not say how strange an object is."
