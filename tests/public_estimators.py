@@ -18,7 +18,12 @@ _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(12, 2))
 LABELS = np.arange(12) % 2
 TARGETS = _RNG.normal(size=12)
-_REQUIRED = {"Bootstrap": GaussianNB(), "ModelScore": GaussianNB(), "ModelResidual": Ridge()}
+_REQUIRED = {
+    "Bootstrap": GaussianNB(),
+    "ModelScore": GaussianNB(),
+    "ModelResidual": Ridge(),
+    "JackknifeAfterBootstrapRegressor": Ridge(),
+}
 
 
 def public_classes() -> list[type]:
