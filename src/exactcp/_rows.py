@@ -6,7 +6,7 @@ What a model is given keeps its type, dtypes, columns and format: nothing here c
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from importlib import import_module
 from itertools import pairwise
@@ -95,6 +95,25 @@ def join_rows(first: Any, second: Any) -> Any:
 def drop_rows(X: Any, positions: np.ndarray) -> Any:
     """Return the objects but those at these positions, in the type that X has."""
     return take_rows(X, np.delete(np.arange(count_rows(X)), positions))
+
+
+def take_parameters(parameters: Mapping[str, Any], positions: np.ndarray, n: int) -> dict[str, Any]:
+    """Return the parameters of a `fit` on some of n examples: of those that have a row for each, these rows.
+
+    Examples
+    --------
+    >>> take_parameters({"sample_weight": [0.5, 1.0, 2.0], "verbose": 0}, np.array([2, 0]), 3)
+    {'sample_weight': [2.0, 0.5], 'verbose': 0}
+    """
+    return {name: take_rows(value, positions) if _has_rows(value, n) else value for name, value in parameters.items()}
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    """Tell whether a value has a row for each of n examples."""
+    try:
+        return count_rows(value) == n
+    except TypeError:
+        return False
 
 
 def copy_rows(X: Any) -> Any:
