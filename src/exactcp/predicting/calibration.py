@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from exactcp import pvalues
 from exactcp._parallel import Effort
+from exactcp._rows import take_parameters, take_rows
 from exactcp._validation import check_square, encode
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 from exactcp.predicting.taxonomy import Taxonomy, categories_of
 
 
-def fit_part(measure: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) -> np.ndarray | None:
-    """Fit the measure on these rows; return which columns of precomputed values belong to them, None for objects."""
+def fit_part(
+    measure: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
+) -> np.ndarray | None:
+    """Fit the measure on these rows; return which columns of precomputed values belong to them, None for objects.
+
+    Parameters of the fit that have a value for each example go with the rows.
+    """
     if objects_of(measure) is not Objects.PAIRS:
-        measure.fit(X[fitting], y[fitting])
+        taken = take_parameters(parameters or {}, fitting, y.size)
+        measure.fit(take_rows(X, fitting), y[fitting], **taken)
         return None
     check_square(X)
     measure.fit(X[np.ix_(fitting, fitting)], y[fitting])

@@ -1,1 +1,5 @@
-"""Any scikit-learn model as a measure: `_score` of a classifier, `_residual` of a regressor; `_refit_bag` refits it."""
+"""Any model as a measure: `_score` of a classifier, `_residual` of a regressor, `_quantile` of two quantiles.
+
+`_refit_bag` refits a regressor for every target, `_fixed_target_bag` needs no refit where nothing is learned;
+`_difficulty` tells how wide intervals are, and `_regressors` what is asked of other people's models.
+"""
