@@ -262,11 +262,12 @@ class SplitConformalRegressor(IntervalPrediction):
         return pvalues.tau_of_objects(self._seed, X) if self.smoothed else None
 
     def _enough(self, categories: np.ndarray) -> int:
-        """Return how many examples the word about levels is about: half as many count where each end has its error."""
-        if self.smoothed:  # smoothed regions are finite for some of the objects, however few examples there are
-            return sys.maxsize
-        smallest = self._calibration.smallest(categories)
-        return (smallest - 1) // 2 if self.side == "each" else smallest
+        """Return how many examples the word about levels is about."""
+        # smoothed regions are finite for some of the objects, however few examples there are
+        return sys.maxsize if self.smoothed else self._calibration.smallest(categories)
+
+    def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
+        super()._warn_of_level(confidence_level, epsilon / 2 if self.side == "each" else epsilon, n)
 
     def _intervals(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
         categories = categories_of_objects(self.mondrian, X)

@@ -82,14 +82,14 @@ class NeighbourDifficulty:
     Features are scaled to [0, 1] by the examples, and objects outside are moved to the border.
     """
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, k: int) -> None:
+        self._kind, self._k = kind, k
 
     def fit(self, X: Any, residuals: np.ndarray | None, y: np.ndarray) -> Self:
         """Learn the examples, of which there may be less than neighbours."""
         objects = self._vectors(X)
         self._scaler = MinMaxScaler(clip=True).fit(objects)
-        self._neighbours = NearestNeighbors(n_neighbors=min(NEIGHBOURS, y.size)).fit(self._scaler.transform(objects))
+        self._neighbours = NearestNeighbors(n_neighbors=min(self._k, y.size)).fit(self._scaler.transform(objects))
         self._values = y if residuals is None else residuals
         return self
 
@@ -100,7 +100,7 @@ class NeighbourDifficulty:
         if self._kind == "knn spread":
             return float(self._values.std())
         n = self._neighbours.n_samples_fit_
-        distances, _ = self._neighbours.kneighbors(n_neighbors=min(NEIGHBOURS, n - 1)) if n > 1 else (np.zeros(1), None)
+        distances, _ = self._neighbours.kneighbors(n_neighbors=min(self._k, n - 1)) if n > 1 else (np.zeros(1), None)
         return float(distances.sum() / n)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -18,6 +18,7 @@ from exactcp.measures._model import describe_input, fit_model, is_frozen, route
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
+    NEIGHBOURS,
     SHARE_OF_MEAN,
     NeighbourDifficulty,
     ask_function,
@@ -59,10 +60,12 @@ class ModelResidual(RegressionMeasure):
     difficulty : regressor, "knn", "knn distance", "knn spread", function or None, default=None
         Scores are |y - prediction| / difficulty, so that intervals are wider where the regressor is worse. A regressor
         learns the absolute residuals of examples that `estimator` has not seen: out of `cv` folds of the examples of
-        `fit`, or all of them if `estimator` is frozen or precomputed. "knn" is the mean of these residuals over the 25
+        `fit`, or all of them if `estimator` is frozen or precomputed. "knn" is the mean of these residuals over the
         nearest examples, "knn distance" the sum of the distances to them, "knn spread" the standard deviation of their
         targets; features are scaled to [0, 1] for them. A function takes X and returns a number above 0 for each
         object, (m,). A frozen regressor is asked as it is.
+    neighbours : int or None, default=None
+        How many nearest examples "knn" and its kin look at; None means 25.
     floor : float or None, default=None
         Added to the difficulty, so that no interval has length 0. None is a tenth of the mean residual ("knn
         distance": distance; "knn spread": of the standard deviation of all targets), and 0 for a function or a frozen
@@ -109,6 +112,7 @@ class ModelResidual(RegressionMeasure):
         "estimator": REGRESSOR | PRECOMPUTED,
         "residual": one_of("ordinary", "deleted"),
         "difficulty": DIFFICULTY,
+        "neighbours": integer("a number of neighbours", at_least=1) | NONE,
         "floor": number("a difficulty to add", "a number of at least 0", lambda x: 0 <= x < np.inf) | NONE,
         "cv": FOLDS,
         "bisections": integer("a number of steps", at_least=1),
@@ -120,6 +124,7 @@ class ModelResidual(RegressionMeasure):
         *,
         residual: str = "ordinary",
         difficulty: Any = None,
+        neighbours: int | None = None,
         floor: float | None = None,
         cv: Any = 5,
         bisections: int = 20,
@@ -127,6 +132,7 @@ class ModelResidual(RegressionMeasure):
         self.estimator = estimator
         self.residual = residual
         self.difficulty = difficulty
+        self.neighbours = neighbours
         self.floor = floor
         self.cv = cv
         self.bisections = bisections
@@ -163,6 +169,7 @@ class ModelResidual(RegressionMeasure):
         return self
 
     def _learn_difficulty(self, X: Any, y: np.ndarray, passed: Mapping[str, Any]) -> None:
+        self._refuse_idle_parameters()
         if self.difficulty is None:
             return
         residuals, typical = None, 0.0
@@ -171,7 +178,9 @@ class ModelResidual(RegressionMeasure):
             residuals = out_of_fold(self.estimator, X, y, self.cv, passed) if has_seen else np.abs(y - self.predict(X))
             typical = float(residuals.mean())
         if isinstance(self.difficulty, str):
-            self.difficulty_ = NeighbourDifficulty(self.difficulty).fit(self._features(X), residuals, y)
+            self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or NEIGHBOURS).fit(
+                self._features(X), residuals, y
+            )
             typical = self.difficulty_.typical()
         elif is_function(self.difficulty):
             self.difficulty_ = self.difficulty
@@ -179,6 +188,17 @@ class ModelResidual(RegressionMeasure):
             self.difficulty_ = fit_model(self.difficulty, self._features(X), residuals)
         least = SHARE_OF_MEAN * typical or 1.0
         self.floor_ = float(self.floor if self.floor is not None else least if is_learned(self.difficulty) else 0.0)
+
+    def _refuse_idle_parameters(self) -> None:
+        """Refuse what only a difficulty of another kind heeds."""
+        if self.neighbours is not None and not isinstance(self.difficulty, str):
+            msg = (
+                f"neighbours={self.neighbours} is for difficulty='knn' and its kin, and difficulty={self.difficulty!r}."
+            )
+            raise ValueError(msg)
+        if self.floor is not None and self.difficulty is None:
+            msg = f"floor={self.floor} is added to a difficulty, and difficulty=None: give one, such as 'knn'."
+            raise ValueError(msg)
 
     def _features(self, X: Any) -> Any:
         """Return what a difficulty is learned from: predictions have a column of their own."""
