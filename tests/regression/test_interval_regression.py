@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -236,7 +236,8 @@ class TestEqualsPlainFormulas:
         measure = ModelResidual(CHEAP, difficulty=KNeighborsRegressor(10))
         reg = SplitConformalRegressor(measure).fit(X[:120], Y[:120], X[120:], Y[120:])
         model = clone(CHEAP).fit(X[:120], Y[:120])
-        absolute = np.abs(Y[:120] - model.predict(X[:120]))
+        folds = KFold(5, shuffle=True, random_state=0)
+        absolute = np.abs(Y[:120] - cross_val_predict(CHEAP, X[:120], Y[:120], cv=folds))
         hard = KNeighborsRegressor(10).fit(X[:120], absolute)
         sigma = lambda Z: hard.predict(Z) + 0.1 * absolute.mean()  # noqa: E731
         scores = np.sort(np.abs(Y[120:] - model.predict(X[120:])) / sigma(X[120:]))

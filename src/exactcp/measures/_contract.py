@@ -296,9 +296,19 @@ class RegressionMeasure(_Declaring):
         """Return what the residual of every object is divided by."""
         return np.ones(count_rows(X))
 
+    def band(self, X: Any, *, effort: Effort = FREE) -> np.ndarray:
+        """Return the lower and upper ends (m, 2) that intervals widen by a multiple of `scale`: the prediction, twice.
+
+        Scores are max(lower - y, y - upper) / scale.
+        """
+        predictions = np.asarray(self.spread_predictions(X, effort), dtype=np.float64)
+        return np.column_stack([predictions, predictions])
+
     def score(self, X: Any, y: Any) -> np.ndarray:
-        """Return the score of each example: how far its target is from the prediction."""
-        return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
+        """Return the score of each example: how far its target is outside of the band, or from the prediction."""
+        lower, upper = self.band(X).T
+        targets = np.asarray(y, dtype=np.float64)
+        return np.asarray(np.maximum(lower - targets, targets - upper) / self.scale(X))
 
     def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag | None:  # noqa: ARG002
         """Return the bag of these examples, or None if the measure has none and needs Algorithm 1."""

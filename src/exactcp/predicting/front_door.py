@@ -40,7 +40,7 @@ class FrontDoor(Estimator):
     _has_labels: ClassVar[bool] = True
     measure: Any
     _bag: Any
-    _taxonomy: Taxonomy
+    _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
 
     def _kind(self) -> Objects:
         """Return what the objects may be: what the measure says, once there is one the fitted measure."""

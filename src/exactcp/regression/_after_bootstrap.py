@@ -232,7 +232,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
             return np.full(answers.shape[0], aggregated(self._targets))
         return np.asarray(aggregated(answers, axis=1))
 
-    def _intervals(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:  # noqa: ARG002
         answers, n = self._models.answers(X), self.residuals_.size
         m = int(threshold(epsilon, n))
         if m == 0:
