@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.naive_bayes import GaussianNB
 
 import exactcp
@@ -18,7 +18,13 @@ _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(12, 2))
 LABELS = np.arange(12) % 2
 TARGETS = _RNG.normal(size=12)
-_REQUIRED = {"Bootstrap": GaussianNB(), "ModelScore": GaussianNB(), "ModelResidual": Ridge()}
+_REQUIRED = {
+    "Bootstrap": {"estimator": GaussianNB()},
+    "ModelScore": {"estimator": GaussianNB()},
+    "ModelResidual": {"estimator": Ridge()},
+    "ModelQuantile": {"lower": QuantileRegressor(quantile=0.1), "upper": QuantileRegressor(quantile=0.9)},
+    "JackknifeAfterBootstrapRegressor": {"estimator": Ridge()},
+}
 
 
 def public_classes() -> list[type]:
@@ -31,7 +37,7 @@ def public_classes() -> list[type]:
 def make(cls: type, **parameters: Any) -> Any:
     """Return an instance with these parameters, and those that it needs."""
     name = next((base.__name__ for base in cls.__mro__ if base.__name__ in _REQUIRED), None)
-    return cls(**({} if name is None else {"estimator": _REQUIRED[name]}) | parameters)
+    return cls(**({} if name is None else _REQUIRED[name]) | parameters)
 
 
 def learns_targets(estimator: Any) -> bool:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, row_words, take_rows
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, row_words, take_parameters, take_rows
 from exactcp.pvalues import tau_of_objects
 
 FRAME = pd.DataFrame(
@@ -136,3 +136,14 @@ def test_stored_zeros_and_the_order_of_entries_do_not_matter():
 def test_what_has_no_rows_is_refused_with_the_remedy(wrong, word):
     with pytest.raises(TypeError, match=word):
         count_rows(wrong)
+
+
+def test_parameters_that_have_a_row_for_each_example_go_with_the_rows():
+    taken = take_parameters(
+        {"sample_weight": FRAME["age"], "groups": None, "name": "four", "scale": 2.0, "two": [1, 2], "grid": DENSE},
+        np.array([3, 1]),
+        4,
+    )
+    assert taken["sample_weight"].tolist() == [1, 2]
+    assert taken["grid"].tolist() == [[0.0, 1.0], [2.0, 0.0]]
+    assert (taken["groups"], taken["name"], taken["scale"], taken["two"]) == (None, "four", 2.0, [1, 2])

@@ -6,7 +6,7 @@ What a model is given keeps its type, dtypes, columns and format: nothing here c
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from importlib import import_module
 from itertools import pairwise
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_MISSING = ("NAType", "NaTType")  # pandas' types of missing values
 _NUMBERS = "biuf"  # kinds of dtypes that float64 holds
 
 
@@ -97,11 +98,35 @@ def drop_rows(X: Any, positions: np.ndarray) -> Any:
     return take_rows(X, np.delete(np.arange(count_rows(X)), positions))
 
 
+def take_parameters(parameters: Mapping[str, Any], positions: np.ndarray, n: int) -> dict[str, Any]:
+    """Return the parameters of a `fit` on some of n examples: of those that have a row for each, these rows.
+
+    Examples
+    --------
+    >>> take_parameters({"sample_weight": [0.5, 1.0, 2.0], "verbose": 0}, np.array([2, 0]), 3)
+    {'sample_weight': [2.0, 0.5], 'verbose': 0}
+    """
+    return {name: take_rows(value, positions) if _has_rows(value, n) else value for name, value in parameters.items()}
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    """Tell whether a value has a row for each of n examples."""
+    try:
+        return count_rows(value) == n
+    except TypeError:
+        return False
+
+
 def copy_rows(X: Any) -> Any:
     """Return objects that stay what they are, whatever the user does to X; the objects of a list are not copied."""
     if isinstance(X, list):
         return list(X)
     return X.copy() if hasattr(X, "copy") else X
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a data frame, of pandas, polars or pyarrow."""
+    return hasattr(X, "columns") and hasattr(X, "shape") and not isinstance(X, np.ndarray)
 
 
 def _is_arrow(X: Any) -> bool:
@@ -110,6 +135,11 @@ def _is_arrow(X: Any) -> bool:
 
 def _is_polars(X: Any) -> bool:
     return type(X).__module__.startswith("polars.")
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, nan, or what pandas has for either."""
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in _MISSING
 
 
 def row_words(X: Any) -> np.ndarray:
@@ -132,7 +162,7 @@ def row_words(X: Any) -> np.ndarray:
 
 def _columns_of(X: Any) -> list[np.ndarray] | None:
     """Return the columns of a frame as arrays, None if X is no frame."""
-    if not hasattr(X, "columns"):
+    if not is_frame(X):
         return None
     if _is_arrow(X):
         return [np.asarray(column.to_pylist(), dtype=object) for column in X.columns]
@@ -170,7 +200,7 @@ def _digest(data: bytes) -> bytes:
 
 def _bytes_of(value: Any) -> bytes:
     """Return what tells a value from others, wherever it lies in memory; one mark for all that is missing."""
-    if value is None or (isinstance(value, float) and value != value):
+    if is_missing(value):
         return b""
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape)).encode() + value.tobytes()

@@ -62,6 +62,11 @@ def own_slack(z, size):
     return TOLERANCE * max(abs(z), FLOOR * size)
 
 
+def own_slacks(z, size):
+    """Return `own_slack` of arrays that broadcast."""
+    return TOLERANCE * np.maximum(np.abs(z), FLOOR * size)
+
+
 @compiled
 def count_affine(A, g, kappa, slack, member, z, size, counts):
     """Fill counts with (greater, equal, total) of alpha_i = |A_i - g_i z| / kappa_i against |z|, over the members."""

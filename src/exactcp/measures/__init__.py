@@ -20,6 +20,7 @@ from exactcp.measures.forest._resampling import expected_samples
 from exactcp.measures.lasso._lasso import LassoResidual
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
+from exactcp.measures.models._quantile import ModelQuantile
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
 from exactcp.measures.neighbours._classification import KNN, NN, SimplifiedKNN
@@ -36,6 +37,7 @@ __all__ = [
     "LabelBagBase",
     "LassoResidual",
     "Measure",
+    "ModelQuantile",
     "ModelResidual",
     "ModelScore",
     "Objects",

@@ -14,6 +14,7 @@ import numpy as np
 from exactcp._changes import Bag, Change
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE, FREE, Effort
+from exactcp._rows import count_rows
 from exactcp.counting.labels import LabelCounts
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Measure(_Declaring):
 
     def score_labels(self, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels."""
-        return np.column_stack([self.score(X, np.full(len(X), label)) for label in labels])
+        return np.column_stack([self.score(X, np.full(count_rows(X), label)) for label in labels])
 
     def spread_scores(self, X: np.ndarray, labels: np.ndarray, effort: Effort) -> np.ndarray:  # noqa: ARG002
         """Return `score_labels(X, labels)`, with the threads that there may be."""
@@ -293,11 +294,21 @@ class RegressionMeasure(_Declaring):
 
     def scale(self, X: Any) -> np.ndarray:
         """Return what the residual of every object is divided by."""
-        return np.ones(len(X))
+        return np.ones(count_rows(X))
+
+    def band(self, X: Any, *, effort: Effort = FREE) -> np.ndarray:
+        """Return the lower and upper ends (m, 2) that intervals widen by a multiple of `scale`: the prediction, twice.
+
+        Scores are max(lower - y, y - upper) / scale.
+        """
+        predictions = np.asarray(self.spread_predictions(X, effort), dtype=np.float64)
+        return np.column_stack([predictions, predictions])
 
     def score(self, X: Any, y: Any) -> np.ndarray:
-        """Return the score of each example: how far its target is from the prediction."""
-        return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
+        """Return the score of each example: how far its target is outside of the band, or from the prediction."""
+        lower, upper = self.band(X).T
+        targets = np.asarray(y, dtype=np.float64)
+        return np.asarray(np.maximum(lower - targets, targets - upper) / self.scale(X))
 
     def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag | None:  # noqa: ARG002
         """Return the bag of these examples, or None if the measure has none and needs Algorithm 1."""

@@ -2,60 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._rows import count_rows, take_rows
 
 BLOCK_BYTES = 2**24  # of left-out predictions at a time
 
+Ends = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower and upper ends of bands, and scales: (b, models)
+
 
 class LeftOut:
-    """Base of left-out models: R_i = |y_i - mu_-i(x_i)| / sigma_-i(x_i), and mu_-i and sigma_-i of test objects.
+    """Base of left-out models: R_i = max(l_-i(x_i) - y_i, y_i - u_-i(x_i)) / sigma_-i(x_i), and the three of x.
 
-    `mu_-i` is the model that has learned all examples but i (and, with folds, the others of i's fold), and `sigma_-i`
-    the difficulty that it estimates, 1 if it estimates none.
+    `l_-i` and `u_-i` are the ends of the band of the model that has learned all examples but i (and, with folds, the
+    others of i's fold): both are its prediction, mu_-i, unless it predicts quantiles. `sigma_-i` is the difficulty that
+    it estimates, 1 if it estimates none.
     """
 
     residuals: np.ndarray  # (n,)
+    fold: np.ndarray | None = None  # (n,): which of the models leaves an example out; None if each has one of its own
 
-    def scales(self, X: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Return sigma_-i(x) of a block of test objects, (b, n), or (1,) if all are the same."""
-        return np.ones(1)
+    def scales(self, X: Any) -> np.ndarray:  # noqa: ARG002
+        """Return sigma of a block of test objects by each model, (b, models), or (1, 1) if all are the same."""
+        return np.ones((1, 1))
 
-    def predictions(self, X: np.ndarray) -> np.ndarray:
-        """Return mu_-i(x) of a block of test objects, (b, n)."""
+    def predictions(self, X: Any) -> np.ndarray:
+        """Return mu of a block of test objects by each model, (b, models)."""
         raise NotImplementedError
 
-    def plus(self, X: np.ndarray, count: int, *, effort: Effort = FREE) -> np.ndarray:
-        """Return (m, 2): the count-th smallest mu_-i(x) - R_i sigma_-i(x), and the count-th largest mu_-i(x) + ..."""
+    def ends(self, X: Any) -> Ends:
+        """Return lower and upper ends of the bands of a block of test objects, and the scales, by each model."""
+        P = self.predictions(X)
+        return P, P, self.scales(X)
+
+    def plus(self, X: Any, count: int, *, effort: Effort = FREE) -> np.ndarray:
+        """Return (m, 2): the count-th smallest l_-i(x) - R_i sigma_-i(x), and the count-th largest u_-i(x) + ..."""
         n = self.residuals.size
 
-        def ends(part: np.ndarray) -> np.ndarray:
-            P, widths = self.predictions(part), self.residuals * self.scales(part)
-            lower = np.partition(P - widths, count - 1, axis=1)[:, count - 1]
-            P += widths
-            return np.column_stack([lower, np.partition(P, n - count, axis=1)[:, n - count]])
+        def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
+            widths = self.residuals * self._by_example(scale)
+            low = np.partition(self._by_example(lower) - widths, count - 1, axis=1)[:, count - 1].copy()
+            high = self._by_example(upper) + widths
+            high.partition(n - count, axis=1)
+            return np.column_stack([low, high[:, n - count]])
 
-        return self._map(ends, X, effort=effort)
+        return self._map(select, X, self.residuals.size, effort=effort)
 
-    def extremes(self, X: np.ndarray, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
-        """Return (m, 2): the smallest mu_-i(x) - width sigma_-i(x), and the largest mu_-i(x) + width sigma_-i(x)."""
+    def extremes(self, X: Any, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
+        """Return (m, 2): the smallest l_-i(x) - width sigma_-i(x), and the largest u_-i(x) + width sigma_-i(x)."""
 
-        def ends(part: np.ndarray) -> np.ndarray:
-            P, widths = self.predictions(part), width * self.scales(part)
-            return np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])
+        def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
+            widths = width * scale
+            return np.column_stack([(lower - widths).min(axis=1), (upper + widths).max(axis=1)])
 
-        return self._map(ends, X, effort=effort)
+        return self._map(select, X, self._models(), effort=effort)
 
-    def _map(
-        self,
-        work: Callable[[np.ndarray], np.ndarray],
-        X: np.ndarray,
-        *,
-        effort: Effort = FREE,
-    ) -> np.ndarray:
-        size = max(1, BLOCK_BYTES // (8 * self.residuals.size))
-        blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
-        return np.concatenate(map_blocks(work, blocks, effort=effort, task="predicting"))
+    def _models(self) -> int:
+        return int(self.residuals.size if self.fold is None else self.fold.max() + 1)
+
+    def _by_example(self, values: np.ndarray) -> np.ndarray:
+        """Return answers by model (b, models) by example, (b, n)."""
+        return values if self.fold is None or values.shape[1] == 1 < self._models() else values[:, self.fold]
+
+    def _map(self, select: Callable[..., np.ndarray], X: Any, columns: int, *, effort: Effort = FREE) -> np.ndarray:
+        """Ask the models about blocks of objects, and select ends from blocks of what they said."""
+        if self.fold is None:
+            blocks = [take_rows(X, rows) for rows in _blocks(count_rows(X), columns)]
+            return np.concatenate(map_blocks(lambda x: select(*self.ends(x)), blocks, effort=effort, task="predicting"))
+        found = []
+        for rows in _blocks(count_rows(X), self._models()):  # as many as possible: models are asked one after another
+            said = self.ends(take_rows(X, rows))
+            parts = [tuple(_rows_of(one, part) for one in said) for part in _blocks(rows.size, columns)]
+            found += map_blocks(lambda part: select(*part), parts, effort=effort, task="predicting")
+        return np.concatenate(found)
+
+
+def _blocks(m: int, columns: int) -> Iterator[np.ndarray]:
+    """Yield the positions of m rows in blocks, of as many rows as BLOCK_BYTES hold with these columns."""
+    size = max(1, BLOCK_BYTES // (8 * columns))
+    return (np.arange(i, min(i + size, m)) for i in range(0, m, size))
+
+
+def _rows_of(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return these rows; one row is that of all objects."""
+    return values if values.shape[0] == 1 else values[rows]

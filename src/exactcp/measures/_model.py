@@ -55,6 +55,14 @@ def name_of(model: Any) -> str:
     return type(model.estimator if is_frozen(model) else model).__name__
 
 
+def task_of(model: Any) -> str | None:
+    """Return what scikit-learn calls a model's task, "regressor" for one; None where that is not said."""
+    if isinstance(model, type) or not hasattr(model, "__sklearn_tags__"):
+        return None
+    task: str | None = get_tags(model).estimator_type
+    return task
+
+
 @contextmanager
 def _introduced(model: Any, method: str, X: Any) -> Iterator[None]:
     """Put one sentence before an error of the model's own, which keeps its type."""

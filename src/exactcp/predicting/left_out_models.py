@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from exactcp._parallel import progress
-from exactcp.measures._left_out import LeftOut
+from exactcp._rows import take_rows
+from exactcp.measures._left_out import Ends, LeftOut
+from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.folds import Fold, left_out_in
 
@@ -17,33 +19,38 @@ from exactcp.predicting.folds import Fold, left_out_in
 class RefittedModels(LeftOut):
     """Clones of a measure, each fitted on the examples outside of one fold."""
 
-    def __init__(self, measure: Any, X: np.ndarray, y: np.ndarray, split: list[Fold], *, verbose: int = 0) -> None:
+    def __init__(
+        self,
+        measure: Any,
+        X: Any,
+        y: np.ndarray,
+        split: list[Fold],
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
         self._parts: list[tuple[Any, np.ndarray | None]] = []
-        self._fold = left_out_in(split, y.size)
+        fold = left_out_in(split, y.size)
+        self.fold = None if (fold == np.arange(y.size)).all() else fold
         self.residuals = np.empty(y.size)
         for fitting, out in progress(split, len(split), verbose, "fitting"):
             part = clone(measure)
-            columns = fit_part(part, X, y, fitting)
+            columns = fit_part(part, X, y, fitting, parameters)
             self._parts.append((part, columns))
-            seen = X[out] if columns is None else X[np.ix_(out, columns)]
-            self.residuals[out] = np.abs(y[out] - part.predict(seen)) / part.scale(seen)
+            self.residuals[out] = self._ask(part, columns, take_rows(X, out)).scores(y[out])
 
     @property
     def measures(self) -> list[Any]:
         """The fitted clones, one for each fold."""
         return [part for part, _ in self._parts]
 
-    def _by_example(self, ask: Callable[[Any, np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-        """Ask the model of each fold about a block of test objects, once; return the answers by example, (b, n)."""
-        answers = [ask(part, X if columns is None else X[:, columns]) for part, columns in self._parts]
-        return np.column_stack(answers)[:, self._fold]
+    def _ask(self, part: Any, columns: np.ndarray | None, X: Any) -> Band:
+        return band_of(part, X if columns is None else X[:, columns])
 
-    def predictions(self, X: np.ndarray) -> np.ndarray:
-        """Return mu_-i(x) of a block of test objects, (b, n)."""
-        return self._by_example(lambda part, objects: np.asarray(part.predict(objects), dtype=np.float64), X)
-
-    def scales(self, X: np.ndarray) -> np.ndarray:
-        """Return sigma_-i(x) of a block of test objects, (b, n), or (1,) if the measure has none."""
+    def ends(self, X: Any) -> Ends:
+        """Return lower and upper ends of the bands of a block of test objects, and the scales, by each model."""
+        said = [self._ask(part, columns, X) for part, columns in self._parts]
+        lower, upper = (np.column_stack([getattr(band, name) for band in said]) for name in ("lower", "upper"))
         if not self._parts[0][0].has_scale:
-            return super().scales(X)
-        return self._by_example(lambda part, objects: np.asarray(part.scale(objects)), X)
+            return lower, upper, self.scales(X)
+        return lower, upper, np.column_stack([band.scale for band in said])

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from exactcp import metrics, pvalues
 
@@ -18,7 +19,7 @@ DISTRIBUTION_TOLERANCE = (
 
 @dataclass(frozen=True, eq=False)
 class PredictiveDistribution:
-    """Predictive distributions of test objects, from `FullConformalRegressor.predict_distribution`.
+    """Predictive distributions of test objects, from `predict_distribution` of a full or a split regressor.
 
     With the critical targets t_1, ..., t_n of a test object, Pi(y, tau) = (#{t_i < y} + tau (#{t_i = y} + 1)) / (n + 1)
     increases from about 0 to about 1 with y. If the examples are exchangeable and tau is uniform on [0, 1], Pi at the
@@ -28,6 +29,8 @@ class PredictiveDistribution:
     ----------
     points : tuple of m ndarrays
         The critical targets of each test object, ascending.
+    y_min, y_max : float
+        What targets cannot be less than, or more than; quantiles and intervals end there.
 
     References
     ----------
@@ -45,13 +48,26 @@ class PredictiveDistribution:
     """
 
     points: tuple[np.ndarray, ...]
+    y_min: float = -np.inf
+    y_max: float = np.inf
 
     def __len__(self) -> int:
         return len(self.points)
 
+    def __getitem__(self, rows: Any) -> PredictiveDistribution:
+        """Return the distributions of one test object, a slice, or those that positions or a mask choose."""
+        chosen = np.atleast_1d(np.arange(len(self))[rows])
+        return PredictiveDistribution(tuple(self.points[i] for i in chosen), self.y_min, self.y_max)
+
     def _counts(self, y: Any) -> pvalues.Counts:
         """Count critical targets against targets y, broadcast to (m,) or (m, q)."""
         m, given = len(self), np.asarray(y, dtype=np.float64)
+        if given.ndim > 2 or (given.ndim and given.shape[0] not in (1, m)):
+            msg = (
+                f"y has shape {given.shape} for {m} distributions: expected a number, ({m},), ({m}, q), or (1, q) for "
+                "q targets that all of them are asked about."
+            )
+            raise ValueError(msg)
         targets = np.broadcast_to(given, (m, *given.shape[1:])) if given.ndim else np.full(m, given)
         greater, equal, total = (np.empty(targets.shape, np.int64) for _ in range(3))
         for i, row in enumerate(self.points):
@@ -71,8 +87,8 @@ class PredictiveDistribution:
 
         Parameters
         ----------
-        y : float, or array-like of shape (m,) or (m, q)
-            Targets, one or q for each test object; a number is taken for all of them.
+        y : float, or array-like of shape (m,), (m, q) or (1, q)
+            Targets, one or q for each test object; a number, or one row of q, is taken for all of them.
         tau : float or array-like of shape (m,), default=0.5
             Between 0 and 1; drawn uniformly, it makes the value at the true target exactly uniform.
 
@@ -109,7 +125,7 @@ class PredictiveDistribution:
         Returns
         -------
         ndarray of shape (m,) or (m, r)
-            Infinite where n examples do not tell: below about 1 / (2 n), and above 1 - 1 / (2 n).
+            Infinite where n examples do not tell: below about 1 / (2 n), and above 1 - 1 / (2 n); or y_min and y_max.
         """
         levels = np.asarray(q, dtype=np.float64)
         if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
@@ -122,10 +138,9 @@ class PredictiveDistribution:
         }
         return np.array([self._at(row, ranks[row.size]) for row in self.points])
 
-    @staticmethod
-    def _at(row: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        """Return the rank-th smallest critical target, from 1; infinite outside of them."""
-        bordered = np.concatenate([[-np.inf], row, [np.inf]])
+    def _at(self, row: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        """Return the rank-th smallest critical target, from 1; the limits outside of them."""
+        bordered = np.concatenate([[self.y_min], row, [self.y_max]])
         return np.asarray(bordered[rank.astype(np.int64)])
 
     def interval(self, confidence_level: float = 0.95) -> np.ndarray:
@@ -144,6 +159,36 @@ class PredictiveDistribution:
         ranks = [int(pvalues.threshold(half, row.size)) for row in self.points]
         ends = [self._at(row, np.array([m, row.size + 1 - m])) for row, m in zip(self.points, ranks, strict=True)]
         return np.array(ends).reshape(-1, 2)
+
+    def mean(self) -> np.ndarray:
+        """Return the mean of every distribution, with the same weight at every critical target.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            nan where there are no examples to compare with.
+        """
+        return np.array([row.mean() if row.size else np.nan for row in self.points])
+
+    def sample(self, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw targets from every distribution, with the same weight at every critical target.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many for each test object, independently.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (m, n)
+        """
+        if not all(row.size for row in self.points):
+            msg = "a distribution has no critical targets to draw from: its category has no examples."
+            raise ValueError(msg)
+        generator = check_random_state(random_state)
+        drawn = [row[generator.randint(row.size, size=n)] for row in self.points]
+        return np.array(drawn).reshape(len(self), n)
 
     def crps(self, y: Any) -> np.ndarray:
         """Return the continuous ranked probability score at the true targets: small is good.

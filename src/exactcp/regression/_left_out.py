@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -11,13 +12,16 @@ from sklearn.model_selection import LeaveOneOut
 from exactcp._changes import changes
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._left_out import LeftOut
+from exactcp.measures._ranked_scores import band_of
 from exactcp.predicting.folds import CV, make_folds
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.left_out_models import RefittedModels
 from exactcp.pvalues import threshold
+from exactcp.regression._limits import LIMIT, Limits
 
 
 class _LeftOutRegressor(IntervalPrediction):
@@ -25,41 +29,52 @@ class _LeftOutRegressor(IntervalPrediction):
 
     measure: Any
     method: str
+    y_min: float | None
+    y_max: float | None
     random_state: Any
     effort: Effort
     verbose: int
     allowed_parameters: ClassVar = {
         "measure": TARGET_MEASURE,
+        "y_min": LIMIT,
+        "y_max": LIMIT,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
+    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: Mapping[str, Any]) -> LeftOut:
         raise NotImplementedError
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
         """Fit the measure on all examples, and the models that leave some out.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : objects
+            Of shape (n, p), or whatever the measure takes.
         y : array-like of shape (n,)
+        **fit_parameters : dict
+            For the `fit` of the measure's model, such as sample_weight; what has a value for each example goes with
+            the examples that each model is fitted on.
 
         Returns
         -------
         self
         """
         check_parameters(self)
+        limits = Limits.of(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
         X, y = self._take_targeted(X, y)
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
-        self._left_out = self._leave_out(measure, X, y, seed)
-        self.measure_ = measure.fit(X, y)
+        limits.check(y)
+        parameters = self._route(fit_parameters)
+        self._left_out = self._leave_out(measure, X, y, seed, parameters)
+        self.measure_ = measure.fit(X, y, **parameters)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
         self._warned_levels: set[str] = set()
@@ -68,20 +83,25 @@ class _LeftOutRegressor(IntervalPrediction):
     def __sklearn_is_fitted__(self) -> bool:
         return "_descending" in vars(self)
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
-    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:  # noqa: ARG002
         n = self.residuals_.size
         m = int(threshold(epsilon, n))
+        return Limits.of(self).clip(self._ends(X, m)), n
+
+    def _ends(self, X: Any, m: int) -> np.ndarray:
+        """Return the intervals (m, 2) that m examples at least as strange make."""
         if m == 0:
-            return np.tile([-np.inf, np.inf], (X.shape[0], 1)), n
+            return np.tile([-np.inf, np.inf], (count_rows(X), 1))
         if self.method == "plus":
-            return self._left_out.plus(X, m, effort=effort_of(self)), n
-        width = self._descending[m - 1]
+            return self._left_out.plus(X, m, effort=effort_of(self))
+        width = float(self._descending[m - 1])
         if self.method == "minmax":
-            return self._left_out.extremes(X, float(width), effort=effort_of(self)), n
-        return self._points(X)[:, None] + np.outer(self.measure_.scale(X), [-width, width]), n
+            return self._left_out.extremes(X, width, effort=effort_of(self))
+        lower, upper, scale = band_of(self.measure_, X, effort_of(self))
+        return np.column_stack([lower - width * scale, upper + width * scale])
 
 
 class CVPlusRegressor(_LeftOutRegressor):
@@ -90,13 +110,15 @@ class CVPlusRegressor(_LeftOutRegressor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
-        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
-        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. `ModelResidual(estimator,
+        difficulty=...)` and `ModelQuantile(lower, upper)` give intervals whose width depends on the object.
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once.
     method : {"plus", "minmax"}, default="plus"
         "minmax" is the smallest left-out prediction minus, to the largest plus, one quantile of the residuals: wider,
         and more careful.
+    y_min, y_max : float or None, default=None
+        What targets cannot be less than, or more than: intervals end there.
     random_state : int, RandomState or None, default=None
         Of the folds, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
@@ -125,7 +147,9 @@ class CVPlusRegressor(_LeftOutRegressor):
     -----
     The interval goes from the m-th smallest mu_-S(i)(x) - R_i to the m-th largest mu_-S(i)(x) + R_i, where m is the
     smallest count with (m + 1) / (n + 1) > epsilon. With a difficulty sigma both R_i and the proof are about
-    |y - mu_-S(i)(x)| / sigma_-S(i)(x), and R_i sigma_-S(i)(x) stands for R_i.
+    |y - mu_-S(i)(x)| / sigma_-S(i)(x), and R_i sigma_-S(i)(x) stands for R_i. With two quantiles (cross-CQR) R_i is the
+    distance outside of them, and the lower quantile minus R_i, and the upper plus R_i, are the ends: the proof needs no
+    more of a score than that its sets of targets grow [2]_. An end may then be beyond the other, where all is strange.
 
     **What is proven is not the level itself**: with epsilon = 1 - confidence_level the coverage is at least
     1 - 2 epsilon - sqrt(2 / n) [1]_, though typically near 1 - epsilon. Cost: one fit for each fold and one more, and
@@ -135,6 +159,8 @@ class CVPlusRegressor(_LeftOutRegressor):
     ----------
     .. [1] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+", Annals
        of Statistics 49, 2021.
+    .. [2] C. Gupta, A. K. Kuchibhotla, A. Ramdas, "Nested conformal prediction and quantile out-of-bag ensemble
+       methods", Pattern Recognition 127, 2022.
 
     Examples
     --------
@@ -161,6 +187,8 @@ class CVPlusRegressor(_LeftOutRegressor):
         *,
         cv: Any = 10,
         method: str = "plus",
+        y_min: float | None = None,
+        y_max: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -168,12 +196,15 @@ class CVPlusRegressor(_LeftOutRegressor):
         self.measure = measure
         self.cv = cv
         self.method = method
+        self.y_min = y_min
+        self.y_max = y_max
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:
-        models = RefittedModels(measure, X, y, make_folds(self.cv, X, y, seed), verbose=self.verbose)
+    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: Mapping[str, Any]) -> LeftOut:
+        split = make_folds(self.cv, X, y, seed)
+        models = RefittedModels(measure, X, y, split, parameters=parameters, verbose=self.verbose)
         self.measures_ = models.measures
         return models
 
@@ -184,11 +215,13 @@ class JackknifePlusRegressor(_LeftOutRegressor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn regressor, default=None
-        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. A measure that has a `scale`, such as
-        `ModelResidual(estimator, difficulty=...)`, gives intervals whose width depends on the object.
+        None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. `ModelResidual(estimator,
+        difficulty=...)` and `ModelQuantile(lower, upper)` give intervals whose width depends on the object.
     method : {"plus", "jackknife", "minmax"}, default="plus"
         "jackknife" is the point prediction plus and minus a quantile of the left-out residuals, and has no guarantee
         without further assumptions; "minmax" takes the smallest and the largest left-out prediction instead.
+    y_min, y_max : float or None, default=None
+        What targets cannot be less than, or more than: intervals end there.
     random_state : int, RandomState or None, default=None
         Of the measure where its own is None: all its fits then have one seed.
     n_jobs : int or None, default=None
@@ -246,18 +279,30 @@ class JackknifePlusRegressor(_LeftOutRegressor):
         measure: Any = None,
         *,
         method: str = "plus",
+        y_min: float | None = None,
+        y_max: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.measure = measure
         self.method = method
+        self.y_min = y_min
+        self.y_max = y_max
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _leave_out(self, measure: Any, X: np.ndarray, y: np.ndarray, seed: int) -> LeftOut:  # noqa: ARG002
-        shortcut = measure.leave_one_out(X, y, effort=effort_of(self))
+    def _leave_out(
+        self,
+        measure: Any,
+        X: Any,
+        y: np.ndarray,
+        seed: int,  # noqa: ARG002
+        parameters: Mapping[str, Any],
+    ) -> LeftOut:
+        shortcut = None if parameters else measure.leave_one_out(X, y, effort=effort_of(self))
         if shortcut is not None:
             return shortcut
-        return RefittedModels(measure, X, y, make_folds(LeaveOneOut(), X, y, None), verbose=self.verbose)
+        split = make_folds(LeaveOneOut(), X, y, None)
+        return RefittedModels(measure, X, y, split, parameters=parameters, verbose=self.verbose)

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
@@ -25,11 +26,17 @@ def _p(scores, candidate):
     return (np.sum(scores >= candidate - 1e-12 * np.abs(Y).max()) + 1) / (len(scores) + 1)
 
 
+def _out_of_fold(model, A, b, folds=5):
+    """Return absolute residuals, each of a model that has not learned the example."""
+    return np.abs(b - cross_val_predict(model, A, b, cv=KFold(folds, shuffle=True, random_state=0)))
+
+
 def _ordinary_p(model, x, y, difficulty=None):
     A, b = np.vstack([X, x]), np.append(Y, y)
     residuals = np.abs(b - clone(model).fit(A, b).predict(A))
     if difficulty is not None:
-        residuals = residuals / (clone(difficulty).fit(A, residuals).predict(A) + 0.1 * residuals.mean())
+        unseen = _out_of_fold(model, A, b)
+        residuals = residuals / (clone(difficulty).fit(A, unseen).predict(A) + 0.1 * unseen.mean())
     return _p(residuals[:-1], residuals[-1])
 
 
@@ -73,7 +80,7 @@ class TestEqualsPlainLoops:
     def test_scores(self):
         measure = ModelResidual(Ridge(alpha=0.1), difficulty=KNeighborsRegressor(5)).fit(X, Y)
         model = Ridge(alpha=0.1).fit(X, Y)
-        absolute = np.abs(Y - model.predict(X))
+        absolute = _out_of_fold(Ridge(alpha=0.1), X, Y)
         sigma = KNeighborsRegressor(5).fit(X, absolute).predict(X_TEST) + 0.1 * absolute.mean()
         np.testing.assert_allclose(measure.scale(X_TEST), sigma, rtol=1e-12)
         y = np.array([1.0, 2.0, 300.0])

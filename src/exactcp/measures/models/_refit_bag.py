@@ -10,23 +10,25 @@ from sklearn.base import clone
 
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._warning import warn
 from exactcp.counting.targets import own_slack, slack_of, typical_size
 from exactcp.measures._affine_bag import hulls
 from exactcp.measures._contract import Within
 
+MODELS = ("estimator", "lower")  # what measures call the models that they hold
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
 
 
 class ModelBag(ReplacingBag):
     """Training examples and a measure that is fitted anew for every candidate."""
 
-    def __init__(self, measure: Any, X: np.ndarray, y: np.ndarray) -> None:
+    def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:
         self._measure = measure
         self._has_warned = False
-        self._set(np.array(X), np.array(y))
+        self._set(copy_rows(X), np.array(y))
 
-    def _set(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _set(self, X: Any, y: np.ndarray) -> None:
         fitted = clone(self._measure).fit(X, y)
         self._X, self._y, self._fitted = X, y, fitted
         self._scale = float(np.abs(y).max(initial=0.0))
@@ -41,34 +43,34 @@ class ModelBag(ReplacingBag):
         """Targets of the examples in the order of arrival."""
         return self._y
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
+    def learn(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples."""
-        self._set(np.concatenate([self._X, X]), np.concatenate([self._y, y]))
+        self._set(join_rows(self._X, X), np.concatenate([self._y, y]))
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
-        self._set(np.delete(self._X, positions, axis=0), np.delete(self._y, positions))
+        self._set(drop_rows(self._X, positions), np.delete(self._y, positions))
 
-    def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
+    def predict(self, X: Any, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
         return np.asarray(self._fitted.predict(X))
 
-    def _scores(self, x: np.ndarray, y: float) -> tuple[np.ndarray, float]:
-        """Return the scores (n,) of the training examples and that of the candidate (x, y)."""
-        X, targets = np.concatenate([self._X, x[None]]), np.append(self._y, y)
-        if self._measure.residual == "ordinary":
+    def _scores(self, x: Any, y: float) -> tuple[np.ndarray, float]:
+        """Return the scores (n,) of the training examples and that of the candidate (x, y), x of one row."""
+        X, targets = join_rows(self._X, x), np.append(self._y, y)
+        if self._measure.fits_itself:
             scores = clone(self._measure).fit(X, targets).score(X, targets)
             return scores[:-1], float(scores[-1])
-        scores = np.empty(self.n)
+        scores, places = np.empty(self.n), np.arange(self.n + 1)
         for i in range(self.n):
-            rest = np.arange(self.n + 1) != i
-            scores[i] = clone(self._measure).fit(X[rest], targets[rest]).score(X[i : i + 1], targets[i : i + 1])[0]
-        return scores, float(self._fitted.score(x[None], targets[-1:])[0])
+            left = clone(self._measure).fit(drop_rows(X, places[i : i + 1]), np.delete(targets, i))
+            scores[i] = left.score(take_rows(X, places[i : i + 1]), targets[i : i + 1])[0]
+        return scores, float(self._fitted.score(x, targets[-1:])[0])
 
-    def _count(self, x: np.ndarray, y: float, f0: float, member: np.ndarray | None) -> tuple[int, int, int]:
+    def _count(self, x: Any, y: float, f0: float, member: np.ndarray | None) -> tuple[int, int, int]:
         scores, candidate = self._scores(x, y)
         # divided by a difficulty, scores have no unit
-        has_unit = self._measure.difficulty is None
+        has_unit = not self._measure.has_scale
         slack = slack_of(self._y if has_unit else np.zeros(self.n))
         own = own_slack(candidate, abs(f0) + typical_size(self._y) if has_unit else 1.0)
         if member is not None:
@@ -80,45 +82,52 @@ class ModelBag(ReplacingBag):
         if self._has_warned:
             return
         self._has_warned = True
-        each = self.n if self._measure.residual == "deleted" else 1
+        each = (1 if self._measure.fits_itself else self.n) * self._measure.fits(self.n + 1)
         least, most = least * each, most * each
         number = f"{m * most:,}" if least == most else f"{m * least:,} to {m * most:,}"
         msg = (
-            f"ModelResidual fits {type(self._measure.estimator).__name__} anew for every target that it tries: "
+            f"{type(self._measure).__name__} fits {self._model_name()} anew for every target that it tries: "
             f"{number} refits for {m} test object(s). SplitConformalRegressor needs 1, CVPlusRegressor 1 for each fold."
         )
         warn(msg)
 
+    def _model_name(self) -> str:
+        """Return what the warning calls the model."""
+        model = next(value for name, value in self._measure.get_params(deep=False).items() if name in MODELS)
+        return type(model).__name__
+
     def counts(
         self,
-        X: np.ndarray,
+        X: Any,
         y: np.ndarray,
         *,
         within: Within = None,
         effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        self._warn(X.shape[0], 1, 1)
+        m = count_rows(X)
+        self._warn(m, 1, 1)
         f0 = self.predict(X)
 
         def count(t: int) -> tuple[int, int, int]:
-            return self._count(X[t], float(y[t]), float(f0[t]), None if within is None else within(t))
+            x = take_rows(X, np.array([t]))
+            return self._count(x, float(y[t]), float(f0[t]), None if within is None else within(t))
 
-        rows = map_blocks(count, range(X.shape[0]), effort=effort, task="refitting")
+        rows = map_blocks(count, range(m), effort=effort, task="refitting")
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
     def regions(
         self,
-        X: np.ndarray,
+        X: Any,
         thresholds: np.ndarray,
         *,
         within: Within = None,
         effort: Effort = FREE,
     ) -> list[np.ndarray]:
         """Return for each test object the interval (1, 2) in which thresholds[t] examples are at least as strange."""
-        bisections = int(self._measure.bisections)
-        self._warn(X.shape[0], 2 * (1 + bisections), 2 * (DOUBLINGS + bisections))
+        m, bisections = count_rows(X), int(self._measure.bisections)
+        self._warn(m, 2 * (1 + bisections), 2 * (DOUBLINGS + bisections))
         f0 = self.predict(X)
 
         def region(t: int) -> np.ndarray:
@@ -128,21 +137,21 @@ class ModelBag(ReplacingBag):
             if wanted > (self.n if member is None else int(member.sum())):
                 return np.empty((0, 2))
 
+            x = take_rows(X, np.array([t]))
+
             def is_inside(y: float) -> bool:
-                greater, equal, _ = self._count(X[t], y, center, member)
+                greater, equal, _ = self._count(x, y, center, member)
                 return greater + equal >= wanted
 
             return np.array([[_end(is_inside, center, step, bisections) for step in (-self._spread, self._spread)]])
 
-        return map_blocks(region, range(X.shape[0]), effort=effort, task="refitting")
+        return map_blocks(region, range(m), effort=effort, task="refitting")
 
-    def intervals(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
-    ) -> np.ndarray:
+    def intervals(self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
         return hulls(self.regions(X, thresholds, within=within, effort=effort))
 
-    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> NoReturn:  # noqa: ARG002
+    def critical_targets(self, X: Any, *, within: Within = None) -> NoReturn:  # noqa: ARG002
         """Refuse: how a regressor's residuals depend on the target is not known."""
         msg = (
             f"{type(self._measure).__name__} has no predictive distribution: use KNNResidual or RidgeResidual with "

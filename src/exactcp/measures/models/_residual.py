@@ -1,22 +1,44 @@
-"""Any scikit-learn regressor as a nonconformity measure."""
+"""Any regressor as a nonconformity measure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
-from exactcp._parameters import NONE, check_parameters, having, integer, one_of
+from exactcp._parameters import NONE, check_parameters, integer, number, one_of
+from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Objects, RegressionMeasure
+from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
+from exactcp.measures._model import describe_input, fit_model, is_frozen, route
+from exactcp.measures.models._difficulty import (
+    DIFFICULTY,
+    FOLDS,
+    NEIGHBOURS,
+    SHARE_OF_MEAN,
+    NeighbourDifficulty,
+    ask_function,
+    fold_count,
+    is_function,
+    is_learned,
+    needs_residuals,
+    out_of_fold,
+)
+from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.measures.models._refit_bag import ModelBag
-
-_REGRESSOR = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
-SHARE_OF_MEAN = 0.1  # of the mean residual, added to every estimated difficulty so that none is zero
+from exactcp.measures.models._regressors import (
+    PRECOMPUTED,
+    REGRESSOR,
+    ask_regressor,
+    check_same_rows,
+    given_outputs,
+    is_precomputed,
+    routed,
+)
 
 
 class ModelResidual(RegressionMeasure):
@@ -24,16 +46,33 @@ class ModelResidual(RegressionMeasure):
 
     Parameters
     ----------
-    estimator : scikit-learn regressor
-        It is cloned before it is fitted; where its random_state is None, a predictor lends it its own seed.
+    estimator : regressor or "precomputed"
+        Anything with `fit` and `predict`, which is given X as you give it: a frame, a sparse matrix, a list. It is
+        cloned before it is fitted; where its random_state is None, a predictor lends it its own seed. A
+        `sklearn.frozen.FrozenEstimator` is never fitted. With "precomputed", X are the predictions of a model from
+        elsewhere, of shape (n,) or (n, 1).
     residual : {"ordinary", "deleted"}, default="ordinary"
         In full CP, a candidate (x, y) is judged by the regressor that has learned all examples and the candidate
         ("ordinary", one refit for every target that is tried), or each example by the regressor that has learned all
         but itself ("deleted", n refits). A regressor that reproduces its training targets, such as a deep tree, has
-        ordinary residuals of zero and needs "deleted". Split CP, CV+ and jackknife+ are not concerned.
-    difficulty : scikit-learn regressor, default=None
-        Learns the absolute residuals of the fit; scores are then |y - prediction| / difficulty, so that intervals are
-        wider where the regressor is worse. A tenth of the mean residual is added to it.
+        ordinary residuals of zero and needs "deleted". Split CP, CV+ and jackknife+ are not concerned, and nothing
+        that is frozen or precomputed.
+    difficulty : regressor, "knn", "knn distance", "knn spread", function or None, default=None
+        Scores are |y - prediction| / difficulty, so that intervals are wider where the regressor is worse. A regressor
+        learns the absolute residuals of examples that `estimator` has not seen: out of `cv` folds of the examples of
+        `fit`, or all of them if `estimator` is frozen or precomputed. "knn" is the mean of these residuals over the
+        nearest examples, "knn distance" the sum of the distances to them, "knn spread" the standard deviation of their
+        targets; features are scaled to [0, 1] for them. A function takes X and returns a number above 0 for each
+        object, (m,). A frozen regressor is asked as it is.
+    neighbours : int or None, default=None
+        How many nearest examples "knn" and its kin look at; None means 25.
+    floor : float or None, default=None
+        Added to the difficulty, so that no interval has length 0. None is a tenth of the mean residual ("knn
+        distance": distance; "knn spread": of the standard deviation of all targets), and 0 for a function or a frozen
+        regressor.
+    cv : int or scikit-learn splitter, default=5
+        The folds of the residuals that a difficulty learns from. A number draws them at random, always the same ones
+        for the same number of examples.
     bisections : int, default=20
         How often full CP halves the bracket of each end of an interval.
 
@@ -41,13 +80,21 @@ class ModelResidual(RegressionMeasure):
     ----------
     estimator_ : regressor
         The fitted clone.
+    difficulty_ : regressor or function
+        What tells the difficulty, fitted.
+    floor_ : float
+        What is added to it.
 
     Notes
     -----
     **In full CP the ends are approximate**: they are found by bracketing p(y) - epsilon outward from the point
     prediction and bisecting, which assumes that the region is one interval. The outer end of the last bracket is
     returned. Each end costs `bisections` refits and one for every doubling of the bracket; a warning says beforehand
-    how many that may be. `SplitConformalRegressor` and `CVPlusRegressor` need 1 and `cv` fits in all.
+    how many that may be. `SplitConformalRegressor` and `CVPlusRegressor` need 1 and `cv` fits in all. A regressor that
+    is frozen or precomputed needs none, and its ends are exact.
+
+    A difficulty from residuals costs `cv` more fits of the regressor. Residuals of examples that it has learned would
+    say nothing: an interpolating model has none.
 
     A regressor that depends on the order of its examples, as one fitted by stochastic gradients does, breaks the
     symmetry on which the guarantee of full CP rests.
@@ -62,28 +109,45 @@ class ModelResidual(RegressionMeasure):
     """
 
     allowed_parameters: ClassVar = {
-        "estimator": _REGRESSOR,
+        "estimator": REGRESSOR | PRECOMPUTED,
         "residual": one_of("ordinary", "deleted"),
-        "difficulty": _REGRESSOR | NONE,
+        "difficulty": DIFFICULTY,
+        "neighbours": integer("a number of neighbours", at_least=1) | NONE,
+        "floor": number("a difficulty to add", "a number of at least 0", lambda x: 0 <= x < np.inf) | NONE,
+        "cv": FOLDS,
         "bisections": integer("a number of steps", at_least=1),
     }
 
     def __init__(
-        self, estimator: Any, *, residual: str = "ordinary", difficulty: Any = None, bisections: int = 20
+        self,
+        estimator: Any,
+        *,
+        residual: str = "ordinary",
+        difficulty: Any = None,
+        neighbours: int | None = None,
+        floor: float | None = None,
+        cv: Any = 5,
+        bisections: int = 20,
     ) -> None:
         self.estimator = estimator
         self.residual = residual
         self.difficulty = difficulty
+        self.neighbours = neighbours
+        self.floor = floor
+        self.cv = cv
         self.bisections = bisections
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit a clone of the regressor, and of the difficulty's if there is one.
+    def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
+        """Fit a clone of the regressor, and learn the difficulty if there is one to learn.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : objects
+            Whatever the regressor takes.
         y : array-like of shape (n,)
+        **fit_parameters : dict
+            For the regressor's `fit`, such as sample_weight. With scikit-learn's metadata routing, what it requests.
 
         Returns
         -------
@@ -92,26 +156,69 @@ class ModelResidual(RegressionMeasure):
         check_parameters(self)
         check_unmasked(X, "X")
         check_unmasked(y, "y")
-        self.estimator_ = clone(self.estimator).fit(X, y)
-        if self.difficulty is not None:
-            residuals = np.abs(np.asarray(y, dtype=np.float64) - self.predict(X))
-            self.difficulty_ = clone(self.difficulty).fit(X, residuals)
-            self._least = SHARE_OF_MEAN * float(residuals.mean()) or 1.0
+        targets = np.asarray(y, dtype=np.float64)
+        check_same_rows(X, targets)
+        if is_precomputed(self.estimator):
+            given_outputs(X, 1, "predictions")
+            self.estimator_ = self.estimator
+            passed: Mapping[str, Any] = {}
+        else:
+            passed = routed(self, fit_parameters, ("estimator",))["estimator"]
+            self.estimator_ = fit_model(self.estimator, X, y, passed)
+        self._learn_difficulty(X, targets, passed)
         return self
+
+    def _learn_difficulty(self, X: Any, y: np.ndarray, passed: Mapping[str, Any]) -> None:
+        self._refuse_idle_parameters()
+        if self.difficulty is None:
+            return
+        residuals, typical = None, 0.0
+        if needs_residuals(self.difficulty):
+            has_seen = not (is_frozen(self.estimator) or is_precomputed(self.estimator))
+            residuals = out_of_fold(self.estimator, X, y, self.cv, passed) if has_seen else np.abs(y - self.predict(X))
+            typical = float(residuals.mean())
+        if isinstance(self.difficulty, str):
+            self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or NEIGHBOURS).fit(
+                self._features(X), residuals, y
+            )
+            typical = self.difficulty_.typical()
+        elif is_function(self.difficulty):
+            self.difficulty_ = self.difficulty
+        else:
+            self.difficulty_ = fit_model(self.difficulty, self._features(X), residuals)
+        least = SHARE_OF_MEAN * typical or 1.0
+        self.floor_ = float(self.floor if self.floor is not None else least if is_learned(self.difficulty) else 0.0)
+
+    def _refuse_idle_parameters(self) -> None:
+        """Refuse what only a difficulty of another kind heeds."""
+        if self.neighbours is not None and not isinstance(self.difficulty, str):
+            msg = (
+                f"neighbours={self.neighbours} is for difficulty='knn' and its kin, and difficulty={self.difficulty!r}."
+            )
+            raise ValueError(msg)
+        if self.floor is not None and self.difficulty is None:
+            msg = f"floor={self.floor} is added to a difficulty, and difficulty=None: give one, such as 'knn'."
+            raise ValueError(msg)
+
+    def _features(self, X: Any) -> Any:
+        """Return what a difficulty is learned from: predictions have a column of their own."""
+        return given_outputs(X, 1, "predictions") if is_precomputed(self.estimator) else X
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the regressor's prediction of every object.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : objects
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X), dtype=np.float64).reshape(-1)
+        check_is_fitted(self, "estimator_")
+        if is_precomputed(self.estimator):
+            return given_outputs(X, 1, "predictions")[:, 0]
+        return ask_regressor(self.estimator_, X)
 
     @property
     def fits_itself(self) -> bool:
@@ -124,54 +231,82 @@ class ModelResidual(RegressionMeasure):
         return self.difficulty is not None
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether nothing is learned from the examples of `fit`."""
+        is_given = is_frozen(self.estimator) or is_precomputed(self.estimator)
+        return is_given and not is_learned(self.difficulty)
+
+    @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
         return Objects.ANYTHING
+
+    def fits(self, n: int) -> int:
+        """Return how often a fit on n examples fits the regressor."""
+        if is_frozen(self.estimator) or is_precomputed(self.estimator):
+            return 0
+        return 1 + (fold_count(self.cv, n) if needs_residuals(self.difficulty) else 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return tags if is_precomputed(self.estimator) else describe_input(tags, self.estimator)
+
+    def get_metadata_routing(self) -> Any:
+        """Return who wants which parameters of `fit`: the regressor may.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        return (
+            super().get_metadata_routing()
+            if is_precomputed(self.estimator)
+            else route(self, "estimator", self.estimator)
+        )
 
     def scale(self, X: Any) -> np.ndarray:
         """Return what residuals are divided by: the difficulty of every object, 1 if none is estimated.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : objects
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "estimator_")
         if self.difficulty is None:
-            return np.ones(np.shape(X)[0])
-        estimated = np.asarray(self.difficulty_.predict(X), dtype=np.float64).reshape(-1)
-        return np.maximum(0.0, estimated) + self._least
+            return np.ones(count_rows(X))
+        if is_function(self.difficulty):
+            estimated = ask_function(self.difficulty_, X)
+        elif isinstance(self.difficulty, str):
+            estimated = self.difficulty_.predict(self._features(X))
+        else:
+            estimated = np.maximum(0.0, ask_regressor(self.difficulty_, self._features(X)))
+        difficulties = estimated + self.floor_
+        if not (difficulties > 0).all():
+            row = int((difficulties <= 0).argmax())
+            msg = (
+                f"object {row} has difficulty 0, and residuals are divided by it: give a floor above 0, such as "
+                "floor=0.01, which is added to every difficulty."
+            )
+            raise ValueError(msg)
+        return np.asarray(difficulties)
 
-    def score(self, X: Any, y: Any) -> np.ndarray:
-        """Return |y - prediction| / difficulty of each example.
+    def bag(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:  # noqa: ARG002
+        """Return the bag of these examples, which refits the regressor for every question, unless it learns nothing.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
-        y : array-like of shape (m,)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        return np.abs(np.asarray(y, dtype=np.float64) - self.predict(X)) / self.scale(X)
-
-    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> ModelBag:  # noqa: ARG002
-        """Return the bag of these examples, which refits the regressor for every question.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
+        X : objects
         y : ndarray of shape (n,)
         effort : Effort
             Not used.
 
         Returns
         -------
-        ModelBag
+        ModelBag or FixedTargetBag
         """
         check_parameters(self)
-        return ModelBag(self, X, y)
+        return FixedTargetBag(self.fit(X, y), X, y) if self.is_fixed else ModelBag(self, X, y)

@@ -1,0 +1,136 @@
+"""Scores that do not change with the candidate, in order: what split CP and fixed measures count with.
+
+An example with score a is at least as strange as a target y where lower - a scale <= y <= upper + a scale, for the
+band and the scale of the test object. Both ends grow with a, so that one order of the scores serves all targets and
+objects, and a region is where enough of the scores reach. Ties are those of `counting.targets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp import pvalues
+from exactcp._parallel import FREE, Effort
+from exactcp.counting.targets import own_slacks, slack_of, typical_size
+
+
+class Band(NamedTuple):
+    """What intervals widen, and by multiples of what: (m,) each."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    scale: np.ndarray
+
+    def center(self) -> np.ndarray:
+        """Return the middle; the prediction, where the band is one."""
+        return np.asarray(0.5 * (self.lower + self.upper))
+
+    def rows(self, which: np.ndarray) -> Band:
+        """Return the band of these objects."""
+        return Band(self.lower[which], self.upper[which], self.scale[which])
+
+    def scores(self, y: np.ndarray, side: str = "both") -> np.ndarray:
+        """Return how far targets are outside, in scales: on both sides, above ("upper") or below ("lower")."""
+        below, above = self.lower - y, y - self.upper
+        outside = {"both": np.maximum(below, above), "upper": above, "lower": below}[side]
+        return np.asarray(outside / self.scale)
+
+
+def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
+    """Return the band and the scale that a fitted measure gives to objects."""
+    lower, upper = np.asarray(measure.band(X, effort=effort), dtype=np.float64).T
+    return Band(lower, upper, measure.scale(X) if measure.has_scale else np.ones(lower.size))
+
+
+class RankedScores:
+    """The scores of n examples, each known up to a slack that its own target brings.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Their targets.
+    band : Band
+        Of the examples.
+    side : {"both", "upper", "lower"}
+        Which targets are strange: those outside of the band, above it or below it.
+    """
+
+    def __init__(self, y: np.ndarray, band: Band, side: str = "both") -> None:
+        scores, slack = band.scores(y, side), slack_of(y) / band.scale
+        self.n = int(y.size)
+        self._descending = np.sort(scores)[::-1]
+        self._least, self._most = np.sort(scores - slack), np.sort(scores + slack)  # ascending
+        self._typical = typical_size(y)
+
+    def quantile(self, count: np.ndarray) -> np.ndarray:
+        """Return the count-th largest score: infinite of none, minus infinity of more than there are."""
+        return np.asarray(np.concatenate([[np.inf], self._descending, [-np.inf]])[count])
+
+    def counts(self, outwards: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> pvalues.Counts:
+        """Count scores against those of targets on one side of the band.
+
+        Parameters
+        ----------
+        outwards : ndarray of shape (m,)
+            The targets, counted in the direction away from the band: y on the upper side, -y on the lower.
+        edge : ndarray of shape (m,)
+            The end of the band, counted in the same direction.
+        scale : ndarray of shape (m,)
+
+        Returns
+        -------
+        Counts
+        """
+        at_least = self.n - self._first(lambda i: self._reach(i, edge, scale) >= outwards, outwards.size)
+        greater = self.n - self._first(lambda i: self._tie(i, edge, scale) > outwards, outwards.size)
+        return pvalues.Counts(greater, at_least - greater, np.full(outwards.size, self.n))
+
+    def end(self, threshold: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return up to where `threshold` scores are at least as large, (m,), counted as in `counts`."""
+        inside = (threshold > 0) & (threshold <= self.n)
+        reached = self._reach(np.where(inside, self.n - threshold, 0), edge, scale) if self.n else edge
+        return np.where(inside, reached, np.where(threshold > 0, -np.inf, np.inf))
+
+    def smoothed_end(self, epsilon: Fraction, tau: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return up to where smoothed p-values exceed epsilon, (m,), counted as in `counts`.
+
+        They fall where a score stops to reach, and where one begins to tie: the last target of one or the other.
+        """
+        m = edge.size
+
+        def is_outside(outwards: np.ndarray) -> np.ndarray:
+            p = pvalues.smoothed_p(self.counts(outwards, edge, scale), tau)
+            return ~pvalues.exceeds(p, epsilon)
+
+        if not self.n:
+            return np.where(is_outside(edge), -np.inf, np.inf)
+        first = self._first(lambda i: is_outside(self._reach(i, edge, scale)), m)
+        reached = np.where(first > 0, self._reach(np.maximum(first - 1, 0), edge, scale), -np.inf)
+        tying = self._first(lambda i: is_outside(self._tie(i, edge, scale)), m)
+        before = np.nextafter(self._tie(np.minimum(tying, self.n - 1), edge, scale), -np.inf)
+        ends = np.where(is_outside(before), reached, np.maximum(before, reached))
+        return np.where(is_outside(np.full(m, np.inf)), ends, np.inf)
+
+    def _reach(self, i: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the last target as strange as the i-th score, from below and with its slack, or almost."""
+        far = self._most[i] * scale
+        return np.asarray(edge + (far + own_slacks(far, np.abs(edge) + self._typical)))
+
+    def _tie(self, i: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the first target that ties with the i-th score, from below and without its slack, or almost."""
+        far = self._least[i] * scale
+        return np.asarray(edge + (far - own_slacks(far, np.abs(edge) + self._typical)))
+
+    def _first(self, holds: Callable[[np.ndarray], np.ndarray], m: int) -> np.ndarray:
+        """Return for m objects the first rank at which something holds that holds for all after it; n if for none."""
+        low, high = np.zeros(m, np.int64), np.full(m, self.n)
+        while (low < high).any():
+            middle = np.minimum((low + high) // 2, max(self.n - 1, 0))
+            true, open_ = holds(middle), low < high
+            high = np.where(open_ & true, middle, high)
+            low = np.where(open_ & ~true, middle + 1, low)
+        return low

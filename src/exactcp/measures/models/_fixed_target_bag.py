@@ -1,0 +1,107 @@
+"""Full conformal regression with what learns nothing from its examples: no refit, and no root finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from exactcp._changes import ReplacingBag
+from exactcp._parallel import FREE, Effort
+from exactcp._rows import count_rows
+from exactcp.measures._affine_bag import hulls
+from exactcp.measures._contract import Within
+from exactcp.measures._ranked_scores import Band, RankedScores, band_of
+
+
+class FixedTargetBag(ReplacingBag):
+    """Targets, bands and scales of the examples, which no candidate changes: the objects themselves are not kept.
+
+    A measure that `is_fixed` scores an example alike in every bag, so full CP is split CP calibrated with all examples.
+    """
+
+    def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:
+        self._measure = measure
+        self._set(np.array(y), band_of(measure, X))
+
+    def _set(self, y: np.ndarray, band: Band) -> None:
+        self._y, self._band, self._ranked = y, band, RankedScores(y, band)
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._y.size)
+
+    def targets(self) -> np.ndarray:
+        """Targets of the examples in the order of arrival."""
+        return self._y
+
+    def predict(self, X: Any, *, effort: Effort = FREE) -> np.ndarray:
+        """Return the point predictions (m,)."""
+        return np.asarray(self._measure.spread_predictions(X, effort), dtype=np.float64)
+
+    def learn(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> None:
+        """Add examples."""
+        more = band_of(self._measure, X, effort)
+        joined = (np.concatenate(pair) for pair in zip(self._band, more, strict=True))
+        self._set(np.concatenate([self._y, y]), Band(*joined))
+
+    def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
+        """Forget the examples with these positions."""
+        rest = np.delete(np.arange(self.n), positions)
+        self._set(self._y[rest], self._band.rows(rest))
+
+    def _groups(self, m: int, within: Within) -> Iterator[tuple[np.ndarray, RankedScores]]:
+        """Yield test objects that are compared with the same examples, and the ranks of these."""
+        if within is None:
+            yield np.arange(m), self._ranked
+            return
+        masks: dict[bytes, tuple[np.ndarray, list[int]]] = {}
+        for t in range(m):
+            mask = within(t)
+            masks.setdefault(mask.tobytes(), (mask, []))[1].append(t)
+        for mask, objects in masks.values():
+            yield np.array(objects), RankedScores(self._y[mask], self._band.rows(mask))
+
+    def counts(
+        self, X: Any, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
+        band = band_of(self._measure, X, effort)
+        out = np.empty((3, y.size), np.int64)
+        for objects, ranked in self._groups(y.size, within):
+            lower, upper, scale = band.rows(objects)
+            above = ranked.counts(y[objects], upper, scale)
+            below = ranked.counts(-y[objects], -lower, scale)
+            is_above = above.greater + above.equal <= below.greater + below.equal
+            for row, one, other in (
+                (0, above.greater, below.greater),
+                (1, above.equal, below.equal),
+                (2, above.total, below.total),
+            ):
+                out[row, objects] = np.where(is_above, one, other)
+        return out[0], out[1], out[2]
+
+    def regions(
+        self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    ) -> list[np.ndarray]:
+        """Return for each test object the interval (1, 2), or none, in which thresholds[t] are at least as strange."""
+        band = band_of(self._measure, X, effort)
+        ends = np.empty((count_rows(X), 2))
+        for objects, ranked in self._groups(ends.shape[0], within):
+            lower, upper, scale = band.rows(objects)
+            ends[objects, 0] = -ranked.end(thresholds[objects], -lower, scale)
+            ends[objects, 1] = ranked.end(thresholds[objects], upper, scale)
+        return [row[None] if row[0] <= row[1] else np.empty((0, 2)) for row in ends]
+
+    def intervals(self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE) -> np.ndarray:
+        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
+        return hulls(self.regions(X, thresholds, within=within, effort=effort))
+
+    def critical_targets(self, X: Any, *, within: Within = None) -> Iterator[np.ndarray]:
+        """Yield for every test object the targets where signed residuals of examples equal its own."""
+        signed = (self._y - self._band.center()) / self._band.scale
+        band = band_of(self._measure, X)
+        for t, (center, scale) in enumerate(zip(band.center(), band.scale, strict=True)):
+            yield center + scale * (signed if within is None else signed[within(t)])

@@ -1,0 +1,119 @@
+"""What a split regressor keeps of its calibration examples, and how targets are compared with them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp import pvalues
+from exactcp.measures._ranked_scores import Band, RankedScores
+
+SIDES = ("both", "each", "upper", "lower")
+ENDS = ("lower", "upper")
+
+
+class _Category(NamedTuple):
+    """The examples of one category."""
+
+    sides: dict[str, RankedScores]  # by the ends that there are, "lower" and "upper"
+    signed: np.ndarray  # residuals from the middle of the band, in scales, ascending
+
+
+class TargetCalibration:
+    """Targets, bands and categories of calibration examples, and their scores in order.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    band : Band
+        Of the examples.
+    categories : ndarray of shape (n,)
+    side : {"both", "each", "upper", "lower"}
+        Both ends by one score, each by its own with half of the error, or one end.
+    """
+
+    def __init__(self, y: np.ndarray, band: Band, categories: np.ndarray, side: str) -> None:
+        self._y, self._band, self._categories, self._side = y, band, categories, side
+        self._known = {one: self._rank(categories == one) for one in np.unique(categories).tolist()}
+        self._nobody = self._rank(np.zeros(y.size, bool))
+
+    def _rank(self, members: np.ndarray) -> _Category:
+        y, band = self._y[members], self._band.rows(members)
+        signed = np.sort((y - band.center()) / band.scale)
+        if self._side == "both":
+            return _Category(dict.fromkeys(ENDS, RankedScores(y, band)), signed)
+        ends = ENDS if self._side == "each" else (self._side,)
+        return _Category({end: RankedScores(y, band, end) for end in ends}, signed)
+
+    def with_more(self, y: np.ndarray, band: Band, categories: np.ndarray) -> TargetCalibration:
+        """Return it with these examples, too."""
+        joined = Band(*(np.concatenate(pair) for pair in zip(self._band, band, strict=True)))
+        return TargetCalibration(
+            np.concatenate([self._y, y]), joined, np.concatenate([self._categories, categories]), self._side
+        )
+
+    def scores(self) -> np.ndarray:
+        """Return the scores (n,) of the examples in the order of arrival; with side="each", those of both ends."""
+        return self._band.scores(self._y, "both" if self._side == "each" else self._side)
+
+    def _groups(self, categories: np.ndarray) -> list[tuple[np.ndarray, _Category]]:
+        """Return the test objects of each category, and the examples that they are compared with."""
+        present = np.unique(categories).tolist()
+        return [(np.flatnonzero(categories == one), self._known.get(one, self._nobody)) for one in present]
+
+    def smallest(self, categories: np.ndarray) -> int:
+        """Return the size of the smallest category of test objects."""
+        return min(group.signed.size for _, group in self._groups(categories))
+
+    def _share(self, epsilon: Fraction) -> Fraction:
+        return epsilon / 2 if self._side == "each" else epsilon
+
+    def p(self, band: Band, y: np.ndarray, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
+        """Return the p-values (m,) of targets, smoothed by tau if it is given: the smaller of those of both ends."""
+        p = np.ones(y.size)
+        for objects, group in self._groups(categories):
+            lower, upper, scale = band.rows(objects)
+            for end, ranked in group.sides.items():
+                outwards, edge = (y[objects], upper) if end == "upper" else (-y[objects], -lower)
+                counts = ranked.counts(outwards, edge, scale)
+                found = pvalues.deterministic_p(counts) if tau is None else pvalues.smoothed_p(counts, tau[objects])
+                p[objects] = np.minimum(p[objects], 2.0 * found if self._side == "each" else found)
+        return p
+
+    def intervals(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
+        """Return the bands (m, 2) widened by the score that decides: infinite where there are too few examples."""
+        ends = np.tile([-np.inf, np.inf], (band.scale.size, 1))
+        for objects, group in self._groups(categories):
+            lower, upper, scale = band.rows(objects)
+            for end, ranked in group.sides.items():
+                count = pvalues.threshold(self._share(epsilon), ranked.n, 1.0 if tau is None else tau[objects])
+                width = ranked.quantile(count) * scale
+                ends[objects, ENDS.index(end)] = upper + width if end == "upper" else lower - width
+        return ends
+
+    def regions(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
+        """Return the ends (m, 2) of the targets whose p-values exceed epsilon; nan where there are none."""
+        ends, share = np.tile([-np.inf, np.inf], (band.scale.size, 1)), self._share(epsilon)
+        for objects, group in self._groups(categories):
+            lower, upper, scale = band.rows(objects)
+            for end, ranked in group.sides.items():
+                sign, edge = (1.0, upper) if end == "upper" else (-1.0, -lower)
+                if tau is None:
+                    count = np.full(objects.size, pvalues.threshold(share, ranked.n))
+                    found = ranked.end(count, edge, scale)
+                else:
+                    found = ranked.smoothed_end(share, tau[objects], edge, scale)
+                ends[objects, ENDS.index(end)] = sign * found
+        ends[~(ends[:, 0] <= ends[:, 1])] = np.nan
+        return ends
+
+    def critical_targets(self, band: Band, categories: np.ndarray) -> list[np.ndarray]:
+        """Return for each test object the targets where signed residuals of examples equal its own, ascending."""
+        found: list[Any] = [None] * band.scale.size
+        center = band.center()
+        for objects, group in self._groups(categories):
+            for t in objects.tolist():
+                found[t] = center[t] + band.scale[t] * group.signed
+        return found

@@ -1,0 +1,52 @@
+"""What targets cannot be less than, or more than."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from exactcp._parameters import NONE, number
+
+LIMIT = number("a limit of the targets", "a finite number", np.isfinite) | NONE
+
+
+class Limits(NamedTuple):
+    """The smallest and the largest target that there may be."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, regressor: Any) -> Self:
+        """Return those of a regressor with parameters y_min and y_max; refuse those that leave no target."""
+        low = -np.inf if regressor.y_min is None else float(regressor.y_min)
+        high = np.inf if regressor.y_max is None else float(regressor.y_max)
+        if not low < high:
+            msg = f"y_min={regressor.y_min} and y_max={regressor.y_max} leave no targets: expected y_min < y_max."
+            raise ValueError(msg)
+        return cls(low, high)
+
+    def check(self, y: np.ndarray) -> None:
+        """Refuse targets outside."""
+        outside = ~self.hold(y)
+        if outside.any():
+            row = int(outside.argmax())
+            msg = (
+                f"y[{row}] is {y[row]}, outside of [y_min, y_max] = [{self.low}, {self.high}]: widen the limits, or "
+                "look at the target."
+            )
+            raise ValueError(msg)
+
+    def hold(self, y: np.ndarray) -> np.ndarray:
+        """Tell of each target whether it is inside."""
+        return np.asarray((self.low <= y) & (y <= self.high))
+
+    def clip(self, values: np.ndarray) -> np.ndarray:
+        """Return values moved to the nearest target that there may be."""
+        return np.asarray(np.clip(values, self.low, self.high))
+
+    def cut(self, intervals: np.ndarray) -> np.ndarray:
+        """Return intervals (m, 2) without what is outside, nan where nothing is left."""
+        is_left = (intervals[:, 0] <= self.high) & (intervals[:, 1] >= self.low)
+        return np.where(is_left[:, None], self.clip(intervals), np.nan)
