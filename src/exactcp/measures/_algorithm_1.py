@@ -177,8 +177,14 @@ class StandardBag(_Refitting, LabelBagBase):
                 continue
             measure, objects, x = self._as_objects(row)
             score = twin_of(measure) or _refitted(measure)
-            pairs = [textbook.algorithm_1(score, objects, self._y, x, c) for c in range(self._n_labels)]
+            labels = self._labels()
+            pairs = [textbook.algorithm_1(score, objects, labels[self._y], x, label) for label in labels]
             yield np.array([training for training, _ in pairs]), np.array([candidate for _, candidate in pairs])
+
+    def _labels(self) -> np.ndarray:
+        """Return what the codes mean to the measure: nothing else, unless its model was trained elsewhere."""
+        fixed = self._measure.fixed_classes
+        return np.arange(self._n_labels) if fixed is None else fixed
 
     def _votes(self, row: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of a measure that votes with bootstrap samples (Algorithm 3 of the paper)."""
