@@ -6,22 +6,27 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import IsolationForest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector
+from exactcp._rows import take_rows
 from exactcp.measures import KDE, SimplifiedKNN
 from exactcp.metrics import select
 from exactcp.pvalues import tau_of_objects
@@ -116,6 +121,45 @@ class TestByHand:
         assert detector.calibration_scores_.size == len(X)
         assert len(detector.measures_) == folds.get_n_splits()
         assert not hasattr(detector, "measure_")
+
+
+def texts(n, seed):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(["red", "green", "blue", "violet"], 6)) for _ in range(n)]
+
+
+def frames(n, seed):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"size": rng.normal(size=n), "colour": rng.choice(["red", "green"], n)})
+
+
+ENCODED = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+FOREST = IsolationForest(n_estimators=10)
+ANYTHING = {
+    "frame": (frames(40, 0), frames(9, 1), make_pipeline(ENCODED, FOREST)),
+    "polars": (pl.from_pandas(frames(40, 0)), pl.from_pandas(frames(9, 1)), make_pipeline(ENCODED, FOREST)),
+    "texts": (texts(40, 0), texts(9, 1), make_pipeline(TfidfVectorizer(), FOREST)),
+    "sparse": (sparse.random_array((40, 5), rng=0), sparse.random_array((9, 5), rng=1), FOREST),
+}
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+@pytest.mark.parametrize("name", ANYTHING)
+def test_rows_of_anything(name, cv):
+    X, X_test, model = ANYTHING[name]
+    pairs = split_of(40, 0.5) if cv is None else KFold(cv, shuffle=True, random_state=SEED).split(np.arange(40))
+    greater, equal, n = np.zeros(9, int), np.zeros(9, int), 0
+    for fitting, out in pairs:
+        fitted = seeded(model).fit(take_rows(X, fitting))
+        counts = compare(-fitted.score_samples(take_rows(X, out)), -fitted.score_samples(X_test))
+        greater, equal, n = greater + counts[0], equal + counts[1], n + out.size
+    detector = ConformalAnomalyDetector(model, cv=cv, random_state=SEED).fit(X)
+    np.testing.assert_array_equal(detector.predict_p(X_test), (greater + equal + 1) / (n + 1))
+    if cv is None:
+        scores = -fitted.score_samples(X_test)
+        both = np.concatenate([detector.calibration_scores_, scores])
+        expected = (sum(compare(both, scores)) + 1) / (n + 10)
+        np.testing.assert_array_equal(detector.partial_fit(X_test).predict_p(X_test), expected)
 
 
 class TestCalibration:

@@ -6,20 +6,24 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.cluster import KMeans
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import JackknifeAfterBootstrapRegressor
+from exactcp._rows import take_rows
 from exactcp.measures import KNNResidual, ModelResidual
 from exactcp.measures import _left_out as blocks
 from exactcp.regression import _resampled_models
@@ -225,6 +229,26 @@ class TestModels:
         held = JackknifeAfterBootstrapRegressor(ModelResidual(Ridge()), random_state=0).fit(X, Y)
         bare = JackknifeAfterBootstrapRegressor(Ridge(), random_state=0).fit(X, Y)
         np.testing.assert_array_equal(held.predict_interval(X_TEST, 0.8), bare.predict_interval(X_TEST, 0.8))
+
+    def test_rows_of_anything(self):
+        words = [" ".join(RNG.choice(["red", "green", "blue"], 6)) for _ in range(50)]
+        weights = TfidfVectorizer().fit_transform(words)
+        for objects, model in (
+            (words, make_pipeline(TfidfVectorizer(), Ridge())),
+            (weights, Ridge()),
+            (np.where(X > 1, np.nan, X), HistGradientBoostingRegressor(max_iter=5, random_state=0)),
+            (pl.from_numpy(X, schema=["u", "v", "w"]), RandomForestRegressor(5, random_state=0)),
+        ):
+            reg = JackknifeAfterBootstrapRegressor(model, random_state=0).fit(objects, Y)
+            if hasattr(model, "n_estimators"):
+                said = [tree.predict(X) for tree in reg.estimators_]
+            else:
+                generator = np.random.RandomState(0)
+                drawn = generator.binomial(30, (1 - 1 / 51) ** 50)
+                samples = [generator.randint(0, 50, 50) for _ in range(drawn)]
+                fitted = [clone(model).fit(take_rows(objects, sample), Y[sample]) for sample in samples]
+                said = [one.predict(objects) for one in fitted]
+            np.testing.assert_allclose(reg.predict(objects), np.mean(said, axis=0), rtol=1e-12)
 
     def test_frames_of_a_forest(self):
         names = ["u", "v", "w"]

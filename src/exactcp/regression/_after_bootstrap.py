@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -12,8 +13,9 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, Allowed, check_parameters, integer, one_of
 from exactcp._seeds import draw_seed
 from exactcp._warning import warn
+from exactcp.measures._choice import held_by
 from exactcp.measures._contract import Measure, RegressionMeasure
-from exactcp.measures._model import is_frozen, task_of
+from exactcp.measures._model import describe_input, is_frozen, route, task_of
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.pvalues import threshold
@@ -168,6 +170,19 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         """What the objects are for: the estimator."""
         return self.estimator
 
+    def __sklearn_tags__(self) -> Any:
+        tags, held = super().__sklearn_tags__(), held_by(self.estimator)
+        return tags if held is None else describe_input(tags, held)
+
+    def get_metadata_routing(self) -> Any:
+        """Return who wants which parameters of `fit`: the estimator may.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        return route(self, "measure", held_by(self.estimator))
+
     @changes
     def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
         """Fit a model on each of the samples that are drawn.
@@ -196,7 +211,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
-        models = self._resampled(estimator, X, y, fit_parameters, seed)
+        models = self._resampled(estimator, X, y, self._route(fit_parameters), seed)
         self._models, self._targets = models, y
         self._left_out = LackingModels(models.lacks, models.answers(X), y, self.aggregate)
         self.estimators_, self.n_resamplings_ = models.models, len(models.models)
@@ -206,7 +221,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         self._warn_of_few_samples()
         return self
 
-    def _resampled(self, estimator: Any, X: Any, y: np.ndarray, given: dict[str, Any], seed: int) -> ResampledModels:
+    def _resampled(self, estimator: Any, X: Any, y: np.ndarray, given: Mapping[str, Any], seed: int) -> ResampledModels:
         if draws_samples(estimator):
             return ResampledModels.of_ensemble(estimator, X, y, given, seed=seed)
         number = int(self.n_resamplings)
