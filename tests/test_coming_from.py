@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from golden import FOLDER, sets
 
 PAGE = Path(__file__).parents[1] / "docs" / "coming-from.md"

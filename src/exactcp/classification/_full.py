@@ -19,7 +19,7 @@ from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
@@ -118,7 +118,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         measure: Any = None,
         *,
         algorithm: str = "optimized",
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
