@@ -22,6 +22,11 @@ def is_frozen(estimator: Any) -> bool:
     return isinstance(estimator, FrozenEstimator)
 
 
+def is_precomputed(estimator: Any) -> bool:
+    """Tell whether there is no model: the objects are its outputs."""
+    return isinstance(estimator, str) and estimator == "precomputed"
+
+
 def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a fitted clone of a model; a frozen one as it is."""
     model = clone(estimator)  # of a frozen one, itself; and its `fit` tells whether it was fitted before
