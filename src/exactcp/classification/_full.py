@@ -178,7 +178,10 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
-        fixed = measure.fixed_classes if declared is None else declared
+        fixed = measure.fixed_classes
+        if fixed is not None and declared is not None:
+            encode(np.unique(declared), fixed, what="classes", remedy="these are the labels that the model knows.")
+        fixed = declared if fixed is None else fixed
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
