@@ -130,9 +130,16 @@ def _split_labels(data: Data) -> Any:
     return SplitConformalClassifier(data.model).fit(*data[:4]).predict_set(data.X_test, LEVEL)
 
 
-def _split_frozen(data: Data) -> Any:
-    predictor = SplitConformalClassifier(FrozenEstimator(data.model))
-    return predictor.fit(data.X, data.y, data.X_calibration, data.y_calibration).predict_p(data.X_test)
+def _frozen(data: Data) -> SplitConformalClassifier:
+    return SplitConformalClassifier(FrozenEstimator(data.model)).fit(data.X_calibration, data.y_calibration)
+
+
+def _frozen_p(data: Data) -> Any:
+    return _frozen(data).predict_p(data.X_test)
+
+
+def _frozen_sets(data: Data) -> Any:
+    return _frozen(data).predict_set(data.X_test, LEVEL)
 
 
 def _split_targets(data: Data) -> Any:
@@ -147,7 +154,8 @@ TASKS = {
     "boosting of a matrix": Task(_matrix, {"model": _model_labels, "exactcp": _split_labels}),
     "boosting of a frame": Task(_frame, {"model": _model_labels, "exactcp": _split_labels}),
     "logistic regression of a frame": Task(_linear_frame, {"model": _model_labels, "exactcp": _split_labels}),
-    "naive Bayes, frozen: p-values": Task(_naive_bayes, {"model": _model_frozen, "exactcp": _split_frozen}),
+    "naive Bayes, frozen: p-values": Task(_naive_bayes, {"model": _model_frozen, "exactcp": _frozen_p}),
+    "naive Bayes, frozen: sets": Task(_naive_bayes, {"model": _model_frozen, "exactcp": _frozen_sets}),
     "linear regression": Task(_targets, {"model": _model_targets, "exactcp": _split_targets}),
     f"linear regression, CV+ with {FOLDS} folds": Task(_folds, {"model": _model_folds, "exactcp": _cv_plus}),
 }

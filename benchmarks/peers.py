@@ -54,10 +54,14 @@ def _crepes_labels(data: Data) -> Any:
     return wrapper.predict_set(data.X_test, labels=False, confidence=LEVEL, smoothing=False)
 
 
-def _crepes_frozen(data: Data) -> Any:
-    wrapper = WrapClassifier(data.model)
-    wrapper.calibrate(data.X_calibration, data.y_calibration)
+def _crepes_p(data: Data) -> Any:
+    wrapper = WrapClassifier(data.model).calibrate(data.X_calibration, data.y_calibration)
     return wrapper.predict_p(data.X_test, smoothing=False)
+
+
+def _crepes_sets(data: Data) -> Any:
+    wrapper = WrapClassifier(data.model).calibrate(data.X_calibration, data.y_calibration)
+    return wrapper.predict_set(data.X_test, labels=False, confidence=LEVEL, smoothing=False)
 
 
 def _crepes_targets(data: Data) -> Any:
@@ -72,8 +76,10 @@ def _with_peers(name: str, task: Task) -> Task:
     peers: dict[str, Callable[[Data], Any]]
     if "CV+" in name:
         return Task(lambda scale: task.data(scale * SMALLER), task.works | {"mapie": _mapie_folds})
-    if "frozen" in name:
-        peers = {"mapie": _mapie_frozen, "crepes": _crepes_frozen}
+    if "frozen: p-values" in name:  # MAPIE has none
+        peers = {"crepes": _crepes_p}
+    elif "frozen: sets" in name:
+        peers = {"mapie": _mapie_frozen, "crepes": _crepes_sets}
     elif name == "linear regression":
         peers = {"mapie": _mapie_targets, "crepes": _crepes_targets}
     else:

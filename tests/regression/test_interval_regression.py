@@ -233,10 +233,10 @@ class TestEqualsPlainFormulas:
         np.testing.assert_array_equal(reg.predict_interval(X_TEST), given.predict_interval(X_TEST))
 
     def test_normalised_scores(self):
-        measure = ModelResidual(CHEAP, difficulty=KNeighborsRegressor(10))
+        folds = KFold(5, shuffle=True, random_state=0)
+        measure = ModelResidual(CHEAP, difficulty=KNeighborsRegressor(10), cv=folds)
         reg = SplitConformalRegressor(measure).fit(X[:120], Y[:120], X[120:], Y[120:])
         model = clone(CHEAP).fit(X[:120], Y[:120])
-        folds = KFold(5, shuffle=True, random_state=0)
         absolute = np.abs(Y[:120] - cross_val_predict(CHEAP, X[:120], Y[:120], cv=folds))
         hard = KNeighborsRegressor(10).fit(X[:120], absolute)
         sigma = lambda Z: hard.predict(Z) + 0.1 * absolute.mean()  # noqa: E731

@@ -21,14 +21,14 @@ from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
     """What the two have in common: a list of calibrated measures, one for each part of the examples."""
 
     measure: Any
-    mondrian: Mondrian
+    mondrian: TaxonomyLike
     smoothed: bool
     random_state: Any
     n_jobs: int | None
@@ -181,7 +181,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
         measure: Any = None,
         *,
         cv: Any = 10,
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
@@ -285,7 +285,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         *,
         n_splits: int = 10,
         calibration_size: float = 0.5,
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,

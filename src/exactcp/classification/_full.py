@@ -19,7 +19,7 @@ from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
@@ -118,7 +118,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         measure: Any = None,
         *,
         algorithm: str = "optimized",
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
@@ -178,7 +178,10 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
-        fixed = measure.fixed_classes if declared is None else declared
+        fixed = measure.fixed_classes
+        if fixed is not None and declared is not None:
+            encode(np.unique(declared), fixed, what="classes", remedy="these are the labels that the model knows.")
+        fixed = declared if fixed is None else fixed
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")

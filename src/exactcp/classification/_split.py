@@ -19,7 +19,7 @@ from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
@@ -91,7 +91,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         measure: Any = None,
         *,
         calibration_size: float = 0.5,
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,

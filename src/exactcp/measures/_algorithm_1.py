@@ -137,7 +137,7 @@ def _refitted(measure: Any, **how: Any) -> Any:
     return textbook.refitted(measure.fresh if isinstance(measure, _LookedUp) else partial(clone, measure), **how)
 
 
-def _one_by_one(X: Any) -> Iterator[Any]:
+def _single_rows(X: Any) -> Iterator[Any]:
     """Yield every object as rows of its own."""
     return (take_rows(X, np.array([i])) for i in range(count_rows(X)))
 
@@ -171,14 +171,20 @@ class StandardBag(_Refitting, LabelBagBase):
 
     def scores(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
-        for row in _one_by_one(X):
+        for row in _single_rows(X):
             if self._votes_with_samples:
                 yield self._votes(row)
                 continue
             measure, objects, x = self._as_objects(row)
             score = twin_of(measure) or _refitted(measure)
-            pairs = [textbook.algorithm_1(score, objects, self._y, x, c) for c in range(self._n_labels)]
+            labels = self._labels()
+            pairs = [textbook.algorithm_1(score, objects, labels[self._y], x, label) for label in labels]
             yield np.array([training for training, _ in pairs]), np.array([candidate for _, candidate in pairs])
+
+    def _labels(self) -> np.ndarray:
+        """Return what the codes mean to the measure: nothing else, unless its model was trained elsewhere."""
+        fixed = self._measure.fixed_classes
+        return np.arange(self._n_labels) if fixed is None else fixed
 
     def _votes(self, row: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of a measure that votes with bootstrap samples (Algorithm 3 of the paper)."""
@@ -200,7 +206,7 @@ class StandardBag(_Refitting, LabelBagBase):
             other = compare_scores(np.where(same, np.nan, training), candidate, **rule)
             return [own.greater, own.equal, other.greater, other.equal, candidate]
 
-        rows = map_blocks(count, list(_one_by_one(X)), effort=effort.alone(), task="refitting")
+        rows = map_blocks(count, list(_single_rows(X)), effort=effort.alone(), task="refitting")
         shape = (count_rows(X), self._n_labels)
         return LabelCounts(*(np.array([row[j] for row in rows]).reshape(shape) for j in range(5)))
 
@@ -268,7 +274,7 @@ class StandardTargetBag(_Refitting, AffineBag):
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
         ones, y = np.ones(self.n), self._y - self.origin()
-        for row in _one_by_one(X):
+        for row in _single_rows(X):
             measure, objects, x = self._as_objects(row)
             residual = twin_of(measure)
             if residual is None:

@@ -33,7 +33,7 @@ def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
         splitter = KFold(int(cv), shuffle=True, random_state=random_state)
     else:
         splitter = check_cv(cv)
-    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _pairs(splitter, X, y)]
+    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _positions_of(splitter, X, y)]
     times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
     if not (times == 1).all():
         wrong = int(np.flatnonzero(times != 1)[0])
@@ -45,7 +45,7 @@ def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
     return split
 
 
-def _pairs(splitter: Any, X: Any, y: np.ndarray) -> list[Any]:
+def _positions_of(splitter: Any, X: Any, y: np.ndarray) -> list[Any]:
     try:
         return list(splitter.split(X, y))
     except ValueError as error:

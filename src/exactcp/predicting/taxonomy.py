@@ -13,7 +13,7 @@ from exactcp._changes import twin
 from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
 
-Mondrian = str | list[str] | Callable[..., Any] | None
+TaxonomyLike = str | list[str] | Callable[..., Any] | None
 
 
 def _is_columns(value: Any) -> bool:
@@ -51,7 +51,7 @@ OBJECT_TAXONOMY = Allowed(
 MONDRIAN_COLUMNS = one_of("drop", "keep")
 
 
-def columns_of(mondrian: Mondrian) -> list[str]:
+def columns_of(mondrian: TaxonomyLike) -> list[str]:
     """Return the columns that hold categories."""
     if isinstance(mondrian, str):
         return [] if mondrian == "label" else [mondrian]
@@ -104,7 +104,7 @@ class Taxonomy:
         Whether examples have labels, so that a function may ask for them.
     """
 
-    def __init__(self, mondrian: Mondrian, *, beside: bool, labelled: bool = True) -> None:
+    def __init__(self, mondrian: TaxonomyLike, *, beside: bool, labelled: bool = True) -> None:
         if beside and mondrian is not None:
             msg = f"mondrian={mondrian!r} and categories= both say what the categories are: give one of them."
             raise ValueError(msg)
@@ -121,7 +121,7 @@ class Taxonomy:
         if self.is_trivial:
             return self, self.of_objects(X, categories)
         numbers = dict(self._numbers)
-        found = _number(self._values(X, y, categories), lambda value: numbers.setdefault(value, len(numbers)))
+        found = _numbers_of(self._values(X, y, categories), lambda value: numbers.setdefault(value, len(numbers)))
         return twin(self, _numbers=numbers), found
 
     def of_objects(self, X: Any, categories: Any = None) -> np.ndarray:
@@ -136,7 +136,7 @@ class Taxonomy:
         m = count_rows(X)
         if self.is_by_label:
             self._require(categories)
-            return np.broadcast_to(_number(classes, self._known), (m, classes.size))
+            return np.broadcast_to(_numbers_of(classes, self._known), (m, classes.size))
         if not self._asks_for_label:
             return np.broadcast_to(self.of_objects(X, categories)[:, None], (m, classes.size))
         labels = [np.full(m, label, dtype=classes.dtype) for label in classes]
@@ -146,7 +146,7 @@ class Taxonomy:
         return self._numbers.get(value, -1)
 
     def _look_up(self, X: Any, y: Any, categories: Any) -> np.ndarray:
-        return _number(self._values(X, y, categories), self._known)
+        return _numbers_of(self._values(X, y, categories), self._known)
 
     def _values(self, X: Any, y: Any, categories: Any) -> np.ndarray | list[Hashable]:
         """Return the category of each example as it is called."""
@@ -156,7 +156,7 @@ class Taxonomy:
             return _one_each(categories, m, "categories has")
         if self._columns:
             _columns_there(X, self._columns)
-            return _together([_one_each(X[name], m, f"the column {name} has") for name in self._columns])
+            return _side_by_side([_one_each(X[name], m, f"the column {name} has") for name in self._columns])
         if self._function is not None:
             said = self._function(X, y) if self._asks_for_label else self._function(X)
             return _one_each(said, m, "mondrian returned")
@@ -190,7 +190,7 @@ def _count_needed(function: Callable[..., Any]) -> int:
 def _one_each(values: Any, m: int, whose: str) -> np.ndarray | list[Hashable]:
     """Return the categories of m objects, which several columns may tell together."""
     if is_frame(values):
-        return _together([_one_each(values[name], m, whose) for name in values.columns])
+        return _side_by_side([_one_each(values[name], m, whose) for name in values.columns])
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1:] == (1,):
         array = array[:, 0]
@@ -200,7 +200,7 @@ def _one_each(values: Any, m: int, whose: str) -> np.ndarray | list[Hashable]:
     return array
 
 
-def _together(columns: list[Any]) -> np.ndarray | list[Hashable]:
+def _side_by_side(columns: list[Any]) -> np.ndarray | list[Hashable]:
     return columns[0] if len(columns) == 1 else list(zip(*(map(_called, one) for one in columns), strict=True))
 
 
@@ -209,7 +209,7 @@ def _called(value: Any) -> Hashable:
     return None if is_missing(value) else value
 
 
-def _number(values: np.ndarray | list[Hashable], number: Callable[[Hashable], int]) -> np.ndarray:
+def _numbers_of(values: np.ndarray | list[Hashable], number: Callable[[Hashable], int]) -> np.ndarray:
     """Return the number of each category; where they can be sorted, each is looked up once."""
     if isinstance(values, np.ndarray) and values.dtype != object:
         distinct, inverse = np.unique(values, return_inverse=True)

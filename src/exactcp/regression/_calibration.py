@@ -11,7 +11,7 @@ from exactcp import pvalues
 from exactcp.measures._ranked_scores import Band, RankedScores
 
 SIDES = ("both", "each", "upper", "lower")
-ENDS = ("lower", "upper")
+BOTH_ENDS = ("lower", "upper")
 
 
 class _Category(NamedTuple):
@@ -43,8 +43,8 @@ class TargetCalibration:
         y, band = self._y[members], self._band.rows(members)
         signed = np.sort((y - band.center()) / band.scale)
         if self._side == "both":
-            return _Category(dict.fromkeys(ENDS, RankedScores(y, band)), signed)
-        ends = ENDS if self._side == "each" else (self._side,)
+            return _Category(dict.fromkeys(BOTH_ENDS, RankedScores(y, band)), signed)
+        ends = BOTH_ENDS if self._side == "each" else (self._side,)
         return _Category({end: RankedScores(y, band, end) for end in ends}, signed)
 
     def with_more(self, y: np.ndarray, band: Band, categories: np.ndarray) -> TargetCalibration:
@@ -90,7 +90,7 @@ class TargetCalibration:
             for end, ranked in group.sides.items():
                 count = pvalues.threshold(self._share(epsilon), ranked.n, 1.0 if tau is None else tau[objects])
                 width = ranked.quantile(count) * scale
-                ends[objects, ENDS.index(end)] = upper + width if end == "upper" else lower - width
+                ends[objects, BOTH_ENDS.index(end)] = upper + width if end == "upper" else lower - width
         return ends
 
     def regions(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
@@ -105,7 +105,7 @@ class TargetCalibration:
                     found = ranked.end(count, edge, scale)
                 else:
                     found = ranked.smoothed_end(share, tau[objects], edge, scale)
-                ends[objects, ENDS.index(end)] = sign * found
+                ends[objects, BOTH_ENDS.index(end)] = sign * found
         ends[~(ends[:, 0] <= ends[:, 1])] = np.nan
         return ends
 

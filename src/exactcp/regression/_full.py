@@ -18,7 +18,7 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._distributions import PredictiveDistribution
 
@@ -108,7 +108,7 @@ class FullConformalRegressor(IntervalPrediction):
         measure: Any = None,
         *,
         algorithm: str = "optimized",
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,

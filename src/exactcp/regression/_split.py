@@ -29,7 +29,7 @@ from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, Mondrian
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._calibration import SIDES, TargetCalibration
 from exactcp.regression._distributions import PredictiveDistribution
@@ -125,7 +125,7 @@ class SplitConformalRegressor(IntervalPrediction):
         smoothed: bool = False,
         y_min: float | None = None,
         y_max: float | None = None,
-        mondrian: Mondrian = None,
+        mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
         random_state: Any = None,
         n_jobs: int | None = None,

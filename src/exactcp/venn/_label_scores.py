@@ -46,7 +46,7 @@ def learns_nothing(model: Any) -> bool:
     return model.is_fixed if isinstance(model, Measure) else is_frozen(model)
 
 
-def known_labels(model: Any) -> np.ndarray | None:
+def fixed_labels(model: Any) -> np.ndarray | None:
     """Return the labels of a model that learns nothing; None if those of the examples are all."""
     if isinstance(model, Measure):
         return model.fixed_classes

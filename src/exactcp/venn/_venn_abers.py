@@ -21,7 +21,7 @@ from exactcp.measures._contract import Objects
 from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
-from exactcp.venn._label_scores import SCORER, LabelScores, known_labels, learns_nothing, scoring_model
+from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
 
 
 class VennAbersPredictor(ClassifierMixin, FrontDoor):
@@ -185,7 +185,7 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             )
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
-        fixed = known_labels(model)
+        fixed = fixed_labels(model)
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:

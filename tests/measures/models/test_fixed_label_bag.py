@@ -18,6 +18,7 @@ from exactcp.checks import _check_bag
 from exactcp.measures import ModelScore
 from exactcp.measures._algorithm_1 import StandardBag
 from exactcp.measures.models._score import SCORES, SHARE
+from exactcp.pvalues import compare_scores, smoothed_p, tau_of_steps
 
 X, Y = load_iris(return_X_y=True)
 FIELDS = ("greater_same", "equal_same", "greater_other", "equal_other")
@@ -192,3 +193,36 @@ def test_the_standard_algorithm_agrees():
     rows = np.arange(0, 150, 8)
     fast, slow = measure.bag(X[rows], Y[rows], 3), StandardBag(clone(measure), X[rows], Y[rows], 3)
     _assert_equal(fast.label_counts(X[1:150:30]), slow.label_counts(X[1:150:30]))
+
+
+class TestLabelsOfAFrozenModel:
+    """They are strings, and come in another order than theirs."""
+
+    NAMES = np.array(["c", "a", "b"])[Y]
+    ROWS = np.random.default_rng(0).permutation(150)[:40]
+    FROZEN = FrozenEstimator(GaussianNB().fit(X[::3], NAMES[::3]))
+
+    @pytest.mark.parametrize("score", ["odds", "aps"])
+    def test_algorithm_1_knows_them(self, score):
+        measure = ModelScore(self.FROZEN, score=score)
+        fast, slow = (
+            FullConformalClassifier(measure, random_state=0, algorithm=algorithm).fit(
+                X[self.ROWS], self.NAMES[self.ROWS]
+            )
+            for algorithm in ("optimized", "standard")
+        )
+        assert fast.classes_.tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(fast.predict_p(X[:150:60]), slow.predict_p(X[:150:60]))
+
+    def test_streams_know_them(self):
+        X_stream, names = X[self.ROWS], self.NAMES[self.ROWS]
+        scores = ModelScore(self.FROZEN, score="odds").fit(X_stream, names).score(X_stream, names)
+        test = ExchangeabilityTest(ModelScore(self.FROZEN, score="odds"), random_state=0)
+        p = test.update_many(X_stream, names)
+        tau = tau_of_steps(0, 0, 40)
+        before = [compare_scores(scores[None, :i], scores[i : i + 1], floor=1.0, tolerance=1e-10) for i in range(40)]
+        expected = [smoothed_p(counts, tau[i : i + 1])[0] for i, counts in enumerate(before)]
+        np.testing.assert_array_equal(p, expected)
+        again = ExchangeabilityTest(ModelScore(self.FROZEN, score="odds"), random_state=0)
+        np.testing.assert_array_equal([again.update(x, y) for x, y in zip(X_stream, names, strict=True)], p)
+        assert test.classes_.tolist() == ["a", "b", "c"]

@@ -10,13 +10,14 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from exactcp import FullConformalRegressor
 from exactcp.measures import ModelResidual, RidgeResidual
 from exactcp.measures.models._refit_bag import DOUBLINGS
+from exactcp.pvalues import tau_of_objects
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 X, Y, X_TEST = X_ALL[:30], Y_ALL[:30], X_ALL[30:33]
@@ -28,7 +29,9 @@ def _p(scores, candidate):
 
 def _out_of_fold(model, A, b, folds=5):
     """Return absolute residuals, each of a model that has not learned the example."""
-    return np.abs(b - cross_val_predict(model, A, b, cv=KFold(folds, shuffle=True, random_state=0)))
+    number = np.empty(len(b), int)
+    number[np.lexsort((b, tau_of_objects(0, A)))] = np.arange(len(b)) % folds
+    return np.abs(b - cross_val_predict(model, A, b, cv=PredefinedSplit(number)))
 
 
 def _ordinary_p(model, x, y, difficulty=None):

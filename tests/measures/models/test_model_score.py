@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import pickle
 from decimal import Decimal, localcontext
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import IsolationForest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 
 from exactcp import SplitConformalClassifier, pvalues, textbook
 from exactcp.checks import check_measure
@@ -408,3 +412,43 @@ class TestBadInput:
     def test_an_unfitted_frozen_model(self):
         with pytest.raises(ValueError, match="GaussianNB"):
             ModelScore(FrozenEstimator(GaussianNB())).fit(X, Y)
+
+
+class Pictures(ClassifierMixin, BaseEstimator):
+    """A classifier of images, which must come as they are."""
+
+    def fit(self, Z, y):
+        assert Z.shape[1:] == (8, 8)
+        self.model_ = GaussianNB().fit(Z.reshape(len(Z), -1), y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, Z):
+        return self.model_.predict_proba(Z.reshape(len(Z), -1))
+
+
+class TestAnything:
+    TEXTS: ClassVar = [f"{word} {i % 7}" for word in ("good", "bad", "fine") for i in range(8)]
+    CODES: ClassVar = np.repeat([0, 1, 2], 8)
+    COUNTS: ClassVar = np.random.default_rng(0).poisson(1.0, (24, 5))
+
+    @pytest.mark.parametrize(
+        ("model", "objects"),
+        [
+            (make_pipeline(TfidfVectorizer(token_pattern=r"\w+"), LogisticRegression()), TEXTS),
+            (MultinomialNB(), csr_array(COUNTS)),
+            (Pictures(), np.random.default_rng(0).normal(size=(24, 8, 8))),
+        ],
+        ids=["texts", "sparse", "pictures"],
+    )
+    @pytest.mark.parametrize("score", ["probability", "odds", "aps"])
+    def test_goes_to_the_model_as_it_is(self, model, objects, score):
+        measure = ModelScore(model, score=score, random_state=1).fit(objects, self.CODES)
+        P = measure.estimator_.predict_proba(objects)
+        expected = _expected(score, P, pvalues.tau_of_objects(1 ^ SHARE, objects))
+        found = measure.score_labels(objects, [0, 1, 2])
+        np.testing.assert_allclose(-np.expm1(-found) if score == "aps" else found, expected, rtol=1e-6, atol=1e-9)
+        tags = get_tags(measure).input_tags
+        assert (tags.sparse, tags.string) == (get_tags(model).input_tags.sparse, get_tags(model).input_tags.string)
+        bag = ModelScore(FrozenEstimator(measure.estimator_), score=score, random_state=1).bag(objects, self.CODES, 3)
+        np.testing.assert_array_equal(bag.label_counts(objects).scores, found)

@@ -5,24 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from exactcp._parameters import NONE, Allowed
-from exactcp.measures._model import name_of
+from exactcp.measures._model import is_precomputed, name_of, task_of
 from exactcp.measures.models._label_outputs import has_decisions, has_probabilities
-
-
-def is_precomputed(estimator: Any) -> bool:
-    return isinstance(estimator, str) and estimator == "precomputed"
-
-
-def kind_of(estimator: Any) -> str | None:
-    """Return what scikit-learn calls an estimator: "classifier", "regressor", ...; None if it cannot tell."""
-    try:
-        kind: str | None = get_tags(estimator).estimator_type
-    except (AttributeError, TypeError, ValueError):
-        return None
-    return kind
 
 
 def _is_classifier(value: Any) -> bool:
@@ -30,7 +16,7 @@ def _is_classifier(value: Any) -> bool:
         return True
     if isinstance(value, type) or not callable(getattr(value, "fit", None)):
         return False
-    return (has_probabilities(value) or has_decisions(value)) and kind_of(value) in (None, "classifier")
+    return (has_probabilities(value) or has_decisions(value)) and task_of(value) in (None, "classifier")
 
 
 def _other_estimator(value: Any) -> str:
@@ -47,7 +33,7 @@ def _other_estimator(value: Any) -> str:
         "clusterer": f"{name} finds clusters, which are no labels: use a classifier, or ConformalClusterer.",
         "outlier_detector": f"{name} detects anomalies: use ConformalAnomalyDetector.",
     }
-    return kinds.get(str(kind_of(value)), "")
+    return kinds.get(str(task_of(value)), "")
 
 
 CLASSIFIER = Allowed(

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import PredefinedSplit, check_cv
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import check_array
@@ -16,15 +16,18 @@ from exactcp._parameters import Allowed, integer, one_of
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.measures._model import fit_model, is_frozen
 from exactcp.measures.models._regressors import REGRESSOR, ask_regressor
+from exactcp.pvalues import tau_of_objects
 
-NEIGHBOURS = 25
+USUAL_NEIGHBOURS = 25
 SHARE_OF_MEAN = 0.1  # added to every learned difficulty, so that none is zero
 KINDS = ("knn", "knn distance", "knn spread")
-_FUNCTION = Allowed("", "a function of X", lambda value: callable(value) and not isinstance(value, type))
+_FUNCTION_OF_OBJECTS = Allowed("", "a function of X", lambda value: callable(value) and not isinstance(value, type))
 DIFFICULTY = Allowed(
     "a regressor",
     f"an instance with fit and predict, {', '.join(map(repr, KINDS))}, a function of X, or None",
-    lambda value: value is None or any(rule.accepts(value) for rule in (REGRESSOR, one_of(*KINDS), _FUNCTION)),
+    lambda value: (
+        value is None or any(rule.accepts(value) for rule in (REGRESSOR, one_of(*KINDS), _FUNCTION_OF_OBJECTS))
+    ),
     REGRESSOR.hint,
     TypeError,
 )
@@ -54,14 +57,11 @@ def fold_count(cv: Any, n: int) -> int:
 
 
 def out_of_fold(estimator: Any, X: Any, y: np.ndarray, cv: Any, parameters: Mapping[str, Any]) -> np.ndarray:
-    """Return the absolute residuals (n,) of a regressor, each from a clone that has not learned the example.
-
-    A number of folds draws them at random, and the same ones for the same number of examples.
-    """
+    """Return the absolute residuals (n,) of a regressor, each from a clone that has not learned the example."""
     n = y.size
     if n < 2:
         return np.zeros(n)
-    splitter = KFold(fold_count(cv, n), shuffle=True, random_state=0) if isinstance(cv, Integral) else check_cv(cv)
+    splitter = PredefinedSplit(_fold_numbers(X, y, fold_count(cv, n))) if isinstance(cv, Integral) else check_cv(cv)
     residuals, times = np.zeros(n), np.zeros(n, np.int64)
     for fitting, out in splitter.split(np.zeros(n), y):
         fitting, out = np.sort(fitting), np.sort(out)  # noqa: PLW2901
@@ -74,6 +74,16 @@ def out_of_fold(estimator: Any, X: Any, y: np.ndarray, cv: Any, parameters: Mapp
         msg = f"cv={cv!r} leaves example {wrong} out {times[wrong]} times: expected once for every example."
         raise ValueError(msg)
     return residuals
+
+
+def _fold_numbers(X: Any, y: np.ndarray, folds: int) -> np.ndarray:
+    """Return a number of a fold for each example, by what it is and not by where it stands.
+
+    So a difficulty does not depend on the order of the examples, and full CP keeps its symmetry.
+    """
+    numbers = np.empty(y.size, np.int64)
+    numbers[np.lexsort((y, tau_of_objects(0, X)))] = np.arange(y.size) % folds
+    return numbers
 
 
 class NeighbourDifficulty:

@@ -14,12 +14,12 @@ from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import describe_input, fit_model, is_frozen, route
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
-    NEIGHBOURS,
     SHARE_OF_MEAN,
+    USUAL_NEIGHBOURS,
     NeighbourDifficulty,
     ask_function,
     fold_count,
@@ -36,7 +36,6 @@ from exactcp.measures.models._regressors import (
     ask_regressor,
     check_same_rows,
     given_outputs,
-    is_precomputed,
     routed,
 )
 
@@ -71,8 +70,8 @@ class ModelResidual(RegressionMeasure):
         distance": distance; "knn spread": of the standard deviation of all targets), and 0 for a function or a frozen
         regressor.
     cv : int or scikit-learn splitter, default=5
-        The folds of the residuals that a difficulty learns from. A number draws them at random, always the same ones
-        for the same number of examples.
+        The folds of the residuals that a difficulty learns from. A number sorts examples into folds by a random number
+        that each has of its own, so that the order of the examples does not matter, as full CP wants it.
     bisections : int, default=20
         How often full CP halves the bracket of each end of an interval.
 
@@ -178,7 +177,7 @@ class ModelResidual(RegressionMeasure):
             residuals = out_of_fold(self.estimator, X, y, self.cv, passed) if has_seen else np.abs(y - self.predict(X))
             typical = float(residuals.mean())
         if isinstance(self.difficulty, str):
-            self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or NEIGHBOURS).fit(
+            self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or USUAL_NEIGHBOURS).fit(
                 self._features(X), residuals, y
             )
             typical = self.difficulty_.typical()

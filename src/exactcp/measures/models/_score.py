@@ -17,8 +17,8 @@ from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, i
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import describe_input, fit_model, is_frozen, name_of, route
-from exactcp.measures.models._classifier import CLASSIFIER, COLUMN_LABELS, classes_of, is_precomputed, kind_of
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, name_of, route, task_of
+from exactcp.measures.models._classifier import CLASSIFIER, COLUMN_LABELS, classes_of
 from exactcp.measures.models._fixed_label_bag import FixedLabelBag
 from exactcp.measures.models._label_outputs import (
     GivenOutputs,
@@ -207,7 +207,7 @@ class ModelScore(Measure):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        return tags if kind_of(self.estimator) is None else describe_input(tags, self.estimator)
+        return tags if task_of(self.estimator) is None else describe_input(tags, self.estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who wants which parameters of `fit`: the classifier may.
