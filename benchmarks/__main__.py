@@ -10,9 +10,9 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import clustering, forest, jackknife, kde, lssvm, neighbours, regression, stream, venn
+from benchmarks import clustering, forest, jackknife, kde, lssvm, models, neighbours, regression, stream, venn
 
-MODULES = [neighbours, kde, lssvm, forest, venn, stream, clustering, jackknife, regression]
+MODULES = [neighbours, kde, lssvm, forest, venn, stream, clustering, jackknife, regression, models]
 
 
 def _show(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:

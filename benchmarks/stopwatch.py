@@ -20,6 +20,17 @@ def best_seconds(work: Callable[[], Any], *, repeat: int = 5, at_most: float = 2
     return min(seconds)
 
 
+def side_by_side(works: dict[str, Callable[[], Any]], *, repeat: int = 5, at_most: float = 60.0) -> dict[str, float]:
+    """Return the shortest time of each, measured in turns: what disturbs the machine then disturbs all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    rounds = 0
+    while rounds < repeat and sum(map(sum, seconds.values())) < at_most:
+        for name, work in works.items():
+            seconds[name].append(best_seconds(work, repeat=1))
+        rounds += 1
+    return {name: min(times) for name, times in seconds.items()}
+
+
 def gemm_seconds(X_test: np.ndarray, X: np.ndarray, *, threads: int, repeat: int = 5) -> float:
     """Return the time of the plain float64 product of all test with all training rows, in blocks of 256 x 8,192."""
     buffer = np.empty((256, 8192))

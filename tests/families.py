@@ -17,6 +17,7 @@ from exactcp import (
     ExchangeabilityTest,
     FullConformalClassifier,
     FullConformalRegressor,
+    JackknifeAfterBootstrapRegressor,
     JackknifePlusRegressor,
     SplitConformalClassifier,
     VennAbersPredictor,
@@ -110,6 +111,9 @@ FAMILIES = {
     "split": Family(lambda: SplitConformalClassifier(KNN(5), random_state=0)),
     "cross": Family(lambda: CrossConformalClassifier(KDE(), random_state=0)),
     "jackknife+": Family(lambda: JackknifePlusRegressor(KNNResidual(5)), n=80, is_regression=True),
+    "jackknife+ after bootstrap": Family(
+        lambda: JackknifeAfterBootstrapRegressor(LinearRegression(), random_state=0), n=80, is_regression=True
+    ),
     "stream": Family(lambda: ExchangeabilityTest(KNN(5), random_state=0)),
     "stream KDE": Family(lambda: ExchangeabilityTest(KDE(), random_state=0)),
     "stream LSSVM": Family(lambda: ExchangeabilityTest(LSSVM(), random_state=0)),

@@ -23,6 +23,7 @@ _REQUIRED = {
     "ModelScore": {"estimator": GaussianNB()},
     "ModelResidual": {"estimator": Ridge()},
     "ModelQuantile": {"lower": QuantileRegressor(quantile=0.1), "upper": QuantileRegressor(quantile=0.9)},
+    "JackknifeAfterBootstrapRegressor": {"estimator": Ridge()},
 }
 
 

@@ -7,14 +7,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, kstest
+from scipy.stats import binomtest, false_discovery_control, kstest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, textbook
 from exactcp.measures import KDE, KNN, LSSVM, Measure, SimplifiedKNN
-from exactcp.metrics.discoveries import select_discoveries
+from exactcp.metrics import select
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -164,9 +164,9 @@ class TestSelection:
              0.7590, 1.0]
         )  # fmt: skip
         shuffled = np.random.default_rng(0).permutation(15)
-        mask = select_discoveries(p[shuffled], 0.05, "bh")
+        mask = select(p[shuffled], 0.05, "bh")
         np.testing.assert_array_equal(np.sort(p[shuffled][mask]), p[:4])
-        assert select_discoveries(p, 0.05, "by").sum() == 3
+        assert select(p, 0.05, "by").sum() == 3
 
     @pytest.mark.parametrize("method", ["bh", "by"])
     def test_equals_the_definition(self, method, rng):
@@ -175,7 +175,7 @@ class TestSelection:
             m, ordered = p.size, np.sort(p)
             alpha = 0.2 if method == "bh" else 0.2 / sum(1 / j for j in range(1, m + 1))
             k = max((k for k in range(1, m + 1) if ordered[k - 1] <= alpha * k / m), default=0)
-            np.testing.assert_array_equal(select_discoveries(p, 0.2, method), p <= (ordered[k - 1] if k else -1.0))
+            np.testing.assert_array_equal(select(p, 0.2, method), p <= (ordered[k - 1] if k else -1.0))
 
     @pytest.mark.parametrize("method", ["bh", "by"])
     def test_false_discoveries_are_few(self, method):
@@ -193,5 +193,29 @@ class TestSelection:
         detector = ConformalAnomalyDetector().fit(rng.normal(size=(20, 2)))
         with pytest.raises(ValueError, match="is not known: use 'bh' or 'by'"):
             detector.select([[0.0, 0.0]], method="bonferroni")
-        with pytest.raises(ValueError, match="not a rate"):
+        with pytest.raises(ValueError, match=r"fdr=1\.0 is not a rate"):
             detector.select([[0.0, 0.0]], fdr=1.0)
+
+    def test_refusals_of_the_function(self):
+        for p, q, method, sentence in (
+            ([[0.5]], 0.1, "bh", r"shape \(1, 1\): expected \(m,\)"),
+            ([0.5, np.nan], 0.1, "bh", "has the value nan"),
+            ([1.5], 0.1, "bh", "has the value 1.5"),
+            ([0.5], 0.0, "bh", "q=0.0 is not a rate"),
+            ([0.5], 0.1, "holm", "use 'bh' or 'by'"),
+        ):
+            with pytest.raises(ValueError, match=sentence):
+                select(p, q, method)
+        assert select([]).shape == (0,)
+
+    @pytest.mark.parametrize("method", ["bh", "by"])
+    def test_equals_scipys_adjusted_p_values_off_the_edges(self, method, rng):
+        for _ in range(20):
+            p = rng.random(rng.integers(1, 40)) ** 2
+            np.testing.assert_array_equal(select(p, 0.2, method), false_discovery_control(p, method=method) <= 0.2)
+
+    def test_meets_decimal_levels_exactly(self):
+        for m in range(1, 60):
+            p = np.array([k / (10 * m) for k in range(1, m + 1)])  # p_(k) = 0.1 k/m, every one on the edge
+            assert select(p, 0.1).all()
+            assert not select(np.nextafter(p, 1.0), 0.1).any()

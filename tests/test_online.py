@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.naive_bayes import GaussianNB
 
-from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier
+from exactcp import ConformalAnomalyDetector, CrossConformalClassifier, FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN, LSSVM, KNNResidual, SimplifiedKNN
 from exactcp.online import progressive
 
@@ -104,7 +104,7 @@ class TestClassifiers:
         X, y = labelled
         clf = FullConformalClassifier(KNN(k=3))
         with pytest.raises(TypeError, match="cannot learn one example at a time"):
-            progressive(SplitConformalClassifier(GaussianNB()), labelled)
+            progressive(CrossConformalClassifier(GaussianNB()), labelled)
         with pytest.raises(TypeError, match="neither a classifier nor a regressor"):
             progressive(ConformalAnomalyDetector(), labelled)
         with pytest.raises(ValueError, match="before FullConformalClassifier could predict"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -24,6 +24,7 @@ from exactcp import (
     ExchangeabilitySelector,
     FullConformalClassifier,
     FullConformalRegressor,
+    JackknifeAfterBootstrapRegressor,
     JackknifePlusRegressor,
     SplitConformalClassifier,
     SplitConformalRegressor,
@@ -193,6 +194,10 @@ RANDOM = {
     "split regression": SplitConformalRegressor(RandomForestRegressor(3)),
     "CV+": CVPlusRegressor(RandomForestRegressor(3), cv=3),
     "jackknife+": JackknifePlusRegressor(ModelResidual(DecisionTreeRegressor(max_features=1))),
+    "samples": JackknifeAfterBootstrapRegressor(DecisionTreeRegressor(max_features=1)),
+    "a forest's samples": JackknifeAfterBootstrapRegressor(RandomForestRegressor(9)),
+    "detector": ConformalAnomalyDetector(IsolationForest(n_estimators=3)),
+    "cross detector": ConformalAnomalyDetector(IsolationForest(n_estimators=3), cv=3),
     "Venn-Abers": VennAbersPredictor(RandomForestClassifier(3), method="inductive"),
     "cross Venn-Abers": VennAbersPredictor(RandomForestClassifier(3), method="cross", cv=3),
     "selector": ExchangeabilitySelector(),

@@ -16,7 +16,13 @@ from exactcp.classification import (
 from exactcp.clustering import ConformalClusterer
 from exactcp.exchangeability import ExchangeabilityTest
 from exactcp.exchangeability.selection import ExchangeabilitySelector
-from exactcp.regression import CVPlusRegressor, FullConformalRegressor, JackknifePlusRegressor, SplitConformalRegressor
+from exactcp.regression import (
+    CVPlusRegressor,
+    FullConformalRegressor,
+    JackknifeAfterBootstrapRegressor,
+    JackknifePlusRegressor,
+    SplitConformalRegressor,
+)
 from exactcp.sequences import ConformalSequencePredictor
 from exactcp.venn import VennAbersPredictor, VennPredictor
 
@@ -31,6 +37,7 @@ __all__ = [
     "ExchangeabilityTest",
     "FullConformalClassifier",
     "FullConformalRegressor",
+    "JackknifeAfterBootstrapRegressor",
     "JackknifePlusRegressor",
     "SplitConformalClassifier",
     "SplitConformalRegressor",

@@ -185,7 +185,7 @@ def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: A
     n_jobs = estimator.__dict__.get("n_jobs", _call)
     if n_jobs is _call:  # a measure, or a stream, whose products are small
         return method(estimator, *args, **kwargs)
-    measure = estimator.__dict__.get("measure")
+    measure = estimator.__dict__.get("measure", estimator.__dict__.get("estimator"))
     is_formula = measure is None or getattr(measure, "is_formula", False)  # it may be anything that the user gave
     return obeying(1 if is_formula else n_jobs, method, estimator, *args, **kwargs)
 

@@ -123,6 +123,7 @@ _SAME_AS = {
     "estimator": "measure",
     "base_estimator": "measure",
     "model": "measure",
+    "detector": "measure",
     "learner": "measure",
     "nc_function": "measure",
     "n_neighbors": "k",

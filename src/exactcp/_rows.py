@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_MISSING = ("NAType", "NaTType")  # pandas' types of missing values
 _NUMBERS = "biuf"  # kinds of dtypes that float64 holds
 
 
@@ -123,12 +124,22 @@ def copy_rows(X: Any) -> Any:
     return X.copy() if hasattr(X, "copy") else X
 
 
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a data frame, of pandas, polars or pyarrow."""
+    return hasattr(X, "columns") and hasattr(X, "shape") and not isinstance(X, np.ndarray)
+
+
 def _is_arrow(X: Any) -> bool:
     return type(X).__module__.startswith("pyarrow.")
 
 
 def _is_polars(X: Any) -> bool:
     return type(X).__module__.startswith("polars.")
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, nan, or what pandas has for either."""
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in _MISSING
 
 
 def row_words(X: Any) -> np.ndarray:
@@ -151,7 +162,7 @@ def row_words(X: Any) -> np.ndarray:
 
 def _columns_of(X: Any) -> list[np.ndarray] | None:
     """Return the columns of a frame as arrays, None if X is no frame."""
-    if not hasattr(X, "columns"):
+    if not is_frame(X):
         return None
     if _is_arrow(X):
         return [np.asarray(column.to_pylist(), dtype=object) for column in X.columns]
@@ -189,7 +200,7 @@ def _digest(data: bytes) -> bytes:
 
 def _bytes_of(value: Any) -> bytes:
     """Return what tells a value from others, wherever it lies in memory; one mark for all that is missing."""
-    if value is None or (isinstance(value, float) and value != value):
+    if is_missing(value):
         return b""
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape)).encode() + value.tobytes()

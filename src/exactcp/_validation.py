@@ -8,10 +8,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from exactcp._rows import count_rows, is_missing
 from exactcp._warning import warn
 
 LARGEST, SMALLEST = 1e150, 1e-150  # the squares of larger numbers overflow, those of smaller ones vanish
@@ -21,7 +22,6 @@ _DATES = ("date", "time", "duration", "period")  # how the names of their dtypes
 _INSTEAD_OF_DATES = (
     "Give what matters about them, such as days since a fixed day, the hour or the weekday, or leave them out."
 )
-_MISSING = ("NAType", "NaTType")  # pandas' types of missing values
 
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
@@ -29,6 +29,42 @@ def check_objects(estimator: Any, X: Any) -> np.ndarray:
     if _is_as_in_fit(estimator, X):
         return X  # type: ignore[no-any-return]
     return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+
+
+def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return objects as they are, if they are rows with the columns of `fit`: the rest is the model's to say."""
+    check_unmasked(X, "X")
+    if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):  # it has no rows of its own, but becomes an array
+        X = np.asarray(X)
+    if count_rows(X) == 0:
+        msg = (
+            f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required by "
+            f"{type(estimator).__name__}: X has no objects."
+        )
+        raise ValueError(msg)
+    if not reset and isinstance(X, np.ndarray) and X.ndim == 1 and hasattr(estimator, "n_features_in_"):
+        msg = (
+            f"X is one-dimensional, and fit got rows of {estimator.n_features_in_} features. Reshape your data: one "
+            "object is X.reshape(1, -1)."
+        )
+        raise ValueError(msg)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
+
+
+def check_answers(estimator: Any, X: Any, y: Any, check: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Return the labels or targets of objects that are anything, as `check` says, if there is one for each."""
+    if y is None:
+        msg = f"{type(estimator).__name__} requires y to be passed, but the target y is None: give fit(X, y)."
+        raise ValueError(msg)
+    answers = check(y)
+    if count_rows(X) != answers.size:
+        msg = (
+            f"X has {count_rows(X)} rows and y has {answers.size} values (inconsistent numbers of samples): expected "
+            "one for each row."
+        )
+        raise ValueError(msg)
+    return answers
 
 
 def _is_as_in_fit(estimator: Any, X: Any) -> bool:
@@ -77,14 +113,16 @@ def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) ->
 
 def check_labels(y: Any) -> np.ndarray:
     """Return labels as a flat array."""
-    labels = np.asarray(column_or_1d(_labels(y)))
+    labels = np.asarray(column_or_1d(_labels(y), warn=True))
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
 
 
 def check_targets(y: Any) -> np.ndarray:
     """Return targets as a flat float64 array."""
-    targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64)))
+    targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
     check_size(targets, "y")
     return targets
 
@@ -245,10 +283,6 @@ def _refuse_lossy_integers(X: Any) -> None:
             raise ValueError(msg)
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in _MISSING
-
-
 def _listed(y: Any) -> np.ndarray | None:
     """Return a flat y whose elements may be of several types; None if one dtype describes them."""
     check_unmasked(y, "y")
@@ -259,7 +293,7 @@ def _listed(y: Any) -> np.ndarray | None:
 
 
 def _refuse_missing(values: np.ndarray, expected: str) -> None:
-    place = next((i for i, value in enumerate(values.tolist()) if _is_missing(value)), None)
+    place = next((i for i, value in enumerate(values.tolist()) if is_missing(value)), None)
     if place is not None:
         msg = f"y has a missing value, y[{place}]={values[place]!r}: expected {expected} for each object. Leave it out."
         raise ValueError(msg)
@@ -324,12 +358,12 @@ def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.
     return np.asarray(position, dtype=np.int64)
 
 
-def check_two_classes(classes: np.ndarray, estimator: Any) -> None:
+def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: bool = False) -> None:
     """Refuse labels of one class."""
     if classes.size < 2:
         later = (
             "Declare the others with partial_fit(X, y, classes=...) if they will come later."
-            if hasattr(estimator, "partial_fit")
+            if more_may_come
             else "Give examples of the others, or use ConformalAnomalyDetector for one class."
         )
         msg = (

@@ -11,31 +11,67 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._parallel import effort_of
-from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
+from exactcp._parameters import (
+    BOOLEAN,
+    CALIBRATION_SIZE,
+    N_JOBS,
+    NONE,
+    RANDOM_STATE,
+    VERBOSE,
+    Allowed,
+    check_parameters,
+    share,
+    unknown_name,
+)
+from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
-from exactcp.metrics.discoveries import largest_discovery, select_discoveries
+from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
+from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
+from exactcp.predicting.calibrated_bag import CalibratedBag
+from exactcp.predicting.folds import CV, Fold, draw_calibration, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 
+HALF = 0.5  # of the objects calibrate, unless something else is said
+_ONE_CLASS_MEASURE = Allowed(
+    "a measure of one class",
+    "an instance from exactcp.measures, such as SimplifiedKNN(), a detector that has fit, and score_samples or "
+    "decision_function, such as IsolationForest(), or None",
+    lambda value: LABEL_MEASURE.accepts(value) or is_detector(value),
+    why_no_detector,
+    TypeError,
+)
+
 
 class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
-    """Full conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
+    """Conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
+
+    Full conformal with a measure of `exactcp.measures`; split or cross-conformal with any other detector.
 
     Parameters
     ----------
-    measure : measure from `exactcp.measures`, default=None
-        How strange an object is to the others. None means `SimplifiedKNN()`.
+    measure : measure from `exactcp.measures`, or a detector, default=None
+        How strange an object is to the others. None means `SimplifiedKNN()`. A detector is any estimator that has
+        `fit`, and `score_samples` or `decision_function`: scikit-learn's `IsolationForest`, `OneClassSVM`,
+        `LocalOutlierFactor(novelty=True)`, `EllipticEnvelope`, its densities, a pipeline that ends in one of them, and
+        PyOD's detectors. A `FrozenEstimator` is not fitted, and all objects of `fit` calibrate it.
     epsilon : float, default=0.05
         The probability with which an object like the training objects is called an anomaly (at most).
+    calibration_size : float or int, default=0.5
+        Of a detector: share or number of the objects that calibrate it; it is fitted on the others.
+    cv : int, scikit-learn splitter or None, default=None
+        Of a detector: folds instead of one split. Each fold calibrates the detector that is fitted on the others. A
+        number of folds, drawn at random, or a splitter that leaves every object out once.
     smoothed : bool, default=False
         Break ties at random, which makes that probability exactly epsilon. The random number of an object is a function
         of the seed and the object: it does not matter with which others it is judged. Equal objects thus have equal
         numbers, so that p-values are uniform over seeds, but not over the rows of a table with few distinct objects;
         judge the frequency of alarms there with smoothed=False.
     random_state : int, RandomState or None, default=None
-        Of the smoothing, and of the measure where its own is None. With None, a seed is drawn in `fit`, and kept.
+        Of the smoothing, of the split or the folds, and of the measure where its own is None. With None, a seed is
+        drawn in `fit`, and kept.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -44,7 +80,11 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     Attributes
     ----------
     measure_ : measure
-        The clone of `measure` in use.
+        The clone of `measure` in use. Around a detector, `measure_.estimator_` is the fitted one. Not with `cv`.
+    measures_ : list of measures
+        With `cv`, one for each fold, fitted on the other folds.
+    calibration_scores_ : ndarray of shape (n_calibration,)
+        Of a detector: how strange the objects are that calibrate it; with `cv`, those of the first fold first.
     offset_ : float
         `decision_function` is `score_samples` minus this: the smallest number above epsilon.
     n_features_in_ : int
@@ -61,6 +101,12 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     others [1]_. No p-value is below 1/(n + 1), unless it is smoothed, so fewer than 1/epsilon - 1 training objects
     cannot raise an alarm; a warning says so. `score_samples` is the p-value.
 
+    A detector compares an object with the calibration objects alone, since it has learned the others: of n objects, n
+    is then the number of those. The guarantee is the same. With `cv` all n objects calibrate, and **the guarantee is
+    approximate**, since the folds' detectors share training objects: p <= epsilon has a probability of at most
+    2 epsilon plus a term that vanishes with n [2]_, in practice near epsilon. `partial_fit` then lets more objects
+    calibrate, `calibrate` replaces those that do, and nothing is unlearned.
+
     The training objects themselves are part of what they are compared with: `fit_predict` calls an object strange when
     it would still be so with a second one at its place.
 
@@ -68,6 +114,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     ----------
     .. [1] R. Laxhammar, G. Falkman, "Conformal prediction for distribution-independent anomaly detection in streaming
        vessel data", StreamKDD 2010.
+    .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+", Annals
+       of Statistics 49, 2021.
 
     Examples
     --------
@@ -82,11 +130,20 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     array([0.79, 0.01, 0.2 ])
     >>> detector.select(X, fdr=0.1)
     array([False,  True, False])
+
+    With a detector of scikit-learn's, half of the objects calibrate:
+
+    >>> from sklearn.ensemble import IsolationForest
+    >>> forest = ConformalAnomalyDetector(IsolationForest(), random_state=0).fit(rng.normal(size=(198, 2)))
+    >>> forest.predict(X)
+    array([ 1, -1,  1])
     """
 
     allowed_parameters: ClassVar = {
-        "measure": LABEL_MEASURE,
+        "measure": _ONE_CLASS_MEASURE,
         "epsilon": share("a probability of a false alarm"),
+        "calibration_size": CALIBRATION_SIZE,
+        "cv": CV | NONE,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -98,6 +155,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         measure: Any = None,
         *,
         epsilon: float = 0.05,
+        calibration_size: float = HALF,
+        cv: Any = None,
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -105,48 +164,91 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     ) -> None:
         self.measure = measure
         self.epsilon = epsilon
+        self.calibration_size = calibration_size
+        self.cv = cv
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Learn the training objects.
+    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Learn the training objects; a detector learns one part of them, and the others calibrate it.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
             Objects; with metric="precomputed", their distances to each other.
         y : ignored
+        **fit_parameters
+            For the detector's `fit`, such as sample_weight; what has a row for each object is taken with the rows.
 
         Returns
         -------
         self
         """
-        return self._fit(X)
+        return self._fit(X, fit_parameters)
 
-    def _fit(self, X: Any) -> Self:
+    def _fit(self, X: Any, fit_parameters: dict[str, Any]) -> Self:
         check_parameters(self)
-        X = self._take_training_objects(X)
+        for name in ("measure_", "measures_", "calibration_scores_"):  # of another measure, perhaps
+            self.__dict__.pop(name, None)
         seed = draw_seed(self.random_state)
-        measure = one_class_measure(self.measure, seed)
-        codes = np.zeros(X.shape[0], np.int64)
-        bag = label_bag(measure, X, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
+        measure = one_class_measure(DetectorScore(self.measure) if is_detector(self.measure) else self.measure, seed)
+        self._refuse_options(measure, fit_parameters)
+        X = self._take_training_objects(X)
+        if isinstance(measure, DetectorScore):
+            split = self._split(measure, X, seed)
+            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=fit_parameters, verbose=self.verbose)
+            self.calibration_scores_ = self._bag.scores
+            measures = self._bag.measures
+        else:
+            codes, measures = np.zeros(count_rows(X), np.int64), [measure]
+            self._bag = label_bag(measure, X, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
+        if self.cv is None:
+            self.measure_ = measures[0]
+        else:
+            self.measures_ = measures
         self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
-        self.measure_, self._bag = measure, bag
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
 
+    def _refuse_options(self, measure: Any, fit_parameters: dict[str, Any]) -> None:
+        """Refuse what was given and would not be used."""
+        given = {"calibration_size": self.calibration_size != HALF, "cv": self.cv is not None}
+        name = next((name for name, is_given in given.items() if is_given), None)
+        if not isinstance(measure, DetectorScore):
+            reason = f"{type(measure).__name__} learns all objects and calibrates with all of them, in full CP"
+            if fit_parameters:
+                called = f"{type(self).__name__}.fit with {type(measure).__name__}"
+                raise TypeError(unknown_name(called, next(iter(fit_parameters)), ["X", "y"]))
+        elif measure.is_fixed:
+            reason = "a frozen detector learns nothing, so all objects calibrate it"
+        elif all(given.values()):
+            name, reason = "calibration_size", f"with cv={self.cv!r} every fold calibrates"
+        else:
+            return
+        if name is not None:
+            msg = f"{name}={getattr(self, name)!r} would have no effect: {reason}. Leave it out."
+            raise ValueError(msg)
+
+    def _split(self, measure: DetectorScore, X: Any, seed: int) -> list[Fold]:
+        """Return which objects fit and which calibrate, for each detector that is fitted."""
+        n = count_rows(X)
+        if measure.is_fixed:
+            return [(np.arange(n), np.arange(n))]
+        return [draw_calibration(self, n, seed)] if self.cv is None else make_folds(self.cv, X, np.zeros(n), seed)
+
     @changes
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn more objects; the state is then that of `fit` on all of them.
+        """Learn more objects; the state is then that of `fit` on all of them. A detector is calibrated with more.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
-            With metric="precomputed", their distances to the objects learned so far, then to each other.
+            With metric="precomputed", their distances to the objects learned so far, then to each other. Of a detector,
+            objects that it has not learned: they calibrate it, beside those that do.
         y : ignored
 
         Returns
@@ -154,16 +256,43 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self._fit(X)
+            return self._fit(X, {})
         X = self._take_more_objects(X)
-        learn(self, X, np.zeros(X.shape[0], np.int64), effort=effort_of(self))
+        learn(self, X, np.zeros(count_rows(X), np.int64), effort=effort_of(self))
+        if isinstance(self._bag, CalibratedBag):
+            self.calibration_scores_ = self._bag.scores
         self._warned_levels = set()
         self._count_features()
         return self
 
     @changes
+    def calibrate(self, X: Any) -> Self:
+        """Calibrate a fitted detector anew: its p-values then compare with these objects alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+            Objects that the detector has not learned.
+
+        Returns
+        -------
+        self
+        """
+        X = self._take_objects(X)
+        if not isinstance(self._bag, CalibratedBag):
+            msg = (
+                f"{type(self.measure_).__name__} calibrates with all that it has learned, in full CP, and has no "
+                "calibration set of its own: use fit(X), or partial_fit(X) and unlearn(indices)."
+            )
+            raise TypeError(msg)
+        self._bag = self._bag.calibrated(X)
+        self.calibration_scores_ = self._bag.scores
+        self._warned_levels = set()
+        return self
+
+    @changes
     def unlearn(self, indices: Any) -> Self:
-        """Forget objects; the state is then that of `fit` on the rest.
+        """Forget objects; the state is then that of `fit` on the rest. A detector cannot.
 
         Parameters
         ----------
@@ -175,7 +304,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self
         """
         positions = self._take_positions(indices)
-        if positions.size == self._bag.n:
+        if positions.size == self._bag.n and not isinstance(self._bag, CalibratedBag):
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)
         if positions.size:
@@ -197,7 +326,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         ndarray of shape (m,)
         """
         X = self._take_objects(X)
-        self._bag.warn_of_cost(X.shape[0])
+        self._bag.warn_of_cost(count_rows(X))
         counts = pvalues.marginal(self._bag.label_counts(X, effort=effort_of(self)), self._bag.n)
         if self.smoothed:
             return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))[:, 0]
@@ -277,7 +406,9 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         -------
         ndarray of bool of shape (m,)
         """
+        METHOD.check("method", method)
+        RATE.check("fdr", fdr)
         p = self.predict_p(X)
-        selected = select_discoveries(p, fdr, method)
+        selected = select(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected

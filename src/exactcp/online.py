@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import pvalues
 from exactcp._parallel import progress
 from exactcp._parameters import NONE, integer
+from exactcp._rows import count_rows, is_frame, join_rows, take_rows
 
 N_INITIAL = integer("a number of examples", at_least=0) | NONE
 
@@ -202,14 +205,19 @@ def progressive(
 
 def _pairs(stream: Any) -> tuple[Iterator[tuple[np.ndarray, Any]], int | None]:
     """Return pairs (row (1, p), y), and how many there are if that is known."""
-    if isinstance(stream, tuple) and len(stream) == 2 and np.ndim(stream[0]) == 2:
-        X, y = np.asarray(stream[0]), np.asarray(stream[1])
-        if y.shape != X.shape[:1]:
+    if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
+        X, y = stream[0], np.asarray(stream[1])
+        X = np.asarray(X) if isinstance(X, list | tuple) else X
+        if y.shape != (count_rows(X),):
             msg = f"the stream is a pair of X of shape {X.shape} and y of shape {y.shape}: expected a y for each row."
             raise ValueError(msg)
-        return ((X[i : i + 1], y[i]) for i in range(len(y))), len(y)
+        return ((take_rows(X, np.array([i])), y[i]) for i in range(len(y))), len(y)
     total = len(stream) if hasattr(stream, "__len__") else None
     return ((np.asarray(x).reshape(1, -1), y) for x, y in stream), total
+
+
+def _is_table(X: Any) -> bool:
+    return is_frame(X) or sparse.issparse(X) or np.ndim(X) == 2
 
 
 def _is_fitted(predictor: Any) -> bool:
@@ -228,7 +236,7 @@ def _learn_initial(
     fitted, by_label = _is_fitted(predictor), is_classifier(predictor)
     fewest = 0 if fitted else 1 if by_label else pvalues.fewest_examples(epsilon)
     needed = fewest if wanted is None else wanted
-    X: list[np.ndarray] = []
+    X: list[Any] = []
     labels: list[Any] = []
     while len(labels) < needed or (not fitted and (not labels or _lacks_a_class(labels, classes, by_label=by_label))):
         example = next(arriving, None)
@@ -244,7 +252,7 @@ def _learn_initial(
         labels.append(example[1])
     if labels:
         more = {} if classes is None or not by_label else {"classes": classes}
-        predictor.partial_fit(np.concatenate(X), np.asarray(labels), **more)
+        predictor.partial_fit(reduce(join_rows, X), np.asarray(labels), **more)
     return len(labels)
 
 

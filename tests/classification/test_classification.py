@@ -137,7 +137,7 @@ class TestPredictions:
         p = clf.predict_p(X_IRIS)
         np.testing.assert_array_equal(p, clf.predict_p(X_IRIS))
         assert (p <= plain.predict_p(X_IRIS)).all()
-        counts, _ = plain._count(X_IRIS)
+        counts, _ = plain._count(X_IRIS, X_IRIS, None)
         tau = (p * 76 - counts.greater) / (counts.equal + 1)
         np.testing.assert_allclose(tau, tau[:, :1] * np.ones(3), rtol=1e-9)  # divided back, hence a tolerance
         assert ((tau > 0) & (tau <= 1)).all()
@@ -290,7 +290,7 @@ class TestBadInput:
             predictor(KNN(metric="euclid")).fit(X_IRIS, Y_IRIS)
         with pytest.raises(ValueError, match="give it as metric_params"):
             predictor(KNN(metric="mahalanobis")).fit(X_IRIS, Y_IRIS)
-        with pytest.raises(ValueError, match="mondrian='labels' is not known: use None or 'label'"):
+        with pytest.raises(ValueError, match=r"mondrian='labels' names a column, .* Did you mean 'label'"):
             predictor(KNN(), mondrian="labels").fit(X_IRIS, Y_IRIS)
         with pytest.raises(TypeError, match="is not a nonconformity measure of classification: use an instance"):
             predictor("knn").fit(X_IRIS, Y_IRIS)

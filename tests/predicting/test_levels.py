@@ -31,7 +31,7 @@ from exactcp import (
 from exactcp.cli import app
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
-from exactcp.metrics.discoveries import select_discoveries
+from exactcp.metrics import select
 from exactcp.online import ProgressiveResult, progressive
 from exactcp.regression import PredictiveDistribution
 from exactcp.report import LabelRun, classification_facts
@@ -293,9 +293,9 @@ class TestAnomalies:
                 for k in range(1, m + 1):
                     edge = float(Fraction(str(fdr)) * k / m)
                     p = np.r_[np.full(k, edge), np.ones(m - k)]
-                    assert select_discoveries(p, fdr, "bh").sum() == k
+                    assert select(p, fdr, "bh").sum() == k
                     above = np.r_[np.full(k, np.nextafter(edge, 1)), np.ones(m - k)]
-                    assert select_discoveries(above, fdr, "bh").sum() == 0
+                    assert select(above, fdr, "bh").sum() == 0
 
 
 def test_clusters_are_where_p_exceeds_epsilon(rng):

@@ -13,21 +13,22 @@ from exactcp import pvalues
 from exactcp._changes import changes
 from exactcp._parallel import Effort, progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
+from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_two_classes
+from exactcp._validation import check_calibration_size, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
-from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
     """What the two have in common: a list of calibrated measures, one for each part of the examples."""
 
     measure: Any
-    mondrian: Taxonomy
+    mondrian: TaxonomyLike
     smoothed: bool
     random_state: Any
     n_jobs: int | None
@@ -35,6 +36,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
     allowed_parameters: ClassVar = {
         "measure": LABEL_MEASURE,
         "mondrian": TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -44,7 +46,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibrations" in vars(self)
 
-    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
+    def _split(self, X: Any, y: np.ndarray, seed: int) -> list[Fold]:
         raise NotImplementedError
 
     def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
@@ -55,14 +57,18 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         raise NotImplementedError
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, categories: Any = None, **fit_parameters: Any) -> Self:
         """Fit and calibrate one measure for each part of the examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a model takes
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
+        categories : array-like of shape (n,), default=None
+            The category of each example, where X does not hold it; every question then needs the objects' categories.
+        **fit_parameters
+            For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
         Returns
         -------
@@ -71,32 +77,36 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        X, y = self._take_labelled(X, y)
-        classes = np.unique(y)
+        objects, y = self._take_labelled(X, y)
+        classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
-        split = self._split(X, y, seed)
+        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        numbers = self._sort(X, objects, y, categories)
+        split = self._split(objects, y, seed)
+        parameters = self._route(fit_parameters)
         calibrations = []
         for fitting, out in progress(split, len(split), self.verbose, "fitting"):
             part = clone(measure)
-            calibration = Calibration(part, classes, fit_part(part, X, y, fitting), self.mondrian)
-            calibration.calibrate(X[out], y[out], Effort(self.n_jobs))
-            calibrations.append(calibration)
+            calibration = Calibration(part, classes, fit_part(part, objects, y, fitting, parameters))
+            taken = take_rows(objects, out)
+            calibrations.append(calibration.with_examples(taken, codes[out], numbers[out], Effort(self.n_jobs)))
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
 
-    def _evaluate(self, X: Any) -> Evaluation:
-        X = self._take_objects(X)
+    def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
+        objects = self._take_objects(X)
+        candidates = self._sort_candidates(X, objects, self.classes_, categories)
         counts, scores = [], []
         for calibration in progress(self._calibrations, len(self._calibrations), self.verbose, "predicting"):
-            counted, scored = calibration.count(X, Effort(self.n_jobs))
+            counted, scored = calibration.count(objects, candidates, Effort(self.n_jobs))
             counts.append(counted)
             scores.append(scored)
         mean = np.mean(scores, axis=0)
         if self.smoothed:
-            return Evaluation(self._smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), mean)
+            return Evaluation(self._smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), mean)
         combined, smallest = self._counts(counts)
         return Evaluation.of_counts(combined, mean, smallest)
 
@@ -110,8 +120,10 @@ class CrossConformalClassifier(_SeveralCalibrations):
         None means `KNN()`; a classifier is wrapped in `ModelScore`.
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once.
-    mondrian : None, "label" or callable, default=None
+    mondrian : None, "label", str, list of str or callable, default=None
         As in `FullConformalClassifier`.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         As in `FullConformalClassifier`.
     random_state : int, RandomState or None, default=None
@@ -169,7 +181,8 @@ class CrossConformalClassifier(_SeveralCalibrations):
         measure: Any = None,
         *,
         cv: Any = 10,
-        mondrian: Taxonomy = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -178,12 +191,13 @@ class CrossConformalClassifier(_SeveralCalibrations):
         self.measure = measure
         self.cv = cv
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
+    def _split(self, X: Any, y: np.ndarray, seed: int) -> list[Fold]:
         return make_folds(self.cv, X, y, seed)
 
     def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
@@ -210,8 +224,10 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     n_splits : int, default=10
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate, in every split.
-    mondrian : None, "label" or callable, default=None
+    mondrian : None, "label", str, list of str or callable, default=None
         As in `FullConformalClassifier`.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         As in `FullConformalClassifier`; all splits use the same random number for a test object.
     random_state : int, RandomState or None, default=None
@@ -269,7 +285,8 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         *,
         n_splits: int = 10,
         calibration_size: float = 0.5,
-        mondrian: Taxonomy = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -279,15 +296,16 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         self.n_splits = n_splits
         self.calibration_size = calibration_size
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _split(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[Fold]:
-        check_calibration_size(self.calibration_size, X.shape[0])
+    def _split(self, X: Any, y: np.ndarray, seed: int) -> list[Fold]:  # noqa: ARG002
+        check_calibration_size(self.calibration_size, y.size)
         splitter = ShuffleSplit(int(self.n_splits), test_size=self.calibration_size, random_state=seed)
-        return [(np.sort(fitting), np.sort(out)) for fitting, out in splitter.split(X, y)]
+        return [(np.sort(fitting), np.sort(out)) for fitting, out in splitter.split(y)]
 
     def _counts(self, parts: list[pvalues.Counts]) -> tuple[pvalues.Counts, Size]:
         sizes = np.array([part.total for part in parts]).reshape(len(parts), -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -11,17 +10,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import (
-    check_two_classes,
-    encode,
-)
+from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
-from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy, categories_of
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
@@ -34,9 +32,12 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
         comparison. The p-values are the same.
-    mondrian : None, "label" or callable, default=None
-        Categories within which p-values are valid. "label": for each label. A callable takes (X, y) and returns the
-        category of each example; its X is an array of numbers, also where a data frame was given.
+    mondrian : None, "label", str, list of str or callable, default=None
+        Categories within which p-values are valid. "label": for each label. Another name, or several, are columns of a
+        data frame. A callable takes X, or (X, y), and returns the category of each example; its X is what the user
+        gave. Categories can be given beside the objects instead, in `fit` and in every question.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         Break ties at random, which makes p-values exactly uniform instead of conservative. The random number of an
         object is a function of the seed and the object: it does not matter with which others it is predicted. Equal
@@ -105,6 +106,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         "measure": LABEL_MEASURE,
         "algorithm": one_of("optimized", "standard"),
         "mondrian": TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -116,7 +118,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         measure: Any = None,
         *,
         algorithm: str = "optimized",
-        mondrian: Taxonomy = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -125,78 +128,124 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         self.measure = measure
         self.algorithm = algorithm
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+    @changes
+    def fit(self, X: Any, y: Any, categories: Any = None) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), or whatever a model takes
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+        categories : array-like of shape (n,), default=None
+            The category of each example, where X does not hold it; every question then needs the objects' categories.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, None, categories)
+
+    @changes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, categories: Any = None) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p), or whatever a model takes
+            With metric="precomputed", their distances to the examples learned so far, then to each other.
+        y : array-like of shape (m,)
+        classes : array-like, default=None
+            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
+            label becomes a new class.
+        categories : array-like of shape (m,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes, categories)
+
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        X, y = self._take_labelled(X, y)
-        classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, self)
+        objects, y = self._take_labelled(X, y)
+        fixed = measure.fixed_classes
+        if fixed is not None and declared is not None:
+            encode(np.unique(declared), fixed, what="classes", remedy="these are the labels that the model knows.")
+        fixed = declared if fixed is None else fixed
+        classes = np.unique(y if fixed is None else fixed)
+        check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
-        bag = label_bag(measure, X, codes, classes.size, algorithm=self.algorithm, effort=effort_of(self))
-        if callable(self.mondrian):
-            self._training_categories = categories_of(self.mondrian, X, y)
-        self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, declared
+        numbers = self._sort(X, objects, y, categories)
+        if not self._counts_by_label():
+            self._training_categories = numbers
+        bag = label_bag(measure, objects, codes, classes.size, algorithm=self.algorithm, effort=effort_of(self))
+        self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, fixed
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
 
-    def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
+    def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
         self._warned_levels = set()
-        if callable(self.mondrian):
-            new = categories_of(self.mondrian, X, y)
+        new = self._sort(X, objects, y, categories, more=True)
+        if not self._counts_by_label():
             self._training_categories = np.concatenate([self._training_categories, new])
 
     def _forgotten(self, positions: np.ndarray) -> None:
         self._warned_levels = set()
-        if callable(self.mondrian):
+        if not self._counts_by_label():
             self._training_categories = np.delete(self._training_categories, positions)
 
-    def _count(self, X: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
+    def _count(self, X: Any, objects: Any, categories: Any) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
-        self._bag.warn_of_cost(X.shape[0])
-        if callable(self.mondrian):
-            return self._count_in_categories(X, self.mondrian)
+        self._bag.warn_of_cost(count_rows(objects))
+        candidates = self._sort_candidates(X, objects, self.classes_, categories)
+        if not self._counts_by_label():
+            return self._count_in_categories(objects, candidates)
         # deterministic p-values do not need to know which scores tie; some bags are faster then
         count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts
-        counts = count(X, effort=effort_of(self))
-        if self.mondrian is None:
+        counts = count(objects, effort=effort_of(self))
+        if self._taxonomy.is_trivial:
             return pvalues.marginal(counts, self._bag.n), counts.scores
         return pvalues.label_conditional(counts, self._bag.sizes), counts.scores
 
-    def _count_in_categories(self, X: np.ndarray, taxonomy: Callable[..., Any]) -> tuple[pvalues.Counts, np.ndarray]:
-        m = X.shape[0]
-        candidates = [
-            categories_of(taxonomy, X, np.full(m, label, dtype=self.classes_.dtype)) for label in self.classes_
-        ]
+    def _counts_by_label(self) -> bool:
+        """Tell whether bags, which count within and across labels, know what the taxonomy asks for."""
+        return self._taxonomy.is_trivial or self._taxonomy.is_by_label
+
+    def _count_in_categories(self, objects: Any, candidates: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
         counted, scores = [], []
-        for i, (training, candidate) in enumerate(self._bag.scores(X)):
-            inside = np.array([self._training_categories == column[i] for column in candidates])
-            within = np.where(inside, training, np.nan)
-            rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+        rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+        for row, (training, candidate) in zip(candidates, self._bag.scores(objects), strict=True):
+            within = np.where(self._training_categories == row[:, None], training, np.nan)
             counted.append(pvalues.compare_scores(within, candidate, **rule))
             scores.append(candidate)
         fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
         return pvalues.Counts(*fields), np.array(scores)
 
-    def _evaluate(self, X: Any) -> Evaluation:
-        X = self._take_objects(X)
-        counts, scores = self._count(X)
+    def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
+        objects = self._take_objects(X)
+        counts, scores = self._count(X, objects, categories)
         if self.smoothed:
-            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
         return Evaluation.of_counts(counts, scores)
 
-    def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
+    def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)
-        if self.smoothed or callable(self.mondrian):
-            return super()._decide(X, epsilon)
-        X, by_label = self._take_objects(X), self.mondrian == "label"
+        if self.smoothed or not self._counts_by_label():
+            return super()._decide(X, epsilon, categories)
+        objects, by_label = self._take_objects(X), self._taxonomy.is_by_label
+        self._sort_candidates(X, objects, self.classes_, categories)  # which may be refused
         sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
         thresholds = pvalues.threshold(epsilon, sizes)
-        sets = self._bag.label_sets(X, thresholds, same_only=by_label, effort=effort_of(self))
-        return super()._decide(X, epsilon) if sets is None else (sets, int(sizes.min()))
+        sets = self._bag.label_sets(objects, thresholds, same_only=by_label, effort=effort_of(self))
+        return super()._decide(X, epsilon, categories) if sets is None else (sets, int(sizes.min()))

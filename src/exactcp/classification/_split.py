@@ -12,17 +12,14 @@ from exactcp import pvalues
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
+from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import (
-    check_calibration_size,
-    check_two_classes,
-    encode,
-)
+from exactcp._validation import check_calibration_size, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction
-from exactcp.predicting.taxonomy import TAXONOMY, Taxonomy
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
@@ -34,8 +31,10 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         None means `KNN()`; a classifier is wrapped in `ModelScore`.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
-    mondrian : None, "label" or callable, default=None
+    mondrian : None, "label", str, list of str or callable, default=None
         As in `FullConformalClassifier`.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         As in `FullConformalClassifier`.
     random_state : int, RandomState or None, default=None
@@ -80,6 +79,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         "measure": LABEL_MEASURE,
         "calibration_size": CALIBRATION_SIZE,
         "mondrian": TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -91,7 +91,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         measure: Any = None,
         *,
         calibration_size: float = 0.5,
-        mondrian: Taxonomy = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -100,22 +101,38 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         self.measure = measure
         self.calibration_size = calibration_size
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_calibration: Any = None,
+        y_calibration: Any = None,
+        categories: Any = None,
+        **fit_parameters: Any,
+    ) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
+
+        What learns nothing, a `FrozenEstimator` or outputs from elsewhere, is calibrated with all of them.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a model takes
         y : array-like of shape (n,)
-        X_calibration : array-like of shape (c, p), default=None
+        X_calibration : like X, default=None
             Calibration objects of your own; then all of X fits the measure.
         y_calibration : array-like of shape (c,), default=None
+        categories : array-like of shape (n,) or (c,), default=None
+            The category of each example, where X does not hold it; with calibration examples of your own, of each of
+            these. Every question then needs the objects' categories.
+        **fit_parameters
+            For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
         Returns
         -------
@@ -127,24 +144,81 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
-        X, y = self._take_labelled(X, y)
-        classes = np.unique(y)
+        objects, y = self._take_labelled(X, y)
+        classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
-        if X_calibration is None:
-            fitting, calibrating = self._split(X.shape[0], seed)
-            X_calibration, y_calibration = X[calibrating], y[calibrating]
-        else:
-            fitting = np.arange(X.shape[0])
-            X_calibration, y_calibration = self._take_labelled(X_calibration, y_calibration, reset=False)
-        remedy = "calibrate with labels that X and y have."
-        encode(y_calibration, classes, what="y_calibration", remedy=remedy)
-        columns = fit_part(measure, X, y, fitting)
-        self._calibration = Calibration(measure, classes, columns, self.mondrian)
-        self._calibration.calibrate(X_calibration, y_calibration, effort_of(self))
-        self.classes_, self.measure_, self.calibration_scores_ = classes, measure, self._calibration.scores
-        self._seed = seed
-        self._warned_levels: set[str] = set()
+        encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        fitting = calibrating = np.arange(y.size)
+        own, own_y = objects, y
+        if X_calibration is not None:
+            own, own_y = self._take_labelled(X_calibration, y_calibration, reset=False)
+            calibrating = np.arange(own_y.size)
+        elif not measure.is_fixed:
+            fitting, calibrating = self._split(y.size, seed)
+        codes = encode(own_y, classes, what="y_calibration", remedy=_KNOWN)
+        numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)
+        columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
+        examples = take_rows(own, calibrating), codes[calibrating], numbers[calibrating]
+        self._calibrated(Calibration(measure, classes, columns).with_examples(*examples, effort_of(self)))
+        self.classes_, self.measure_, self._seed = classes, measure, seed
         return self
+
+    @changes
+    def calibrate(self, X: Any, y: Any, categories: Any = None) -> Self:
+        """Calibrate what has been fitted with these examples, and no others.
+
+        Parameters
+        ----------
+        X : array-like of shape (c, p), or whatever a model takes
+            Objects that the measure has not been fitted on.
+        y : array-like of shape (c,)
+        categories : array-like of shape (c,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._require_fitted()
+        examples = self._take_calibrating(X, y, categories, more=False)
+        self._calibrated(self._calibration.with_examples(*examples, effort_of(self)))
+        return self
+
+    @changes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, categories: Any = None) -> Self:
+        """Let the calibration set grow by these examples; the measure stays what it is. At first, `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (c, p), or whatever a model takes
+            Objects that the measure has not been fitted on.
+        y : array-like of shape (c,)
+        classes : array-like, default=None
+            All labels; those of `classes_`, since the measure learns no others.
+        categories : array-like of shape (c,), default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y, categories=categories)
+        if classes is not None:
+            encode(np.unique(classes), self.classes_, what="classes", remedy=_KNOWN)
+        examples = self._take_calibrating(X, y, categories, more=True)
+        self._calibrated(self._calibration.with_more(*examples, effort_of(self)))
+        return self
+
+    def _take_calibrating(self, X: Any, y: Any, categories: Any, *, more: bool) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return objects, codes and numbers of categories of examples to calibrate with."""
+        objects, y = self._take_labelled(X, y, reset=False)
+        codes = encode(y, self.classes_, what="y", remedy=_KNOWN)
+        return objects, codes, self._sort(X, objects, y, categories, more=more)
+
+    def _calibrated(self, calibration: Calibration) -> None:
+        self._calibration, self.calibration_scores_ = calibration, calibration.scores
+        self._warned_levels: set[str] = set()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibration" in vars(self)
@@ -157,9 +231,13 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
 
-    def _evaluate(self, X: Any) -> Evaluation:
-        X = self._take_objects(X)
-        counts, scores = self._calibration.count(X, effort_of(self))
+    def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
+        objects = self._take_objects(X)
+        candidates = self._sort_candidates(X, objects, self.classes_, categories)
+        counts, scores = self._calibration.count(objects, candidates, effort_of(self))
         if self.smoothed:
-            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X)), scores)
+            return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
         return Evaluation.of_counts(counts, scores)
+
+
+_KNOWN = "calibrate with labels that X and y of fit have."

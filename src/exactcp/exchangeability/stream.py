@@ -214,7 +214,7 @@ class ExchangeabilityTest(Estimator):
 
     @property
     def classes_(self) -> np.ndarray:
-        """Labels in the order in which they came first."""
+        """Labels in the order in which they came first; before them, those that a frozen model knows."""
         return np.array(list(self._codes) if self._started and self._codes is not None else [])
 
     @property
@@ -237,7 +237,8 @@ class ExchangeabilityTest(Estimator):
         choose = classification_measure if labelled else one_class_measure
         self.measure_, self.n_features_in_, self._seed = choose(self.measure, seed), n_features, seed
         self._bag: Any = None
-        self._codes: dict[Any, int] | None = {} if labelled else None
+        known = [] if self.measure_.fixed_classes is None else self.measure_.fixed_classes.tolist()
+        self._codes: dict[Any, int] | None = {label: c for c, label in enumerate(known)} if labelled else None
         self._p = Record()
         self._martingale = martingale
 

@@ -12,11 +12,12 @@ from sklearn.base import clone
 from exactcp import textbook
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._warning import warn
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
-from exactcp.measures._contract import LabelBagBase, Measure, RegressionMeasure, Within
+from exactcp.measures._contract import LabelBagBase, Measure, Objects, RegressionMeasure, Within
 from exactcp.pvalues import compare_scores
 
 LABELLED = "SplitConformalClassifier needs one."
@@ -33,9 +34,9 @@ class _Refitting(ReplacingBag):
     refits: ClassVar[bool] = True
     _n_labels = 1  # candidates of a test object
 
-    def __init__(self, measure: Any, X: np.ndarray, y: np.ndarray, *, asked_for: bool, alternative: str) -> None:
+    def __init__(self, measure: Any, X: Any, y: np.ndarray, *, asked_for: bool, alternative: str) -> None:
         self._measure = measure
-        self._X, self._y = np.array(X), np.array(y)
+        self._X, self._y = copy_rows(X), np.array(y)
         self._asked_for = self._warned = asked_for
         self._alternative = alternative
 
@@ -60,36 +61,85 @@ class _Refitting(ReplacingBag):
         params = self._measure.get_params(deep=False)
         return next((name for name in ("metric", "kernel") if params.get(name) == "precomputed"), None)
 
-    def _as_objects(self, x: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return the measure, the training objects and the test object as the textbook takes them."""
+    def _as_objects(self, x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return the measure, the training objects and the test object (a row of its own) as the textbook takes them.
+
+        The textbook takes vectors. Where objects are something else, they are the numbers of rows, which the measure
+        looks up.
+        """
         name = self._precomputed()
-        if name is None:
-            return self._measure, self._X, x
+        if name is None and self._measure.objects is not Objects.ANYTHING:
+            return self._measure, self._X, x[0]
         n = self.n
+        numbers = np.arange(n + 1.0)[:, None]
+        if name is None:
+            return _LookedUp(self._measure, join_rows(self._X, x)), numbers[:n], numbers[n]
         values = np.empty((n + 1, n + 1))
         values[:n, :n] = self._X
-        values[n, :n] = values[:n, n] = x[:n]
+        values[n, :n] = values[:n, n] = x[0, :n]
         values[n, n] = self._X[0, 0]  # 0 for distances; a kernel's diagonal is constant
-        # objects are numbers of rows, and the metric or kernel looks their values up
         named = clone(self._measure).set_params(**{name: lambda a, b: float(values[int(a[0]), int(b[0])])})
-        objects = np.arange(n + 1.0)[:, None]
-        return named, objects[:n], objects[n]
+        return named, numbers[:n], numbers[n]
 
-    def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
+    def learn(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples."""
         n = self.n
         if self._precomputed():
             self._X = np.block([[self._X, X[:, :n].T], [X[:, :n], X[:, n:]]])
         else:
-            self._X = np.concatenate([self._X, X])
+            self._X = join_rows(self._X, X)
         self._y = np.concatenate([self._y, y])
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions."""
-        self._X = np.delete(self._X, positions, axis=0)
+        self._X = drop_rows(self._X, positions)
         if self._precomputed():
             self._X = np.delete(self._X, positions, axis=1)
         self._y = np.delete(self._y, positions)
+
+
+class _LookedUp:
+    """A measure of anything, whose objects are the numbers of rows."""
+
+    def __init__(self, measure: Any, rows: Any) -> None:
+        self._measure = measure
+        self._rows = rows
+
+    def fresh(self) -> _LookedUp:
+        """Return one that is not fitted."""
+        return _LookedUp(clone(self._measure), self._rows)
+
+    def fit(self, numbers: np.ndarray, y: np.ndarray) -> _LookedUp:
+        """Fit the measure on these rows."""
+        self._measure.fit(self._at(numbers), y)
+        return self
+
+    def score(self, numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the scores of these rows."""
+        return np.asarray(self._measure.score(self._at(numbers), y))
+
+    def trainer(self, n_labels: int, n: int, p: int) -> textbook.Trainer:
+        """Return how the measure trains on a bootstrap sample of rows."""
+        train = self._measure.trainer(n_labels, n, p)
+
+        def look_up_and_train(number: int, numbers: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Any:
+            vote = train(number, self._at(numbers), labels, weights)
+            return lambda x: vote(self._at(x[None]))
+
+        return look_up_and_train
+
+    def _at(self, numbers: np.ndarray) -> Any:
+        return take_rows(self._rows, numbers[:, 0].astype(np.int64))
+
+
+def _refitted(measure: Any, **how: Any) -> Any:
+    """Return the textbook's score of a measure that is fitted anew each time."""
+    return textbook.refitted(measure.fresh if isinstance(measure, _LookedUp) else partial(clone, measure), **how)
+
+
+def _single_rows(X: Any) -> Iterator[Any]:
+    """Yield every object as rows of its own."""
+    return (take_rows(X, np.array([i])) for i in range(count_rows(X)))
 
 
 class StandardBag(_Refitting, LabelBagBase):
@@ -107,6 +157,7 @@ class StandardBag(_Refitting, LabelBagBase):
     ) -> None:
         super().__init__(measure, X, codes, asked_for=asked_for, alternative=alternative)
         self._n_labels = n_labels
+        self._votes_with_samples = measure.trainer(n_labels, codes.size, 1) is not None
         self._arrivals = np.arange(codes.size)  # where bootstrap samples depend on them
 
     def codes(self) -> np.ndarray:
@@ -118,23 +169,30 @@ class StandardBag(_Refitting, LabelBagBase):
         """Number of examples of each label."""
         return np.bincount(self._y, minlength=self._n_labels)
 
-    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def scores(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
-        train = self._measure.trainer(self._n_labels, *self._X.shape)
-        for row in X:
-            if train is not None:
-                yield self._votes(train, row)
+        for row in _single_rows(X):
+            if self._votes_with_samples:
+                yield self._votes(row)
                 continue
             measure, objects, x = self._as_objects(row)
-            score = twin_of(measure) or textbook.refitted(partial(clone, measure))
-            pairs = [textbook.algorithm_1(score, objects, self._y, x, c) for c in range(self._n_labels)]
+            score = twin_of(measure) or _refitted(measure)
+            labels = self._labels()
+            pairs = [textbook.algorithm_1(score, objects, labels[self._y], x, label) for label in labels]
             yield np.array([training for training, _ in pairs]), np.array([candidate for _, candidate in pairs])
 
-    def _votes(self, train: textbook.Trainer, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _labels(self) -> np.ndarray:
+        """Return what the codes mean to the measure: nothing else, unless its model was trained elsewhere."""
+        fixed = self._measure.fixed_classes
+        return np.arange(self._n_labels) if fixed is None else fixed
+
+    def _votes(self, row: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of a measure that votes with bootstrap samples (Algorithm 3 of the paper)."""
+        measure, objects, x = self._as_objects(row)
+        train = measure.trainer(self._n_labels, self.n, x.size)
         samples = self._measure.samples(self._arrivals, x)
         how = (samples, self._measure.get_params(deep=False)["n_estimators"])
-        pairs = [textbook.bootstrap_votes(train, self._X, self._y, x, c, *how) for c in range(self._n_labels)]
+        pairs = [textbook.bootstrap_votes(train, objects, self._y, x, c, *how) for c in range(self._n_labels)]
         return -np.array([votes for votes, _ in pairs], float), -np.array([votes for _, votes in pairs], float)
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
@@ -142,14 +200,14 @@ class StandardBag(_Refitting, LabelBagBase):
         rule = {"floor": self._measure.tie_floor, "tolerance": self._measure.tie_tolerance}
         same = self._y == np.arange(self._n_labels)[:, None]
 
-        def count(i: int) -> list[np.ndarray]:
-            training, candidate = next(self.scores(X[i : i + 1]))
+        def count(row: Any) -> list[np.ndarray]:
+            training, candidate = next(self.scores(row))
             own = compare_scores(np.where(same, training, np.nan), candidate, **rule)
             other = compare_scores(np.where(same, np.nan, training), candidate, **rule)
             return [own.greater, own.equal, other.greater, other.equal, candidate]
 
-        rows = map_blocks(count, range(X.shape[0]), effort=effort.alone(), task="refitting")
-        shape = (X.shape[0], self._n_labels)
+        rows = map_blocks(count, list(_single_rows(X)), effort=effort.alone(), task="refitting")
+        shape = (count_rows(X), self._n_labels)
         return LabelCounts(*(np.array([row[j] for row in rows]).reshape(shape) for j in range(5)))
 
     def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
@@ -195,28 +253,28 @@ class StandardTargetBag(_Refitting, AffineBag):
         self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        self.warn_of_cost(X.shape[0])
-        origin = self.origin()
+        m, origin = count_rows(X), self.origin()
+        self.warn_of_cost(m)
 
         def count(t: int) -> tuple[int, int, int]:
-            measure, objects, x = self._as_objects(X[t])
+            measure, objects, x = self._as_objects(take_rows(X, np.array([t])))
             residual = twin_of(measure)
             if residual is None:
-                score = textbook.refitted(partial(clone, measure), with_itself=measure.fits_itself)
+                score = _refitted(measure, with_itself=self._measure.fits_itself)
             else:
                 score = textbook.absolute(residual)
             member = None if within is None else within(t)
             counted = textbook.target_counts(score, objects, self._y, x[None], y[t : t + 1], member, origin=origin)
             return int(counted.greater[0]), int(counted.equal[0]), int(counted.total[0])
 
-        rows = map_blocks(count, range(X.shape[0]), effort=effort.alone(), task="recomputing")
+        rows = map_blocks(count, range(m), effort=effort.alone(), task="recomputing")
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
         ones, y = np.ones(self.n), self._y - self.origin()
-        for row in X:
+        for row in _single_rows(X):
             measure, objects, x = self._as_objects(row)
             residual = twin_of(measure)
             if residual is None:
@@ -239,6 +297,8 @@ class StandardTargetBag(_Refitting, AffineBag):
 
 def twin_of(measure: Any) -> Any:
     """Return the textbook's function that a measure names; None if a subclass of it scores in another way."""
+    if isinstance(measure, _LookedUp):
+        return None
     cls = type(measure)
     naming = _definer(cls, "twin")
     scoring = ("fit", "score", "score_labels", "spread_scores", "predict", "spread_predictions")

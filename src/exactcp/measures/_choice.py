@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
 
 from exactcp._changes import Bag
 from exactcp._parallel import Effort
@@ -22,21 +22,44 @@ from exactcp.measures.neighbours._regression import KNNResidual
 
 
 def _is_label_measure(value: Any) -> bool:
-    return isinstance(value, Measure) or (isinstance(value, BaseEstimator) and is_classifier(value))
+    if isinstance(value, Measure):
+        return True
+    return _is_model(value) and (is_classifier(value) if isinstance(value, BaseEstimator) else _tells(value))
 
 
 def _is_target_measure(value: Any) -> bool:
-    return isinstance(value, RegressionMeasure) or (isinstance(value, BaseEstimator) and is_regressor(value))
+    if isinstance(value, RegressionMeasure):
+        return True
+    if isinstance(value, Measure) or not _is_model(value):
+        return False
+    return is_regressor(value) if isinstance(value, BaseEstimator) else not _tells(value) and hasattr(value, "predict")
+
+
+def _is_model(value: Any) -> bool:
+    """Tell whether a value is an estimator, of scikit-learn's or with the same methods."""
+    return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "get_params")
+
+
+def _tells(value: Any) -> bool:
+    """Tell whether an estimator that is not of scikit-learn's kind says how sure it is of labels."""
+    return hasattr(value, "predict_proba") or hasattr(value, "decision_function")
 
 
 def _other_task(value: Any) -> str:
     """Say what a value is that is no measure of the task."""
+    name = type(value).__name__
     if isinstance(value, type):
         return f"{value.__name__} is a class: give an instance, {value.__name__}()."
     if _is_target_measure(value):
-        return f"{type(value).__name__} predicts numbers: use it in FullConformalRegressor or another regressor."
+        return f"{name} predicts numbers: use it in FullConformalRegressor or another regressor."
     if _is_label_measure(value):
-        return f"{type(value).__name__} predicts labels: use it in FullConformalClassifier or another classifier."
+        return f"{name} predicts labels: use it in FullConformalClassifier or another classifier."
+    if isinstance(value, BaseEstimator) and is_outlier_detector(value):
+        return f"{name} detects anomalies: use it in ConformalAnomalyDetector."
+    if isinstance(value, BaseEstimator) and is_clusterer(value):
+        return f"{name} finds clusters, which are no labels: ConformalClusterer finds clusters with a guarantee."
+    if not hasattr(value, "fit") and hasattr(value, "predict"):
+        return f"{name} has no fit: wrap a model that is trained already in sklearn.frozen.FrozenEstimator."
     return ""
 
 
@@ -145,3 +168,10 @@ def objects_of(measure: Any) -> Objects:
     if measure is None:
         return Objects.VECTORS
     return measure.objects if isinstance(measure, Measure | RegressionMeasure) else Objects.ANYTHING
+
+
+def held_by(measure: Any) -> Any:
+    """Return the model, or the measure around one, that says what a predictor's input may be; None if there is none."""
+    if isinstance(measure, Measure | RegressionMeasure):
+        return measure if measure.objects is Objects.ANYTHING else None
+    return measure if isinstance(measure, BaseEstimator) else None

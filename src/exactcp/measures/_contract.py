@@ -233,7 +233,7 @@ class Measure(_Declaring):
 
     def score_labels(self, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels."""
-        return np.column_stack([self.score(X, np.full(len(X), label)) for label in labels])
+        return np.column_stack([self.score(X, np.full(count_rows(X), label)) for label in labels])
 
     def spread_scores(self, X: np.ndarray, labels: np.ndarray, effort: Effort) -> np.ndarray:  # noqa: ARG002
         """Return `score_labels(X, labels)`, with the threads that there may be."""

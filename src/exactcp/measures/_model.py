@@ -22,6 +22,11 @@ def is_frozen(estimator: Any) -> bool:
     return isinstance(estimator, FrozenEstimator)
 
 
+def is_precomputed(estimator: Any) -> bool:
+    """Tell whether there is no model: the objects are its outputs."""
+    return isinstance(estimator, str) and estimator == "precomputed"
+
+
 def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a fitted clone of a model; a frozen one as it is."""
     model = clone(estimator)  # of a frozen one, itself; and its `fit` tells whether it was fitted before
@@ -33,8 +38,9 @@ def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
     """Return what a method of a fitted model says of every object, one row for each; refuse what is no number."""
     with _introduced(model, method, X):
         said = getattr(model, method)(X)
-    answer = np.asarray(said, dtype=np.float64)
     m = count_rows(X)
+    answer = np.asarray(said, dtype=np.float64)
+    answer = answer.reshape(1) if answer.ndim == 0 and m == 1 else answer  # some say it so of one sparse row
     if answer.ndim == 0 or answer.shape[0] != m:
         msg = (
             f"{name_of(model)}.{method} returned shape {answer.shape} for {m} objects: expected a row for each object."
@@ -53,6 +59,14 @@ def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
 def name_of(model: Any) -> str:
     """Return what a sentence calls a model."""
     return type(model.estimator if is_frozen(model) else model).__name__
+
+
+def task_of(model: Any) -> str | None:
+    """Return what scikit-learn calls a model's task, "regressor" for one; None where that is not said."""
+    if isinstance(model, type) or not hasattr(model, "__sklearn_tags__"):
+        return None
+    task: str | None = get_tags(model).estimator_type
+    return task
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from exactcp.metrics.criteria import (
     sum_of_p,
     unconfidence,
 )
+from exactcp.metrics.discoveries import select
 from exactcp.metrics.distribution import crps, crps_per_object
 from exactcp.metrics.summary import EfficiencySummary, efficiency_summary
 from exactcp.metrics.validity import coverage, error_by_label, error_rate
@@ -56,6 +57,7 @@ __all__ = [
     "observed_multiple_fraction",
     "observed_unconfidence",
     "purity",
+    "select",
     "set_size",
     "sum_of_p",
     "unconfidence",

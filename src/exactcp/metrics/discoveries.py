@@ -6,46 +6,70 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from exactcp._parameters import one_of, share
+from exactcp.metrics._inputs import Bools, Floats, check_p
 from exactcp.pvalues import as_decimal
 
+METHOD = one_of("bh", "by")
+RATE = share("a rate of false discoveries")
 
-def select_discoveries(p: np.ndarray, fdr: float, method: str) -> np.ndarray:
+
+def select(p: ArrayLike, q: float = 0.1, method: str = "bh") -> Bools:
     """Return a mask of the p-values that are discoveries at a false discovery rate.
 
     Parameters
     ----------
-    p : ndarray of shape (m,)
-    fdr : float
-        Between 0 and 1.
-    method : {"bh", "by"}
-        Benjamini-Hochberg: the k smallest, for the largest k with p_(k) <= fdr k/m. Benjamini-Yekutieli: the same with
-        fdr / (1 + 1/2 + ... + 1/m), which needs nothing of how the p-values depend on each other.
+    p : array-like of shape (m,)
+        Between 0 and 1, one for each hypothesis: small where it is doubtful, as an anomaly's.
+    q : float, default=0.1
+        The expected share of false ones among the discoveries, between 0 and 1. It is the decimal number that it prints
+        as: with q=0.1, the smallest of 10 p-values is a discovery at 0.01 itself.
+    method : {"bh", "by"}, default="bh"
+        Benjamini-Hochberg: the k smallest, for the largest k with p_(k) <= q k/m. Benjamini-Yekutieli: the same with
+        q / (1 + 1/2 + ... + 1/m), which needs nothing of how the p-values depend on each other.
 
     Returns
     -------
     ndarray of bool of shape (m,)
 
+    Notes
+    -----
+    These are the p-values that `scipy.stats.false_discovery_control` adjusts to at most q, but for rounding: p-values
+    of conformal predictors are fractions such as 3/30, which meet levels exactly.
+
     Examples
     --------
-    >>> select_discoveries(np.array([0.9, 0.01, 0.04, 0.02]), 0.05, "bh")
+    >>> select([0.9, 0.01, 0.04, 0.02], 0.05)
     array([False,  True, False,  True])
-    >>> select_discoveries(np.array([0.9, 0.01, 0.04, 0.02]), 0.05, "by")
+    >>> select([0.9, 0.01, 0.04, 0.02], 0.05, method="by")
     array([False, False, False, False])
     """
-    one_of("bh", "by").check("method", method)
-    share("a rate of false discoveries").check("fdr", fdr)
-    m = p.size
+    METHOD.check("method", method)
+    RATE.check("q", q)
+    checked = _check_flat(p)
+    m = checked.size
     if m == 0:
         return np.zeros(0, dtype=bool)
-    step = largest_discovery(fdr, method, m) / m
+    step = largest_discovery(q, method, m) / m
     largest = np.array([k * step.numerator / step.denominator for k in range(1, m + 1)])
-    ordered = np.sort(p)
+    ordered = np.sort(checked)
     below = np.flatnonzero(ordered <= largest)
-    return p <= ordered[below[-1]] if below.size else np.zeros(m, dtype=bool)
+    return np.asarray(checked <= ordered[below[-1]]) if below.size else np.zeros(m, dtype=bool)
 
 
-def largest_discovery(fdr: float, method: str, m: int) -> Fraction:
-    """Return the largest p-value that can be a discovery, if all m are: fdr, or less by Benjamini-Yekutieli."""
-    return as_decimal(fdr) / (1 if method == "bh" else Fraction(math.fsum(1 / k for k in range(1, m + 1))))
+def _check_flat(p: ArrayLike) -> Floats:
+    values = np.asarray(p)
+    if values.ndim != 1:
+        msg = (
+            f"p has shape {values.shape}: expected (m,), one p-value for each hypothesis. Of a matrix of p-values, "
+            "select from one column at a time, or from p.ravel()."
+        )
+        raise ValueError(msg)
+    return np.asarray(check_p(values[np.newaxis])[0]) if values.size else np.empty(0)
+
+
+def largest_discovery(q: float, method: str, m: int) -> Fraction:
+    """Return the largest p-value that can be a discovery, if all m are: q, or less by Benjamini-Yekutieli."""
+    return as_decimal(q) / (1 if method == "bh" else Fraction(math.fsum(1 / k for k in range(1, m + 1))))

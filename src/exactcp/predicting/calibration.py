@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._changes import twin
 from exactcp._parallel import Effort
 from exactcp._rows import take_parameters, take_rows
-from exactcp._validation import check_square, encode
+from exactcp._validation import check_square
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.taxonomy import Taxonomy, categories_of
 
 
 def fit_part(
@@ -42,42 +42,45 @@ class Calibration:
     classes : ndarray of shape (l,)
     columns : ndarray or None
         From `fit_part`.
-    mondrian : None, "label" or callable
     """
 
-    def __init__(self, measure: Any, classes: np.ndarray, columns: np.ndarray | None, mondrian: Taxonomy) -> None:
+    scores: np.ndarray
+    _categories: np.ndarray
+
+    def __init__(self, measure: Any, classes: np.ndarray, columns: np.ndarray | None) -> None:
         self.measure = measure
         self._classes = classes
         self._columns = columns
-        self._mondrian = mondrian
 
-    def calibrate(self, X: np.ndarray, y: np.ndarray, effort: Effort) -> None:
-        """Score the calibration examples, whose labels are among the classes."""
-        codes = encode(y, self._classes, what="y", remedy="calibrate with labels that are known.")
-        self.scores = self._score_labels(X, effort)[np.arange(codes.size), codes]
-        categories = self._categories_of_codes(X, codes)
-        self._ascending = {one: np.sort(self.scores[categories == one]) for one in np.unique(categories)}
+    def with_examples(self, X: Any, codes: np.ndarray, categories: np.ndarray, effort: Effort) -> Calibration:
+        """Return it calibrated with these examples and no others; their labels are the codes of classes."""
+        scores = self._score_labels(X, effort)[np.arange(codes.size), codes]
+        return self._with_scores(scores, categories)
 
-    def _categories_of_codes(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        if callable(self._mondrian):
-            return categories_of(self._mondrian, X, self._classes[codes])
-        return np.zeros(codes.size) if self._mondrian is None else codes
+    def with_more(self, X: Any, codes: np.ndarray, categories: np.ndarray, effort: Effort) -> Calibration:
+        """Return it calibrated with these examples, too."""
+        more = self.with_examples(X, codes, categories, effort)
+        return self._with_scores(
+            np.concatenate([self.scores, more.scores]), np.concatenate([self._categories, categories])
+        )
 
-    def _score_labels(self, X: np.ndarray, effort: Effort) -> np.ndarray:
+    def _with_scores(self, scores: np.ndarray, categories: np.ndarray) -> Calibration:
+        ascending = {one: np.sort(scores[categories == one]) for one in np.unique(categories).tolist()}
+        return twin(self, scores=scores, _categories=categories, _ascending=ascending)  # type: ignore[no-any-return]
+
+    def _score_labels(self, X: Any, effort: Effort) -> np.ndarray:
         objects = X if self._columns is None else X[:, self._columns]
         return np.asarray(self.measure.spread_scores(objects, self._classes, effort))
 
-    def count(self, X: np.ndarray, effort: Effort) -> tuple[pvalues.Counts, np.ndarray]:
-        """Return counts of calibration scores (m, l), one category of candidates at a time, and their scores."""
+    def count(self, X: Any, candidates: np.ndarray, effort: Effort) -> tuple[pvalues.Counts, np.ndarray]:
+        """Return counts of calibration scores (m, l) in the categories (m, l) of the candidates, and their scores."""
         scores = self._score_labels(X, effort)
-        m, n_labels = scores.shape
-        columns = [self._categories_of_codes(X, np.full(m, code)) for code in range(n_labels)]
-        candidates = np.column_stack(columns)
-        greater, equal, total = (np.zeros((m, n_labels), np.int64) for _ in range(3))
         rule = {"floor": self.measure.tie_floor, "tolerance": self.measure.tie_tolerance}
-        for category in np.unique(candidates):
+        ascending: dict[int, np.ndarray] = self._ascending  # type: ignore[attr-defined]
+        present = np.unique(candidates).tolist()
+        greater, equal, total = (np.zeros(scores.shape, np.int64) for _ in range(3))
+        for category in present:
             where = candidates == category
-            calibrating = self._ascending.get(category, np.empty(0))
-            counts = pvalues.compare_sorted(calibrating, scores[where], **rule)
+            counts = pvalues.compare_sorted(ascending.get(category, np.empty(0)), scores[where], **rule)
             greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
         return pvalues.Counts(greater, equal, total), scores

@@ -6,9 +6,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import KFold, check_cv, train_test_split
 
 from exactcp._parameters import Allowed, integer
+from exactcp._validation import check_calibration_size
 
 Fold = tuple[np.ndarray, np.ndarray]  # positions that fit, positions left out
 
@@ -24,15 +25,15 @@ CV = integer("a number of folds", at_least=2) | Allowed(
 )
 
 
-def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list[Fold]:
+def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
     """Return the folds of a number (then shuffled) or of a scikit-learn splitter; refuse what is no partition."""
-    n = X.shape[0]
+    n = y.size
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         _check_number(int(cv), n)
         splitter = KFold(int(cv), shuffle=True, random_state=random_state)
     else:
         splitter = check_cv(cv)
-    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in splitter.split(X, y)]
+    split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _positions_of(splitter, X, y)]
     times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
     if not (times == 1).all():
         wrong = int(np.flatnonzero(times != 1)[0])
@@ -44,6 +45,20 @@ def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, random_state: Any) -> list
     return split
 
 
+def _positions_of(splitter: Any, X: Any, y: np.ndarray) -> list[Any]:
+    try:
+        return list(splitter.split(X, y))
+    except ValueError as error:
+        if "groups" not in str(error):
+            raise
+        msg = (
+            f"cv={splitter!r} needs groups, which there are none of here: examples of one group depend on each other, "
+            "so they are not exchangeable one by one, and no p-value that counts examples would be valid. Keep one "
+            "example of each group, or make each group one example."
+        )
+        raise ValueError(msg) from error
+
+
 def _check_number(cv: int, n: int) -> None:
     if n < 2:
         msg = f"n_samples={n} (1 sample) cannot be cut into folds: expected 2 examples at least."
@@ -51,6 +66,16 @@ def _check_number(cv: int, n: int) -> None:
     if not 2 <= cv <= n:
         msg = f"cv={cv} folds cannot be made of n_samples={n}: use a number from 2 to {n}."
         raise ValueError(msg)
+
+
+def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
+    """Return which of n examples fit and which calibrate, drawn as the owner's `calibration_size` says."""
+    if n < 2:
+        msg = f"{type(owner).__name__} got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
+        raise ValueError(msg)
+    check_calibration_size(owner.calibration_size, n)
+    fitting, calibrating = train_test_split(np.arange(n), test_size=owner.calibration_size, random_state=seed)
+    return np.sort(fitting), np.sort(calibrating)
 
 
 def left_out_in(split: list[Fold], n: int) -> np.ndarray:

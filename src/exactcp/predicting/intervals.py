@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -17,13 +17,22 @@ from exactcp.pvalues import significance
 
 
 class IntervalPrediction(RegressorMixin, FrontDoor):
-    """Base of regressors that define `_intervals(X, epsilon) -> ((m, 2), smallest category)` and `_points(X)`."""
+    """Base of regressors that define `_intervals` and `_points`."""
 
-    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    _has_labels: ClassVar[bool] = False
+
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        """Return the intervals (m, 2) of objects in these categories, and the size of the smallest category."""
         raise NotImplementedError
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Any) -> np.ndarray:
+        """Return the point predictions (m,)."""
         raise NotImplementedError
+
+    def _take_sorted(self, X: Any, categories: Any) -> tuple[Any, np.ndarray]:
+        """Return the objects of a question and the numbers of their categories."""
+        objects = self._take_objects(X)
+        return objects, self._sort_objects(X, objects, categories)
 
     @reads
     def predict(self, X: Any) -> np.ndarray:
@@ -31,7 +40,7 @@ class IntervalPrediction(RegressorMixin, FrontDoor):
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
 
         Returns
         -------
@@ -40,15 +49,17 @@ class IntervalPrediction(RegressorMixin, FrontDoor):
         return self._points(self._take_objects(X))
 
     @reads
-    def predict_interval(self, X: Any, confidence_level: float = 0.95) -> np.ndarray:
+    def predict_interval(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> np.ndarray:
         """Return a prediction interval for every object.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
         confidence_level : float, default=0.95
             The notes of the class say with what probability an interval contains the true target. It is the decimal
             number that it prints as: at 0.9, epsilon is 0.1.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
@@ -57,7 +68,7 @@ class IntervalPrediction(RegressorMixin, FrontDoor):
         """
         check_is_fitted(self)
         epsilon = significance(confidence_level)
-        intervals, n = self._intervals(self._take_objects(X), epsilon)
+        intervals, n = self._intervals(*self._take_sorted(X, categories), epsilon)
         self._warn_of_level(confidence_level, epsilon, n)
         return intervals
 

@@ -33,33 +33,35 @@ class Evaluation(NamedTuple):
 class LabelPrediction:
     """Mixin for classifiers that define `_evaluate(X) -> Evaluation` and `classes_`."""
 
-    def _evaluate(self, X: Any) -> Evaluation:
+    def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         raise NotImplementedError
 
-    def _decide(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, Size]:
+    def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         """Return the prediction sets (m, l), and the size of the smallest category."""
-        evaluation = self._evaluate(X)
+        evaluation = self._evaluate(X, categories)
         if evaluation.counts is None:
             return pvalues.exceeds(evaluation.p, epsilon), None
         return pvalues.are_inside(evaluation.counts, epsilon), evaluation.smallest
 
     @reads
-    def predict_p(self, X: Any) -> np.ndarray:
+    def predict_p(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the p-value of every label for every object.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
         ndarray of shape (m, l)
             Columns in the order of `classes_`.
         """
-        return self._evaluate(X).p
+        return self._evaluate(X, categories).p
 
     @reads
-    def predict_set(self, X: Any, confidence_level: float = 0.95) -> np.ndarray:
+    def predict_set(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> np.ndarray:
         """Return the prediction sets: all labels whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -68,6 +70,8 @@ class LabelPrediction:
         confidence_level : float, default=0.95
             The probability, at least, with which a set contains the true label. It is the decimal number that it
             prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not exceed it.
+        categories : array-like of shape (m,), default=None
+            As in `predict_p`.
 
         Returns
         -------
@@ -75,7 +79,7 @@ class LabelPrediction:
             Columns in the order of `classes_`.
         """
         epsilon = pvalues.significance(confidence_level)
-        sets, n = self._decide(X, epsilon)
+        sets, n = self._decide(X, epsilon, categories)
         warn_of_low_level(confidence_level)
         if n is not None:
             purpose, result = "to exclude a label", "its labels are in every set"
@@ -83,31 +87,35 @@ class LabelPrediction:
         return sets
 
     @reads
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the label with the largest p-value of each object; ties go to the less strange one.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        evaluation = self._evaluate(X)
+        evaluation = self._evaluate(X, categories)
         return np.asarray(self.classes_[regions.best_labels(evaluation.p, evaluation.scores)])  # type: ignore[attr-defined]
 
     @reads
-    def predict_confidence(self, X: Any) -> regions.ConfidencePrediction:
+    def predict_confidence(self, X: Any, categories: Any = None) -> regions.ConfidencePrediction:
         """Return the best label of each object with its confidence and credibility.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
         ConfidencePrediction
         """
-        evaluation = self._evaluate(X)
+        evaluation = self._evaluate(X, categories)
         return regions.confidence_prediction(evaluation.p, evaluation.scores, self.classes_)  # type: ignore[attr-defined]

@@ -13,59 +13,28 @@ from exactcp.predicting.front_door import FrontDoor
 
 
 class LabelledLearning(FrontDoor):
-    """Base of predictors that learn labelled examples: `fit`, `partial_fit` and `unlearn`.
+    """Base of predictors that learn and unlearn labelled examples.
 
-    The predictor defines `_fit(X, y, declared)`, and may want to know what was `_learned` and `_forgotten`.
+    The predictor defines `_fit(X, y, declared, categories)`, and may want to know what was `_learned` and `_forgotten`.
     """
 
     classes_: np.ndarray
     _declared: Any
 
-    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:
         raise NotImplementedError
 
-    def _learned(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Take note of examples, before the bag learns them."""
+    def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
+        """Take note of examples, given as X, before the bag learns them."""
 
     def _forgotten(self, positions: np.ndarray) -> None:
         """Take note that the bag forgot examples."""
 
-    @changes
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the training examples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Objects; with metric="precomputed", their distances to each other.
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, None)
-
-    @changes
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn more examples; the state is then that of `fit` on all of them.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-            With metric="precomputed", their distances to the examples learned so far, then to each other.
-        y : array-like of shape (m,)
-        classes : array-like, default=None
-            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
-            label becomes a new class.
-
-        Returns
-        -------
-        self
-        """
+    def _partial_fit(self, X: Any, y: Any, classes: Any, categories: Any = None) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them."""
         if not self.__sklearn_is_fitted__():
-            return self._fit(X, y, classes)
-        X, y = self._take_more_labelled(X, y)
+            return self._fit(X, y, classes, categories)
+        objects, y = self._take_more_labelled(X, y)
         declared = self._declared
         if classes is not None:
             remedy = "declare every label that has been learned, too."
@@ -73,13 +42,13 @@ class LabelledLearning(FrontDoor):
             declared = classes
         known = np.union1d(self.classes_, y) if declared is None else np.unique(declared)
         codes = encode(y, known, what="y", remedy="the classes were declared in partial_fit; declare this one as well.")
-        self._learned(X, y)
+        self._learned(X, objects, y, categories)
         if known.size > self.classes_.size:
             bag = forked(self)
             bag.relabel(np.searchsorted(known, self.classes_), known.size)
-            bag.learn(X, codes, effort=effort_of(self))
+            bag.learn(objects, codes, effort=effort_of(self))
         else:
-            learn(self, X, codes, effort=effort_of(self))
+            learn(self, objects, codes, effort=effort_of(self))
         self.classes_, self._declared = known, declared
         self._count_features()
         return self

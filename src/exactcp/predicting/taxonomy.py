@@ -2,45 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
+from exactcp._changes import twin
 from exactcp._parameters import Allowed, one_of
+from exactcp._rows import count_rows, is_frame, is_missing
 
-Taxonomy = str | Callable[[np.ndarray, np.ndarray], Any] | None
+TaxonomyLike = str | list[str] | Callable[..., Any] | None
+
+
+def _is_columns(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _is_about_labels(value: Any) -> bool:
+    return (isinstance(value, str) and value == "label") or (callable(value) and _count_needed(value) > 1)
 
 
 def _as_function(value: Any) -> str:
     """Say what to do with categories themselves."""
     if isinstance(value, str) or not hasattr(value, "__len__"):
         return ""
-    return "Test objects need categories, too: give a function that returns the categories of the examples it is given."
+    return "Give the categories of examples beside them: fit(X, y, categories=...), predict_p(X, categories=...)."
 
 
-_FUNCTION = Allowed("", "a function of (X, y) that returns categories", callable)
-_NAMED = one_of(None, "label")
-TAXONOMY = Allowed(_NAMED.what, _NAMED.words, _NAMED.accepts, _as_function) | _FUNCTION
+_COLUMNS = "the name of a column of X, or a list of such names"
+TAXONOMY = Allowed(
+    "known",
+    f"None, 'label', {_COLUMNS}, or a function of (X) or (X, y) that returns categories",
+    lambda value: value is None or isinstance(value, str) or _is_columns(value) or callable(value),
+    _as_function,
+)
 OBJECT_TAXONOMY = Allowed(
     "a taxonomy of objects",
-    "None or a function that takes X and returns categories",
-    lambda value: value is None or callable(value),
-    _as_function,
+    f"None, {_COLUMNS}, or a function that takes X and returns categories",
+    lambda value: TAXONOMY.accepts(value) and not _is_about_labels(value),
+    lambda value: (
+        "Categories cannot depend on what is predicted: exactcp.taxonomies.bins makes some of a model's prediction."
+        if _is_about_labels(value)
+        else _as_function(value)
+    ),
+)
+MONDRIAN_COLUMNS = one_of("drop", "keep")
+
+
+def columns_of(mondrian: TaxonomyLike) -> list[str]:
+    """Return the columns that hold categories."""
+    if isinstance(mondrian, str):
+        return [] if mondrian == "label" else [mondrian]
+    return list(mondrian) if isinstance(mondrian, list | tuple) else []
+
+
+def without_columns(X: Any, names: list[str]) -> Any:
+    """Return a frame without these columns, which it must have."""
+    known = _columns_there(X, names)
+    if len(known) == len(names):
+        msg = (
+            f"mondrian takes {', '.join(names)} out of X, which has no other column: use mondrian_columns='keep', or "
+            "give the categories beside X: fit(X, y, categories=...)."
+        )
+        raise ValueError(msg)
+    if hasattr(X, "get_columns"):  # polars
+        return X.drop(names)
+    return X.drop(columns=names) if hasattr(X, "iloc") else X.drop_columns(names)
+
+
+def _columns_there(X: Any, names: list[str]) -> list[str]:
+    """Return the names of a frame's columns; refuse what is no frame, or lacks one of those that are needed."""
+    if not is_frame(X):
+        named = repr(names[0] if len(names) == 1 else names)
+        hint = " Did you mean 'label'?" if get_close_matches(names[0], ["label"]) else ""
+        msg = (
+            f"mondrian={named} names a column, and X is of type {type(X).__name__}: expected a data frame. Give one, "
+            f"or the categories beside X: fit(X, y, categories=...).{hint}"
+        )
+        raise ValueError(msg)
+    known = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            msg = f"mondrian={name!r} is not a column of X, which has {', '.join(known[:20])}.{hint}"
+            raise ValueError(msg)
+    return known
+
+
+class Taxonomy:
+    """How examples are sorted into categories, each of which has a number.
+
+    Parameters
+    ----------
+    mondrian : None, "label", str, list of str or callable
+    beside : bool
+        Whether the categories are given beside the objects.
+    labelled : bool
+        Whether examples have labels, so that a function may ask for them.
+    """
+
+    def __init__(self, mondrian: TaxonomyLike, *, beside: bool, labelled: bool = True) -> None:
+        if beside and mondrian is not None:
+            msg = f"mondrian={mondrian!r} and categories= both say what the categories are: give one of them."
+            raise ValueError(msg)
+        self.is_trivial = mondrian is None and not beside
+        self.is_by_label = isinstance(mondrian, str) and mondrian == "label"
+        self._columns = columns_of(mondrian)
+        self._function = mondrian if callable(mondrian) else None
+        self._asks_for_label = labelled and self._function is not None and _count_needed(self._function) != 1
+        self._beside = beside
+        self._numbers: dict[Hashable, int] = {}
+
+    def learned(self, X: Any, y: Any, categories: Any = None) -> tuple[Taxonomy, np.ndarray]:
+        """Return the taxonomy that knows the categories of these examples, and their numbers (n,)."""
+        if self.is_trivial:
+            return self, self.of_objects(X, categories)
+        numbers = dict(self._numbers)
+        found = _numbers_of(self._values(X, y, categories), lambda value: numbers.setdefault(value, len(numbers)))
+        return twin(self, _numbers=numbers), found
+
+    def of_objects(self, X: Any, categories: Any = None) -> np.ndarray:
+        """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""
+        if self.is_trivial:
+            self._require(categories)
+            return np.broadcast_to(np.int64(0), count_rows(X))
+        return self._look_up(X, None, categories)
+
+    def of_candidates(self, X: Any, classes: np.ndarray, categories: Any = None) -> np.ndarray:
+        """Return the numbers (m, l) of the categories that objects have with each label."""
+        m = count_rows(X)
+        if self.is_by_label:
+            self._require(categories)
+            return np.broadcast_to(_numbers_of(classes, self._known), (m, classes.size))
+        if not self._asks_for_label:
+            return np.broadcast_to(self.of_objects(X, categories)[:, None], (m, classes.size))
+        labels = [np.full(m, label, dtype=classes.dtype) for label in classes]
+        return np.column_stack([self._look_up(X, y, categories) for y in labels])
+
+    def _known(self, value: Hashable) -> int:
+        return self._numbers.get(value, -1)
+
+    def _look_up(self, X: Any, y: Any, categories: Any) -> np.ndarray:
+        return _numbers_of(self._values(X, y, categories), self._known)
+
+    def _values(self, X: Any, y: Any, categories: Any) -> np.ndarray | list[Hashable]:
+        """Return the category of each example as it is called."""
+        self._require(categories)
+        m = count_rows(X)
+        if self._beside:
+            return _one_each(categories, m, "categories has")
+        if self._columns:
+            _columns_there(X, self._columns)
+            return _side_by_side([_one_each(X[name], m, f"the column {name} has") for name in self._columns])
+        if self._function is not None:
+            said = self._function(X, y) if self._asks_for_label else self._function(X)
+            return _one_each(said, m, "mondrian returned")
+        return np.asarray(y)
+
+    def _require(self, categories: Any) -> None:
+        """Refuse categories that were not asked for, and those that were forgotten."""
+        if self._beside != (categories is not None):
+            raise ValueError(_FORGOTTEN if self._beside else _NOT_ASKED_FOR)
+
+
+_FORGOTTEN = (
+    "fit got categories=, and this call has none: expected the category of each object. Give categories= here, too."
+)
+_NOT_ASKED_FOR = (
+    "categories= was given here and not in fit, where examples were not sorted by them: give fit(X, y, categories=...) "
+    "as well."
 )
 
 
-def categories_of(taxonomy: Callable[..., Any], X: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the category of each example, as the user's taxonomy tells it."""
-    categories = np.asarray(taxonomy(X, labels))
-    if categories.shape != (X.shape[0],):
-        msg = f"mondrian returned shape {categories.shape} for {X.shape[0]} examples: expected one category for each."
+def _count_needed(function: Callable[..., Any]) -> int:
+    """Return how many arguments a user's function needs; 0 where nobody knows."""
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # some functions that are not written in Python do not say
+        return 0
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in kinds and one.default is Parameter.empty for one in parameters)
+
+
+def _one_each(values: Any, m: int, whose: str) -> np.ndarray | list[Hashable]:
+    """Return the categories of m objects, which several columns may tell together."""
+    if is_frame(values):
+        return _side_by_side([_one_each(values[name], m, whose) for name in values.columns])
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1:] == (1,):
+        array = array[:, 0]
+    if array.shape != (m,):
+        msg = f"{whose} shape {array.shape} for {m} examples: expected one category for each."
         raise ValueError(msg)
-    return categories
+    return array
 
 
-def categories_of_objects(taxonomy: Callable[[np.ndarray], Any] | None, X: np.ndarray) -> np.ndarray:
-    """Return the category of each object, as the user's taxonomy of objects tells it; one category without any."""
-    if taxonomy is None:
-        return np.zeros(X.shape[0])
-    return categories_of(lambda X, _: taxonomy(X), X, np.empty(0))
+def _side_by_side(columns: list[Any]) -> np.ndarray | list[Hashable]:
+    return columns[0] if len(columns) == 1 else list(zip(*(map(_called, one) for one in columns), strict=True))
+
+
+def _called(value: Any) -> Hashable:
+    """Return a category as it can be looked up; all that is missing is one."""
+    return None if is_missing(value) else value
+
+
+def _numbers_of(values: np.ndarray | list[Hashable], number: Callable[[Hashable], int]) -> np.ndarray:
+    """Return the number of each category; where they can be sorted, each is looked up once."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return np.array([number(_called(value)) for value in distinct.tolist()], dtype=np.int64)[inverse]
+    return np.array([number(_called(value)) for value in values], dtype=np.int64)

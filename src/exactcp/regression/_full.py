@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, learn, reads, unlearn
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import (
-    check_targets,
-)
+from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._distributions import PredictiveDistribution
 
@@ -37,9 +34,12 @@ class FullConformalRegressor(IntervalPrediction):
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" recomputes every score, for
         comparison. The p-values are the same.
-    mondrian : None or callable, default=None
-        A function of X that returns the category of each object; p-values are then valid within each category. Its X
-        is an array of numbers, also where a data frame was given.
+    mondrian : None, str, list of str or callable, default=None
+        Categories within which p-values are valid: a column of a data frame, or several, or a function of X, as the
+        user gave it, that returns the category of each object. Categories can be given beside the objects instead, in
+        `fit` and in every question.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         Break ties at random, which makes p-values exactly uniform, and regions exactly valid, instead of conservative.
         The random number of an object is a function of the seed and the object: it does not matter with which others it
@@ -96,6 +96,7 @@ class FullConformalRegressor(IntervalPrediction):
         "measure": TARGET_MEASURE,
         "algorithm": one_of("optimized", "standard"),
         "mondrian": OBJECT_TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -107,7 +108,8 @@ class FullConformalRegressor(IntervalPrediction):
         measure: Any = None,
         *,
         algorithm: str = "optimized",
-        mondrian: Callable[[np.ndarray], Any] | None = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -116,20 +118,23 @@ class FullConformalRegressor(IntervalPrediction):
         self.measure = measure
         self.algorithm = algorithm
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, categories: Any = None) -> Self:
         """Learn the training examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a model takes
             Objects; with metric="precomputed" or kernel="precomputed", their values with each other.
         y : array-like of shape (n,)
+        categories : array-like of shape (n,), default=None
+            The category of each example, where X does not hold it; every question then needs the objects' categories.
 
         Returns
         -------
@@ -138,34 +143,36 @@ class FullConformalRegressor(IntervalPrediction):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        X, y = self._take_targeted(X, y)
-        self._bag = target_bag(measure, X, y, algorithm=self.algorithm, effort=effort_of(self))
-        self._training_categories = categories_of_objects(self.mondrian, X)
+        objects, y = self._take_targeted(X, y)
+        self._training_categories = self._sort(X, objects, y, categories)
+        self._bag = target_bag(measure, objects, y, algorithm=self.algorithm, effort=effort_of(self))
         self.measure_ = measure
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
 
     @changes
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, categories: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
             With precomputed values, those with the examples learned so far, then with each other.
         y : array-like of shape (m,)
+        categories : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        X, y = self._take_more_targeted(X, y)
-        categories = categories_of_objects(self.mondrian, X)
-        learn(self, X, y, effort=effort_of(self))
-        self._training_categories = np.concatenate([self._training_categories, categories])
+            return self.fit(X, y, categories)
+        objects, y = self._take_more_targeted(X, y)
+        numbers = self._sort(X, objects, y, categories, more=True)
+        learn(self, objects, y, effort=effort_of(self))
+        self._training_categories = np.concatenate([self._training_categories, numbers])
         self._examples_changed()
         return self
 
@@ -197,17 +204,17 @@ class FullConformalRegressor(IntervalPrediction):
         self._warned_levels = set()
         self._count_features()
 
-    def _how(self, X: np.ndarray) -> dict[str, Any]:
+    def _how(self, categories: np.ndarray) -> dict[str, Any]:
         """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""
         how: dict[str, Any] = {"effort": effort_of(self)}
-        if self.mondrian is not None:
-            categories, training = categories_of_objects(self.mondrian, X), self._training_categories
+        if not self._taxonomy.is_trivial:
+            training = self._training_categories
             how["within"] = lambda t: training == categories[t]
         return how
 
-    def _thresholds(self, how: dict[str, Any], X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _thresholds(self, how: dict[str, Any], X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
         """Return how many examples must be at least as strange (m,), and the size of the smallest category."""
-        m = X.shape[0]
+        m = count_rows(X)
         sizes = np.full(m, self._bag.n)
         if "within" in how:
             sizes = np.array([int(how["within"](t).sum()) for t in range(m)], dtype=np.int64)
@@ -216,16 +223,16 @@ class FullConformalRegressor(IntervalPrediction):
         # smoothed regions are finite for some of the objects, however few examples there are
         return pvalues.threshold(epsilon, sizes, pvalues.tau_of_objects(self._seed, X)), sys.maxsize
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self._bag.predict(X, effort=effort_of(self)))
 
-    def _intervals(self, X: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
-        how = self._how(X)
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+        how = self._how(categories)
         thresholds, smallest = self._thresholds(how, X, epsilon)
         return np.asarray(self._bag.intervals(X, thresholds, **how)), smallest
 
     @reads
-    def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
+    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
         """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -233,6 +240,8 @@ class FullConformalRegressor(IntervalPrediction):
         X : array-like of shape (m, p)
         confidence_level : float, default=0.95
             The probability, at least, with which a region contains the true target.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
@@ -241,36 +250,37 @@ class FullConformalRegressor(IntervalPrediction):
         """
         check_is_fitted(self)
         epsilon = pvalues.significance(confidence_level)
-        X = self._take_objects(X)
-        how = self._how(X)
-        thresholds, smallest = self._thresholds(how, X, epsilon)
+        objects, numbers = self._take_sorted(X, categories)
+        how = self._how(numbers)
+        thresholds, smallest = self._thresholds(how, objects, epsilon)
         self._warn_of_level(confidence_level, epsilon, smallest)
-        return [Region(intervals) for intervals in self._bag.regions(X, thresholds, **how)]
+        return [Region(intervals) for intervals in self._bag.regions(objects, thresholds, **how)]
 
     @reads
-    def predict_p(self, X: Any, y: Any) -> np.ndarray:
+    def predict_p(self, X: Any, y: Any, categories: Any = None) -> np.ndarray:
         """Return the p-value of every pair of an object and a target.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a model takes
         y : array-like of shape (m,)
+        categories : array-like of shape (m,), default=None
+            As in `predict_region`.
 
         Returns
         -------
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = self._take_objects(X)
-        y = check_targets(y)
-        check_consistent_length(X, y)
-        counts = pvalues.Counts(*self._bag.counts(X, y, **self._how(X)))
+        objects, numbers = self._take_sorted(X, categories)
+        y = check_answers(self, objects, y, check_targets)
+        counts = pvalues.Counts(*self._bag.counts(objects, y, **self._how(numbers)))
         if self.smoothed:
-            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))
+            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects))
         return pvalues.deterministic_p(counts)
 
     @reads
-    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+    def predict_distribution(self, X: Any, categories: Any = None) -> PredictiveDistribution:
         """Return a conformal predictive distribution for every object.
 
         It uses signed residuals, and needs a measure whose residuals are ordered as the targets are: `KNNResidual`, or
@@ -279,6 +289,8 @@ class FullConformalRegressor(IntervalPrediction):
         Parameters
         ----------
         X : array-like of shape (m, p)
+        categories : array-like of shape (m,), default=None
+            As in `predict_region`.
 
         Returns
         -------
@@ -286,6 +298,6 @@ class FullConformalRegressor(IntervalPrediction):
             It holds n numbers for each object.
         """
         check_is_fitted(self)
-        X = self._take_objects(X)
-        within = self._how(X).get("within")
-        return PredictiveDistribution(tuple(np.sort(row) for row in self._bag.critical_targets(X, within=within)))
+        objects, numbers = self._take_sorted(X, categories)
+        rows = self._bag.critical_targets(objects, within=self._how(numbers).get("within"))
+        return PredictiveDistribution(tuple(np.sort(row) for row in rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -42,7 +43,7 @@ class _LeftOutRegressor(IntervalPrediction):
         "verbose": VERBOSE,
     }
 
-    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: dict[str, Any]) -> LeftOut:
+    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: Mapping[str, Any]) -> LeftOut:
         raise NotImplementedError
 
     @changes
@@ -71,8 +72,9 @@ class _LeftOutRegressor(IntervalPrediction):
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
         limits.check(y)
-        self._left_out = self._leave_out(measure, X, y, seed, fit_parameters)
-        self.measure_ = measure.fit(X, y, **fit_parameters)
+        parameters = self._route(fit_parameters)
+        self._left_out = self._leave_out(measure, X, y, seed, parameters)
+        self.measure_ = measure.fit(X, y, **parameters)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
         self._warned_levels: set[str] = set()
@@ -84,7 +86,7 @@ class _LeftOutRegressor(IntervalPrediction):
     def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
-    def _intervals(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:  # noqa: ARG002
         n = self.residuals_.size
         m = int(threshold(epsilon, n))
         return Limits.of(self).clip(self._ends(X, m)), n
@@ -200,7 +202,7 @@ class CVPlusRegressor(_LeftOutRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: dict[str, Any]) -> LeftOut:
+    def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: Mapping[str, Any]) -> LeftOut:
         split = make_folds(self.cv, X, y, seed)
         models = RefittedModels(measure, X, y, split, parameters=parameters, verbose=self.verbose)
         self.measures_ = models.measures
@@ -297,7 +299,7 @@ class JackknifePlusRegressor(_LeftOutRegressor):
         X: Any,
         y: np.ndarray,
         seed: int,  # noqa: ARG002
-        parameters: dict[str, Any],
+        parameters: Mapping[str, Any],
     ) -> LeftOut:
         shortcut = None if parameters else measure.leave_one_out(X, y, effort=effort_of(self))
         if shortcut is not None:

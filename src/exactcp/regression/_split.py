@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -23,14 +22,14 @@ from exactcp._parameters import (
     check_parameters,
     one_of,
 )
-from exactcp._rows import count_rows, take_rows
+from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_targets
+from exactcp._validation import check_answers, check_calibration_size, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import fit_part
 from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, categories_of_objects
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._calibration import SIDES, TargetCalibration
 from exactcp.regression._distributions import PredictiveDistribution
@@ -57,9 +56,10 @@ class SplitConformalRegressor(IntervalPrediction):
         The random number of an object is a function of the seed and the object.
     y_min, y_max : float or None, default=None
         What targets cannot be less than, or more than: intervals, regions and distributions end there.
-    mondrian : None or callable, default=None
-        A callable takes X, an array of numbers, and returns the category of each object; the guarantee then holds in
-        each category.
+    mondrian : None, str, list of str or callable, default=None
+        As in `FullConformalRegressor`.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     random_state : int, RandomState or None, default=None
         Of the split, and of the measure where its own is None. An integer makes fits repeat.
     n_jobs : int or None, default=None
@@ -110,6 +110,7 @@ class SplitConformalRegressor(IntervalPrediction):
         "y_min": LIMIT,
         "y_max": LIMIT,
         "mondrian": OBJECT_TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -124,7 +125,8 @@ class SplitConformalRegressor(IntervalPrediction):
         smoothed: bool = False,
         y_min: float | None = None,
         y_max: float | None = None,
-        mondrian: Callable[[np.ndarray], Any] | None = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -136,6 +138,7 @@ class SplitConformalRegressor(IntervalPrediction):
         self.y_min = y_min
         self.y_max = y_max
         self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -146,8 +149,18 @@ class SplitConformalRegressor(IntervalPrediction):
         return tags
 
     @changes
-    def fit(self, X: Any, y: Any, X_calibration: Any = None, y_calibration: Any = None, **fit_parameters: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_calibration: Any = None,
+        y_calibration: Any = None,
+        categories: Any = None,
+        **fit_parameters: Any,
+    ) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
+
+        What learns nothing, a `FrozenEstimator` or outputs from elsewhere, is calibrated with all of them.
 
         Parameters
         ----------
@@ -157,6 +170,9 @@ class SplitConformalRegressor(IntervalPrediction):
         X_calibration : objects, default=None
             Calibration objects of your own; then all of X fits the measure.
         y_calibration : array-like of shape (c,), default=None
+        categories : array-like of shape (n,) or (c,), default=None
+            The category of each example, where X does not hold it; with calibration examples of your own, of each of
+            these. Every question then needs the objects' categories.
         **fit_parameters : dict
             For the `fit` of the measure's model, such as sample_weight; what has a value for each example goes with
             the examples that it is fitted on.
@@ -172,21 +188,22 @@ class SplitConformalRegressor(IntervalPrediction):
         if (X_calibration is None) != (y_calibration is None):
             msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
             raise ValueError(msg)
-        X, y = self._take_targeted(X, y)
+        objects, y = self._take_targeted(X, y)
         limits.check(y)
+        fitting = calibrating = np.arange(y.size)
+        own, own_y = objects, y
         if X_calibration is not None:
-            fitting = np.arange(y.size)
-            X_calibration, y_calibration = self._take_targeted(X_calibration, y_calibration, reset=False)
-            limits.check(y_calibration)
-        else:
-            everyone = np.arange(y.size)
-            fitting, calibrating = (everyone, everyone) if measure.is_fixed else self._split(y.size, seed)
-            X_calibration, y_calibration = take_rows(X, calibrating), y[calibrating]
-        self._columns = fit_part(measure, X, y, fitting, fit_parameters)
+            own, own_y = self._take_targeted(X_calibration, y_calibration, reset=False)
+            limits.check(own_y)
+            calibrating = np.arange(own_y.size)
+        elif not measure.is_fixed:
+            fitting, calibrating = self._split(y.size, seed)
+        numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)[calibrating]
+        self._columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
         self.measure_ = measure
         self._seed = seed
-        categories = categories_of_objects(self.mondrian, X_calibration)
-        self._set(TargetCalibration(y_calibration, self._band(X_calibration), categories, self.side))
+        band = self._band(take_rows(own, calibrating))
+        self._set(TargetCalibration(own_y[calibrating], band, numbers, self.side))
         return self
 
     def _set(self, calibration: TargetCalibration) -> None:
@@ -195,7 +212,7 @@ class SplitConformalRegressor(IntervalPrediction):
         self._warned_levels: set[str] = set()
 
     @changes
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Any, y: Any, categories: Any = None) -> Self:
         """Calibrate anew with these examples and no others; the measure stays as it was fitted.
 
         Parameters
@@ -203,18 +220,19 @@ class SplitConformalRegressor(IntervalPrediction):
         X : objects
             As in `fit`; the measure must not have learned them.
         y : array-like of shape (c,)
+        categories : array-like of shape (c,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
         self._require_fitted()
-        y, band, categories = self._take_calibrating(X, y)
-        self._set(TargetCalibration(y, band, categories, self.side))
+        self._set(TargetCalibration(*self._take_calibrating(X, y, categories, more=False), self.side))
         return self
 
     @changes
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, categories: Any = None) -> Self:
         """Calibrate with these examples, too; the measure stays as it was fitted. The first call is that of `fit`.
 
         Parameters
@@ -222,21 +240,23 @@ class SplitConformalRegressor(IntervalPrediction):
         X : objects
             As in `fit`; the measure must not have learned them.
         y : array-like of shape (c,)
+        categories : array-like of shape (c,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        self._set(self._calibration.with_more(*self._take_calibrating(X, y)))
+            return self.fit(X, y, categories=categories)
+        self._set(self._calibration.with_more(*self._take_calibrating(X, y, categories, more=True)))
         return self
 
-    def _take_calibrating(self, X: Any, y: Any) -> tuple[np.ndarray, Band, np.ndarray]:
-        """Return the targets, bands and categories of more calibration examples."""
-        X, y = self._take_targeted(X, y, reset=False)
+    def _take_calibrating(self, X: Any, y: Any, categories: Any, *, more: bool) -> tuple[np.ndarray, Band, np.ndarray]:
+        """Return the targets, bands and numbers of categories of calibration examples."""
+        objects, y = self._take_targeted(X, y, reset=False)
         Limits.of(self).check(y)
-        return y, self._band(X), categories_of_objects(self.mondrian, X)
+        return y, self._band(objects), self._sort(X, objects, y, categories, more=more)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibration" in vars(self)
@@ -269,13 +289,12 @@ class SplitConformalRegressor(IntervalPrediction):
     def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
         super()._warn_of_level(confidence_level, epsilon / 2 if self.side == "each" else epsilon, n)
 
-    def _intervals(self, X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
-        categories = categories_of_objects(self.mondrian, X)
+    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
         ends = self._calibration.intervals(self._band(X), epsilon, categories, self._tau(X))
         return Limits.of(self).clip(ends), self._enough(categories)
 
     @reads
-    def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
+    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
         """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -283,6 +302,8 @@ class SplitConformalRegressor(IntervalPrediction):
         X : objects
         confidence_level : float, default=0.95
             The probability, at least, with which a region contains the true target.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
@@ -291,20 +312,21 @@ class SplitConformalRegressor(IntervalPrediction):
         """
         check_is_fitted(self)
         epsilon = pvalues.significance(confidence_level)
-        X = self._take_objects(X)
-        categories = categories_of_objects(self.mondrian, X)
-        ends = self._calibration.regions(self._band(X), epsilon, categories, self._tau(X))
-        self._warn_of_level(confidence_level, epsilon, self._enough(categories))
+        objects, numbers = self._take_sorted(X, categories)
+        ends = self._calibration.regions(self._band(objects), epsilon, numbers, self._tau(objects))
+        self._warn_of_level(confidence_level, epsilon, self._enough(numbers))
         return [Region(row[None][~np.isnan(row[:1])]) for row in Limits.of(self).cut(ends)]
 
     @reads
-    def predict_p(self, X: Any, y: Any) -> np.ndarray:
+    def predict_p(self, X: Any, y: Any, categories: Any = None) -> np.ndarray:
         """Return the p-value of every pair of an object and a target.
 
         Parameters
         ----------
         X : objects
         y : array-like of shape (m,)
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
@@ -312,15 +334,13 @@ class SplitConformalRegressor(IntervalPrediction):
             0 of targets outside of [y_min, y_max].
         """
         check_is_fitted(self)
-        X, y = self._take_objects(X), check_targets(y)
-        if y.size != count_rows(X):
-            msg = f"X has {count_rows(X)} rows and y {y.size} targets: expected one target for each object."
-            raise ValueError(msg)
-        p = self._calibration.p(self._band(X), y, categories_of_objects(self.mondrian, X), self._tau(X))
+        objects, numbers = self._take_sorted(X, categories)
+        y = check_answers(self, objects, y, check_targets)
+        p = self._calibration.p(self._band(objects), y, numbers, self._tau(objects))
         return np.where(Limits.of(self).hold(y), p, 0.0)
 
     @reads
-    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+    def predict_distribution(self, X: Any, categories: Any = None) -> PredictiveDistribution:
         """Return a conformal predictive distribution for every object, from signed calibration residuals [1]_.
 
         It is the prediction plus the calibration residuals, times the object's difficulty over theirs where there is
@@ -329,6 +349,8 @@ class SplitConformalRegressor(IntervalPrediction):
         Parameters
         ----------
         X : objects
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
@@ -341,7 +363,7 @@ class SplitConformalRegressor(IntervalPrediction):
            conformal predictive distributions", Neurocomputing 397 (2020).
         """
         check_is_fitted(self)
-        X = self._take_objects(X)
+        objects, numbers = self._take_sorted(X, categories)
         limits = Limits.of(self)
-        points = self._calibration.critical_targets(self._band(X), categories_of_objects(self.mondrian, X))
+        points = self._calibration.critical_targets(self._band(objects), numbers)
         return PredictiveDistribution(tuple(limits.clip(row) for row in points), limits.low, limits.high)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from exactcp._rows import count_rows, is_frame, join_rows
 
 
 class Joined(NamedTuple):
@@ -18,14 +21,14 @@ class Joined(NamedTuple):
 def join_objects(X: Any, lengths: Any) -> Joined:
     """Join sequences of objects; a list of two-dimensional things is a list of sequences."""
     if lengths is None and isinstance(X, list | tuple) and len(X) > 0 and _ndim(X[0]) == 2:
-        sequences = [np.asarray(sequence) for sequence in X]
-        widths = {sequence.shape[1:] for sequence in sequences if sequence.ndim == 2}
-        if len(widths) != 1 or any(sequence.ndim != 2 or len(sequence) == 0 for sequence in sequences):
+        sequences = [sequence if is_frame(sequence) else np.asarray(sequence) for sequence in X]
+        widths = {sequence.shape[1:] for sequence in sequences if len(sequence.shape) == 2}
+        if len(widths) != 1 or any(len(sequence.shape) != 2 or len(sequence) == 0 for sequence in sequences):
             shapes = ", ".join(str(sequence.shape) for sequence in sequences[:5])
             msg = f"X has sequences of the shapes {shapes}: expected (T, p) with T >= 1 and the same p for all of them."
             raise ValueError(msg)
-        return Joined(np.concatenate(sequences), np.array([len(sequence) for sequence in sequences]), as_list=True)
-    n = len(X) if hasattr(X, "__len__") else np.asarray(X).shape[0]
+        return Joined(reduce(join_rows, sequences), np.array([len(sequence) for sequence in sequences]), as_list=True)
+    n = np.asarray(X).shape[0] if hasattr(X, "__array__") and not hasattr(X, "__len__") else count_rows(X)
     return Joined(X, _checked_lengths([n] if lengths is None and n > 0 else lengths, n), as_list=False)
 
 

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, reads
-from exactcp._estimator import Estimator
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_examples, check_objects, check_two_classes, encode
+from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of
 from exactcp.measures._contract import Objects
+from exactcp.predicting.front_door import FrontDoor
 from exactcp.sequences._input import join_labels, join_objects, split_rows
 from exactcp.sequences._ranking import MarkovChain, estimate_chain, ranked_sequences
 
@@ -51,7 +51,7 @@ class CandidateSequence:
         return self.labels
 
 
-class ConformalSequencePredictor(Estimator):
+class ConformalSequencePredictor(FrontDoor):
     """Sets of label sequences that contain the true one with a given probability, and their ranking.
 
     Parameters
@@ -171,9 +171,6 @@ class ConformalSequencePredictor(Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_bag")
-
     @changes
     def fit(self, X: Any, y: Any, lengths: Any = None) -> Self:
         """Learn labelled sequences.
@@ -198,10 +195,10 @@ class ConformalSequencePredictor(Estimator):
             msg = f"measure={measure!r} wants precomputed values: give objects, and a function of two objects instead."
             raise ValueError(msg)
         joined = join_objects(X, lengths)
-        X, y = check_examples(self, joined.rows, join_labels(y, joined), reset=True)
-        classes = np.unique(y)
+        X, y = self._take_labelled(joined.rows, join_labels(y, joined))
+        classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
-        codes = encode(y, classes, what="y", remedy="")
+        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
         bag = label_bag(measure, X, codes, classes.size, effort=effort_of(self))
         chain = estimate_chain(codes, joined.lengths, classes.size, float(self.smoothing))
         self.classes_, self.measure_, self._bag, self._chain = classes, measure, bag, chain
@@ -225,7 +222,7 @@ class ConformalSequencePredictor(Estimator):
         """
         check_is_fitted(self)
         joined = join_objects(X, lengths)
-        objects = check_objects(self, joined.rows)
+        objects = self._take_objects(joined.rows)
         counts = self._bag.label_counts(objects, effort=effort_of(self))
         if self.mondrian == "label":
             compared = pvalues.label_conditional(counts, self._bag.sizes)

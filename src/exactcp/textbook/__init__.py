@@ -8,6 +8,7 @@ textbook knows numpy and the p-value, and none of the fast code.
 from exactcp.textbook.algorithm import ScoreFunction, algorithm_1, counts, refitted
 from exactcp.textbook.density import kde
 from exactcp.textbook.forest import Trainer, bootstrap_votes, tree_trainer
+from exactcp.textbook.label_scores import aps_score, margin_score, odds_score, rank_score, raps_score
 from exactcp.textbook.lasso import lasso, lasso_counts
 from exactcp.textbook.least_squares import lssvm, ridge
 from exactcp.textbook.neighbours import DistanceFunction, between, euclidean, knn, nn, simplified_knn
@@ -32,6 +33,7 @@ __all__ = [
     "absolute",
     "affine_residuals",
     "algorithm_1",
+    "aps_score",
     "between",
     "bootstrap_votes",
     "category",
@@ -45,7 +47,11 @@ __all__ = [
     "lasso",
     "lasso_counts",
     "lssvm",
+    "margin_score",
     "nn",
+    "odds_score",
+    "rank_score",
+    "raps_score",
     "refitted",
     "ridge",
     "ridge_residual",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed
+from exactcp._rows import count_rows
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
+from exactcp.measures._model import ask_model, is_frozen, name_of
 from exactcp.predicting.calibration import fit_part
 
 
@@ -38,6 +41,18 @@ def scoring_model(measure: Any) -> Any:
     return LSSVM() if measure is None else clone(measure)
 
 
+def learns_nothing(model: Any) -> bool:
+    """Tell whether a measure or classifier stays what it is in `fit`."""
+    return model.is_fixed if isinstance(model, Measure) else is_frozen(model)
+
+
+def fixed_labels(model: Any) -> np.ndarray | None:
+    """Return the labels of a model that learns nothing; None if those of the examples are all."""
+    if isinstance(model, Measure):
+        return model.fixed_classes
+    return np.asarray(model.classes_) if is_frozen(model) else None
+
+
 class LabelScores:
     """A measure or classifier fitted on some of the examples.
 
@@ -45,34 +60,39 @@ class LabelScores:
     ----------
     model : measure or classifier
         Not fitted yet.
-    X : ndarray of shape (n, p)
+    X : objects
     y : ndarray of shape (n,)
     fitting : ndarray of int
         The examples to fit on.
+    parameters : mapping
+        Of the fit.
     """
 
-    def __init__(self, model: Any, X: np.ndarray, y: np.ndarray, fitting: np.ndarray) -> None:
+    def __init__(
+        self, model: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
+    ) -> None:
         self.model = model
-        self._columns = fit_part(model, X, y, fitting)
+        self._columns = fit_part(model, X, y, fitting, parameters)
         self.floor = float(model.tie_floor) if isinstance(model, Measure) else 1.0
 
-    def __call__(self, X: np.ndarray, classes: np.ndarray, effort: Effort) -> np.ndarray:
+    def __call__(self, X: Any, classes: np.ndarray, effort: Effort) -> np.ndarray:
         """Return the scores (m, l): large where a label is likely, -inf for a label that the model has never seen."""
         objects = X if self._columns is None else X[:, self._columns]
         if isinstance(self.model, Measure):
             return -np.asarray(self.model.spread_scores(objects, classes, effort))
         own = np.asarray(self.model.classes_)
+        m = count_rows(X)
         if hasattr(self.model, "predict_proba"):
-            scores = np.asarray(self.model.predict_proba(objects), dtype=np.float64)
+            scores = ask_model(self.model, "predict_proba", objects)
         else:
-            scores = np.asarray(self.model.decision_function(objects), dtype=np.float64)
+            scores = ask_model(self.model, "decision_function", objects)
             scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-        if scores.shape != (X.shape[0], own.size):
+        if scores.shape != (m, own.size):
             msg = (
-                f"{type(self.model).__name__} gave scores of shape {scores.shape} for {X.shape[0]} objects and "
-                f"{own.size} classes: expected one for each (for SVC, decision_function_shape='ovr')."
+                f"{name_of(self.model)} gave scores of shape {scores.shape} for {m} objects and {own.size} classes: "
+                "expected one for each (for SVC, decision_function_shape='ovr')."
             )
             raise ValueError(msg)
-        out = np.full((X.shape[0], classes.size), -np.inf)
+        out = np.full((m, classes.size), -np.inf)
         out[:, np.searchsorted(classes, own)] = scores
         return out

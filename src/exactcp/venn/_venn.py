@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from exactcp._changes import reads
+from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
 from exactcp._validation import (
@@ -121,12 +121,47 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         metric = vars(self).get("_metric", self.metric)
         return pairs_or_vectors(metric)
 
-    def _fit(self, X: Any, y: Any, declared: Any) -> Self:
+    @changes
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Objects; with metric="precomputed", their distances to each other.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, None, None)
+
+    @changes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn more examples; the state is then that of `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+            With metric="precomputed", their distances to the examples learned so far, then to each other.
+        y : array-like of shape (m,)
+        classes : array-like, default=None
+            All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
+            label becomes a new class.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes)
+
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:  # noqa: ARG002
         check_parameters(self)
         distance = Distance(self.metric, self.metric_params)
         X, y = self._take_labelled(X, y)
         classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, self)
+        check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         if distance.is_precomputed:
             check_square(X)

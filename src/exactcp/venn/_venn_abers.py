@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,20 +12,16 @@ from sklearn.model_selection import train_test_split
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import (
-    check_calibration_size,
-    check_square,
-    check_two_classes,
-    encode,
-)
+from exactcp._validation import check_calibration_size, check_square, check_two_classes, encode
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.folds import CV, make_folds
+from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
-from exactcp.venn._label_scores import SCORER, LabelScores, scoring_model
+from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
 
 
 class VennAbersPredictor(ClassifierMixin, FrontDoor):
@@ -149,18 +146,26 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _kind(self) -> Objects:
+        fitted = vars(self).get("measure_", self.measure)
+        return objects_of(fitted[0] if isinstance(fitted, list) else fitted)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibrated" in vars(self)
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
         """Learn and calibrate.
+
+        What learns nothing, a `FrozenEstimator` or outputs from elsewhere, is calibrated with all examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a model takes
             Objects; with a precomputed kernel or metric, their values with each other.
         y : array-like of shape (n,)
+        **fit_parameters
+            For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
         Returns
         -------
@@ -169,6 +174,10 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         model = lend_seed(scoring_model(self.measure), seed)
+        if self.method == "full" and fit_parameters:
+            names = ", ".join(f"{name}=" for name in fit_parameters)
+            msg = f"method='full' got {names}, which LSSVM does not take: use method='inductive' with another model."
+            raise TypeError(msg)
         if self.method == "full" and not isinstance(model, LSSVM):
             msg = (
                 f"method='full' needs an LSSVM, whose scores under both outcomes come from one factorisation, and "
@@ -176,30 +185,36 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             )
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
-        classes = np.unique(y)
+        fixed = fixed_labels(model)
+        classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:
             check_square(X)
-        codes = encode(y, classes, what="y", remedy="")
+        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
         self.classes_ = classes
         if self.method == "full":
             self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
             self.measure_ = model
         else:
-            self._calibrated = [_Calibrated(self, model, X, y, *parts) for parts in self._parts(X, y, seed)]
+            parameters = self._route(fit_parameters)
+            parts = self._parts(X, y, seed, is_fixed=learns_nothing(model))
+            self._calibrated = [_Calibrated(self, model, X, y, *part, parameters) for part in parts]
             fitted = [part.scores.model for part in self._calibrated]
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
 
-    def _parts(self, X: np.ndarray, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return pairs of positions: what fits, and what calibrates."""
+    def _parts(self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False) -> list[Fold]:
+        """Return pairs of positions: what fits, and what calibrates; of what learns nothing, all do."""
         if self.method == "cross":
             return make_folds(self.cv, X, y, seed)
-        if X.shape[0] < 2:
-            msg = f"method='inductive' got n_samples={X.shape[0]}: expected 2, one to fit and one to calibrate."
+        n = y.size
+        if is_fixed:
+            return [(np.arange(n), np.arange(n))]
+        if n < 2:
+            msg = f"method='inductive' got n_samples={n}: expected 2, one to fit and one to calibrate."
             raise ValueError(msg)
-        check_calibration_size(self.calibration_size, X.shape[0])
-        split = train_test_split(np.arange(X.shape[0]), test_size=self.calibration_size, random_state=seed)
+        check_calibration_size(self.calibration_size, n)
+        split = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return [(np.sort(split[0]), np.sort(split[1]))]
 
     @reads
@@ -223,7 +238,7 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             return np.concatenate([1.0 - intervals[:, :, ::-1], intervals], axis=1)
         return intervals
 
-    def _pairs(self, X: np.ndarray, labels: list[int]) -> np.ndarray:
+    def _pairs(self, X: Any, labels: list[int]) -> np.ndarray:
         """Return p0 and p1 (m, labels, 2) of these labels."""
         if self.method != "full":
             return np.mean([part.pairs(X, labels, effort_of(self)) for part in self._calibrated], axis=0)
@@ -283,20 +298,21 @@ class _Calibrated:
         self,
         predictor: VennAbersPredictor,
         model: Any,
-        X: np.ndarray,
+        X: Any,
         y: np.ndarray,
         fitting: np.ndarray,
         calibrating: np.ndarray,
+        parameters: Mapping[str, Any],
     ) -> None:
         self._classes = predictor.classes_
-        self.scores = LabelScores(clone(model), X, y, fitting)
-        scores = self.scores(X[calibrating], self._classes, effort_of(predictor))
+        self.scores = LabelScores(clone(model), X, y, fitting, parameters)
+        scores = self.scores(take_rows(X, calibrating), self._classes, effort_of(predictor))
         self._by_label = [
             IsotonicCalibration(scores[:, code], y[calibrating] == label, self.scores.floor)
             for code, label in enumerate(self._classes)
         ]
 
-    def pairs(self, X: np.ndarray, labels: list[int], effort: Effort) -> np.ndarray:
+    def pairs(self, X: Any, labels: list[int], effort: Effort) -> np.ndarray:
         """Return p0 and p1 (m, labels, 2)."""
         scores = self.scores(X, self._classes, effort)
         return np.stack([self._by_label[label].pairs(scores[:, label]) for label in labels], axis=1)

@@ -14,7 +14,7 @@ from exactcp._parameters import NONE, check_parameters, integer, one_of
 from exactcp._rows import count_rows, take_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, name_of, route
+from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, is_precomputed, name_of, route
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.measures.models._refit_bag import ModelBag
 from exactcp.measures.models._regressors import (
@@ -23,7 +23,6 @@ from exactcp.measures.models._regressors import (
     ask_regressor,
     check_same_rows,
     given_outputs,
-    is_precomputed,
     routed,
 )
 

@@ -42,11 +42,6 @@ REGRESSOR = Allowed(
 PRECOMPUTED = one_of("precomputed")
 
 
-def is_precomputed(estimator: Any) -> bool:
-    """Tell whether X holds what a model said, instead of the objects."""
-    return isinstance(estimator, str) and estimator == "precomputed"
-
-
 def ask_regressor(model: Any, X: Any) -> np.ndarray:
     """Return one number for each object, (m,)."""
     said = ask_model(model, "predict", X)

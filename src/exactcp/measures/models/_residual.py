@@ -14,7 +14,7 @@ from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import describe_input, fit_model, is_frozen, route
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -36,7 +36,6 @@ from exactcp.measures.models._regressors import (
     ask_regressor,
     check_same_rows,
     given_outputs,
-    is_precomputed,
     routed,
 )
 

@@ -1,0 +1,216 @@
+"""Taxonomies: columns, functions of X or of X and y, categories beside the data, bins."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from exactcp import (
+    AggregatedConformalClassifier,
+    CrossConformalClassifier,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+)
+from exactcp.measures import KNN, KNNResidual
+from exactcp.taxonomies import bins
+
+RNG = np.random.default_rng(0)
+N, M = 90, 25
+NUMBERS = RNG.normal(size=(N + M, 3))
+SITE = np.array(["north", "south", "west"])[RNG.integers(0, 3, N + M)]
+WARD = RNG.integers(0, 2, N + M)
+FRAME = pd.DataFrame(NUMBERS, columns=["a", "b", "c"]).assign(site=SITE, ward=WARD)
+LABELS = (NUMBERS[:, 0] + 0.5 * RNG.normal(size=N + M) > 0).astype(int)
+TARGETS = NUMBERS[:, 0] + 0.3 * RNG.normal(size=N + M)
+CLASSIFIERS = [
+    lambda **how: FullConformalClassifier(KNN(k=3), **how),
+    lambda **how: SplitConformalClassifier(KNN(k=3), random_state=0, **how),
+    lambda **how: CrossConformalClassifier(KNN(k=3), cv=3, random_state=0, **how),
+    lambda **how: AggregatedConformalClassifier(KNN(k=3), n_splits=2, random_state=0, **how),
+    lambda **how: SplitConformalClassifier(LogisticRegression(), random_state=0, **how),
+]
+REGRESSORS = [
+    lambda **how: FullConformalRegressor(KNNResidual(k=3), **how),
+    lambda **how: SplitConformalRegressor(KNNResidual(k=3), random_state=0, **how),
+    lambda **how: SplitConformalRegressor(LinearRegression(), random_state=0, **how),
+]
+
+
+@pytest.fixture(params=range(len(CLASSIFIERS)), ids=["full", "split", "cross", "aggregated", "model"])
+def classifier(request):
+    return CLASSIFIERS[request.param]
+
+
+@pytest.fixture(params=range(len(REGRESSORS)), ids=["full", "split", "model"])
+def regressor(request):
+    return REGRESSORS[request.param]
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def frame(request):
+    return FRAME if request.param == "pandas" else pl.from_pandas(FRAME)
+
+
+def answers(predictor, X, y, **beside):
+    """Return what a predictor says of the last M objects."""
+    fitted = predictor.fit(X[:N], y[:N], **{name: value[:N] for name, value in beside.items()})
+    later = {name: value[N:] for name, value in beside.items()}
+    if hasattr(fitted, "classes_"):
+        return fitted.predict_p(X[N:], **later)
+    return fitted.predict_interval(X[N:], 0.8, **later)
+
+
+class TestAllSayTheSame:
+    def test_labels(self, classifier, frame):
+        expected = answers(classifier(mondrian=lambda X, y: site_of(X)), NUMBERS, LABELS)
+        columns = frame[["a", "b", "c", "site"]]
+        np.testing.assert_array_equal(answers(classifier(mondrian="site"), columns, LABELS), expected)
+        np.testing.assert_array_equal(answers(classifier(), NUMBERS, LABELS, categories=SITE), expected)
+
+    def test_targets(self, regressor, frame):
+        expected = answers(regressor(mondrian=site_of), NUMBERS, TARGETS)
+        columns = frame[["a", "b", "c", "site"]]
+        # a model is given the frame itself, whose columns lie otherwise in memory: its sums have other last bits
+        np.testing.assert_allclose(answers(regressor(mondrian="site"), columns, TARGETS), expected, rtol=1e-12)
+        np.testing.assert_array_equal(answers(regressor(), NUMBERS, TARGETS, categories=SITE), expected)
+
+    def test_several_columns_are_their_pairs(self, classifier, frame):
+        pairs = np.char.add(SITE, WARD.astype(str))
+        expected = answers(classifier(), NUMBERS, LABELS, categories=pairs)
+        np.testing.assert_array_equal(answers(classifier(mondrian=["site", "ward"]), frame, LABELS), expected)
+        both = FRAME[["site", "ward"]]
+        np.testing.assert_array_equal(answers(classifier(), NUMBERS, LABELS, categories=both), expected)
+
+    def test_a_function_gets_the_frame(self, classifier, frame):
+        seen = []
+
+        def look(X):
+            seen.append(type(X))
+            return X["ward"]
+
+        columns = frame[["a", "b", "c", "ward"]]
+        kept = answers(classifier(mondrian=look), columns, LABELS)
+        assert set(seen) == {type(frame)}
+        named = answers(classifier(mondrian="ward", mondrian_columns="keep"), columns, LABELS)
+        np.testing.assert_array_equal(kept, named)
+
+
+def site_of(X):
+    """Return the sites of rows of numbers."""
+    places = {value: i for i, value in enumerate(NUMBERS[:, 0].tolist())}
+    return SITE[[places[value] for value in X[:, 0].tolist()]]
+
+
+class TestChanges:
+    def test_learning_and_forgetting_keep_categories_in_step(self):
+        clf = FullConformalClassifier(KNN(k=3)).fit(NUMBERS[:60], LABELS[:60], categories=SITE[:60])
+        clf.partial_fit(NUMBERS[60:N], LABELS[60:N], categories=SITE[60:N]).unlearn([3, 70])
+        kept = np.delete(np.arange(N), [3, 70])
+        fresh = FullConformalClassifier(KNN(k=3)).fit(NUMBERS[kept], LABELS[kept], categories=SITE[kept])
+        asked = {"categories": SITE[N:]}
+        np.testing.assert_array_equal(clf.predict_p(NUMBERS[N:], **asked), fresh.predict_p(NUMBERS[N:], **asked))
+
+    def test_a_category_that_nobody_has_excludes_nothing(self, classifier):
+        clf = classifier().fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])
+        assert (clf.predict_p(NUMBERS[N:], categories=np.full(M, "east")) == 1).all()
+
+    def test_missing_values_are_one_category(self):
+        site = np.where(SITE == "west", None, SITE)
+        other = np.where(SITE == "west", "unknown", SITE)
+        first = answers(FullConformalClassifier(KNN(k=3)), NUMBERS, LABELS, categories=site)
+        np.testing.assert_array_equal(
+            first, answers(FullConformalClassifier(KNN(k=3)), NUMBERS, LABELS, categories=other)
+        )
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("how", "sentence"),
+        [
+            ({"mondrian": "sit"}, "'sit' is not a column of X, which has a, b, c, ward"),
+            ({"mondrian": ["site", "words"]}, "'words' is not a column of X, .* Did you mean 'ward'"),
+            ({"mondrian": 3}, "mondrian=3 is not known"),
+            ({"mondrian": "site", "mondrian_columns": "leave"}, "mondrian_columns='leave' is not known"),
+            ({"mondrian": lambda X: X["a"][:3]}, r"mondrian returned shape \(3,\) for 90 examples"),
+        ],
+    )
+    def test_fit(self, how, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            FullConformalClassifier(KNN(k=3), **how).fit(
+                FRAME[:N] if "site" in str(how) else FRAME[:N].drop(columns="site"), LABELS[:N]
+            )
+
+    def test_a_column_of_an_array(self, classifier):
+        with pytest.raises(ValueError, match="names a column, and X is of type ndarray"):
+            classifier(mondrian="site").fit(NUMBERS, LABELS)
+
+    def test_the_only_column(self):
+        with pytest.raises(ValueError, match="which has no other column"):
+            FullConformalClassifier(KNN(k=3), mondrian="a").fit(FRAME[["a"]], LABELS)
+
+    def test_categories_forgotten_not_asked_for_or_said_twice(self, classifier):
+        clf = classifier().fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])
+        with pytest.raises(ValueError, match="this call has none"):
+            clf.predict_p(NUMBERS[N:])
+        with pytest.raises(ValueError, match="for 25 examples"):
+            clf.predict_set(NUMBERS[N:], categories=SITE[:3])
+        clf = classifier().fit(NUMBERS[:N], LABELS[:N])
+        with pytest.raises(ValueError, match="given here and not in fit"):
+            clf.predict(NUMBERS[N:], categories=SITE[N:])
+        with pytest.raises(ValueError, match="both say what the categories are"):
+            classifier(mondrian="label").fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])
+
+    @pytest.mark.parametrize("wrong", ["label", lambda X, y: y])
+    def test_categories_of_targets(self, regressor, wrong):
+        with pytest.raises(ValueError, match="cannot depend on what is predicted"):
+            regressor(mondrian=wrong).fit(NUMBERS[:N], TARGETS[:N])
+
+
+class TestBins:
+    def test_a_column_a_model_a_function_and_a_number(self, frame):
+        expected = np.searchsorted([-0.5, 0.5], NUMBERS[:, 0], side="right")
+        model = LinearRegression().fit(NUMBERS, NUMBERS[:, 0])
+        np.testing.assert_array_equal(bins("a", [-0.5, 0.5])(frame), expected)
+        np.testing.assert_array_equal(bins(0, [-0.5, 0.5])(NUMBERS), expected)
+        np.testing.assert_array_equal(bins(model, [-0.5, 0.5])(NUMBERS), expected)
+        np.testing.assert_array_equal(bins(lambda X: X[:, 0], [-0.5, 0.5])(NUMBERS), expected)
+
+    def test_as_many_objects_in_each(self):
+        sizes = np.bincount(bins(0, n_bins=5, X=NUMBERS)(NUMBERS))
+        assert sizes.tolist() == [23] * 5
+
+    def test_missing_values_have_a_bin_of_their_own(self):
+        assert bins("a", [0.0])(pd.DataFrame({"a": [np.nan, -1.0, 0.0]})).tolist() == [2, 0, 1]
+
+    def test_in_predictors_and_pickled(self, regressor):
+        by_first = bins(0, [-0.5, 0.5])
+        expected = answers(regressor(), NUMBERS, TARGETS, categories=by_first(NUMBERS))
+        reg = regressor(mondrian=pickle.loads(pickle.dumps(by_first)))
+        np.testing.assert_array_equal(answers(reg, NUMBERS, TARGETS), expected)
+
+    @pytest.mark.parametrize(
+        ("given", "sentence"),
+        [
+            ({}, "give one of them"),
+            ({"edges": [1, 1]}, "numbers that ascend"),
+            ({"edges": []}, "numbers that ascend"),
+            ({"n_bins": 3}, "give X="),
+            ({"n_bins": 1, "X": NUMBERS}, "an integer of at least 2"),
+        ],
+    )
+    def test_bad_bins(self, given, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            bins(0, **given)
+
+    def test_bad_columns(self):
+        with pytest.raises(ValueError, match="X has no column 'z' to bin: it has a, b"):
+            bins("z", [0.0])(FRAME)
+        with pytest.raises(TypeError, match="a fitted model, or a function"):
+            bins(3.5, [0.0])(FRAME)
