@@ -38,7 +38,7 @@ class LeftOut:
             P += widths
             return np.column_stack([lower, np.partition(P, n - count, axis=1)[:, n - count]])
 
-        return self._map(ends, X, effort=effort)
+        return self._map(ends, X, effort)
 
     def extremes(self, X: np.ndarray, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
         """Return (m, 2): the smallest mu_-i(x) - width sigma_-i(x), and the largest mu_-i(x) + width sigma_-i(x)."""
@@ -47,15 +47,9 @@ class LeftOut:
             P, widths = self.predictions(part), width * self.scales(part)
             return np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])
 
-        return self._map(ends, X, effort=effort)
+        return self._map(ends, X, effort)
 
-    def _map(
-        self,
-        work: Callable[[np.ndarray], np.ndarray],
-        X: np.ndarray,
-        *,
-        effort: Effort = FREE,
-    ) -> np.ndarray:
+    def _map(self, work: Callable[[np.ndarray], np.ndarray], X: np.ndarray, effort: Effort) -> np.ndarray:
         size = max(1, BLOCK_BYTES // (8 * self.residuals.size))
         blocks = [X[i : i + size] for i in range(0, X.shape[0], size)]
         return np.concatenate(map_blocks(work, blocks, effort=effort, task="predicting"))

@@ -60,18 +60,12 @@ class NeighbourSearch:
         """Return the screen of the stored examples; only Euclidean distances have one."""
         screen = self._screen
         if screen is None:
-            objects = self._vectors().objects
-            basis = self._basis
+            objects, basis = self.store.objects, self._basis
             if basis is None or objects.shape[0] > 2 * basis[1]:
                 basis = self._basis = find_basis(objects), objects.shape[0]
             screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, basis[0])
             self._screen = screen
         return screen
-
-    def _vectors(self) -> VectorStore:
-        if isinstance(self.store, MatrixStore):
-            raise TypeError("precomputed distances have no screen")
-        return self.store
 
     def can_screen(self) -> bool:
         """Tell whether the metric has a screen."""
