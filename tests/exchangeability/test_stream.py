@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from exactcp import ExchangeabilityTest, textbook
 from exactcp.exchangeability import CompositeJumper
 from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
-from exactcp.measures.neighbours.kernels.scores import Provisional, _count_provisional
+from exactcp.measures.neighbours.kernels.scores import CARD, Provisional, _count_provisional
 from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -70,7 +70,8 @@ class TestBags:
 
     def test_where_nothing_is_stored_nothing_is_read(self):
         nothing, two = np.empty(0), np.zeros(2)
-        provisional = Provisional(np.empty((2, 0)), nothing, np.empty((0, 5)), nothing, nothing, np.empty(0, np.int64))
+        cards, no_starts = np.empty((0, 2), CARD), np.empty(0, np.int64)
+        provisional = Provisional(np.empty((2, 0)), nothing, cards, nothing, nothing, nothing, no_starts)
         counts = np.zeros((2, 2, 2), np.int64)
         in_python = getattr(_count_provisional, "py_func", _count_provisional)  # which looks at the bounds of arrays
         in_python(two, two, np.empty(0, np.int64), provisional, *counts)
