@@ -23,7 +23,6 @@ from exactcp.measures import (
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from measure_table import MEASURES
 
-
 # Algorithm 1 refits with other metrics than the Euclidean one for seconds; they differ in their distances alone, which
 # are compared with the textbook's on all problems: one of them stands for the others here
 SLOW = {"NN manhattan", "KNN 2 chebyshev", "SimplifiedKNN 3 cityblock"}
