@@ -19,7 +19,7 @@ from exactcp.measures.forest._trees import Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import predict_label
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
-CHUNKS = 25
+CHUNKS = 15
 
 
 def tune(monkeypatch, **tuning):
