@@ -100,7 +100,8 @@ def named(measure):
 @pytest.mark.parametrize("measure", MEASURES, ids=named)
 def test_every_route_counts_like_the_textbook(measure, problem):
     X, y, X_test = KDE_PROBLEMS[problem]
-    X_test, n_labels = X_test[-4:], int(y.max()) + 1  # two new objects, and two of the training's where there are any
+    n_labels = int(y.max()) + 1
+    X_test = X_test[-6 if n_labels < 10 else -3 :]  # the textbook of ten labels takes as long as all others together
     score = measure.twin()
     pairs = [[textbook.algorithm_1(score, X, y, x, c) for c in range(n_labels)] for x in X_test]
     for route in ROUTES:
