@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import train_test_split
+from sklearn.utils.metaestimators import available_if
 
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
@@ -22,6 +23,15 @@ from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
+
+
+def _has_calibration_set(predictor: Any) -> bool:
+    """Say, as the reason why a method is not there, that nothing can be calibrated by itself."""
+    if predictor.method != "inductive":
+        reason = "learns and calibrates with the same examples" if predictor.method == "full" else "has no one model"
+        msg = f"method={predictor.method!r} {reason}: fit it anew, or use method='inductive'."
+        raise AttributeError(msg)
+    return True
 
 
 class VennAbersPredictor(ClassifierMixin, FrontDoor):
@@ -217,6 +227,7 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         scores = fitted(take_rows(X, calibrating), self.classes_, effort_of(self))
         return _Calibrated(fitted, self.classes_, scores, y[calibrating])
 
+    @available_if(_has_calibration_set)  # type: ignore[untyped-decorator]
     @changes
     def calibrate(self, X: Any, y: Any) -> Self:
         """Calibrate a fitted model with these examples, and no others; with method="inductive".
@@ -232,10 +243,11 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         self
         """
         self._require_fitted()
-        X, y = self._take_calibrating(X, y, "calibrate")
+        X, y = self._take_calibrating(X, y)
         self._calibrated = [part.with_examples(X, y, effort_of(self)) for part in self._calibrated]
         return self
 
+    @available_if(_has_calibration_set)  # type: ignore[untyped-decorator]
     @changes
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Calibrate with these examples, too; with method="inductive". The model stays what it is. At first, `fit`.
@@ -254,17 +266,13 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
-        X, y = self._take_calibrating(X, y, "partial_fit")
+        X, y = self._take_calibrating(X, y)
         if classes is not None:
             encode(np.unique(classes), self.classes_, what="classes", remedy="the model learns no others.")
         self._calibrated = [part.with_more(X, y, effort_of(self)) for part in self._calibrated]
         return self
 
-    def _take_calibrating(self, X: Any, y: Any, method: str) -> tuple[Any, np.ndarray]:
-        if self.method != "inductive":
-            reason = "learns and calibrates with the same examples" if self.method == "full" else "has no one model"
-            msg = f"method={self.method!r} {reason}, and has no {method}: fit it anew, or use method='inductive'."
-            raise TypeError(msg)
+    def _take_calibrating(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, y = self._take_labelled(X, y, reset=False)
         encode(y, self.classes_, what="y", remedy="calibrate with labels that X and y of fit have.")
         return X, y
