@@ -28,7 +28,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`, with
+        margins where it has no probabilities.
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
         comparison. The p-values are the same.

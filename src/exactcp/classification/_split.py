@@ -29,7 +29,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
     mondrian : None, "label", str, list of str or callable, default=None
