@@ -198,8 +198,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self._refuse_options(measure, fit_parameters)
         X = self._take_training_objects(X)
         if isinstance(measure, DetectorScore):
-            split = self._split(measure, X, seed)
-            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=fit_parameters, verbose=self.verbose)
+            split, passed = self._split(measure, X, seed), self._route(fit_parameters)
+            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=passed, verbose=self.verbose)
             self.calibration_scores_ = self._bag.scores
             measures = self._bag.measures
         else:
