@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
+
 import numba
 import numpy as np
 import pytest
 from hypothesis import Phase, settings
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
 
 import written_order
 from exactcp.geometry import distances
@@ -20,6 +24,12 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.register_profile("hasty", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")
+
+# workers share the cores: threads of BLAS that wait for a core of another worker turn around meanwhile, and small
+# problems then take ten times as long. Tests that are about the number of threads set it themselves
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+if WORKERS > 1:
+    threadpool_limits(max(1, cpu_count() // WORKERS))
 
 
 def some_basis(objects: np.ndarray) -> np.ndarray:

@@ -41,12 +41,23 @@ def candidates(center: float, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.concatenate([grid, y[:6], [center], near - step, near + step])
 
 
+_FOUND: dict[tuple[Any, ...], textbook.regression.AffineResiduals] = {}
+
+
+def _affine_residuals(residual: Any, X: np.ndarray, y: np.ndarray, x: np.ndarray) -> Any:
+    """Return the textbook's, which takes long, computed once: one problem is asked on several paths."""
+    asked = residual, *(array.tobytes() for array in (X, y, x))
+    if asked not in _FOUND:
+        _FOUND[asked] = textbook.affine_residuals(residual, X, y, x)
+    return _FOUND[asked]
+
+
 def textbook_counts(
     residual: textbook.regression.ResidualFunction, problem: Problem, x: np.ndarray, origin: float
 ) -> Callable[[np.ndarray], Counts]:
     """Return the counts of any targets at x, from the textbook's residuals at two of them."""
     X, y = problem[0], problem[1] - origin
-    center, A, g = textbook.affine_residuals(residual, X, y, x)
+    center, A, g = _affine_residuals(residual, X, y, x)
 
     def counts(targets: np.ndarray) -> Counts:
         rows = [compare_residuals(np.abs(A - g * (t - center)), y, abs(t - center), t) for t in targets - origin]

@@ -23,8 +23,12 @@ from exactcp.measures import (
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from measure_table import MEASURES
 
+# Algorithm 1 refits with other metrics than the Euclidean one for seconds; they differ in their distances alone, which
+# are compared with the textbook's on all problems: one of them stands for the others here
+SLOW = {"NN manhattan", "KNN 2 chebyshev", "SimplifiedKNN 3 cityblock"}
 
-@pytest.mark.parametrize("name", MEASURES)
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in MEASURES])
 def test_all_measures_keep_the_contract(name):
     check_measure(MEASURES[name])
 

@@ -8,17 +8,21 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.covariance import EllipticEnvelope
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, train_test_split
 
 from exactcp import (
     AggregatedConformalClassifier,
+    ConformalAnomalyDetector,
     CrossConformalClassifier,
     FullConformalClassifier,
     FullConformalRegressor,
     SplitConformalClassifier,
     SplitConformalRegressor,
 )
-from exactcp.measures import KNN, KNNResidual
+from exactcp.measures import KNN, KNNResidual, SimplifiedKNN
 from exactcp.taxonomies import bins
 
 RNG = np.random.default_rng(0)
@@ -106,6 +110,68 @@ def site_of(X):
     """Return the sites of rows of numbers."""
     places = {value: i for i, value in enumerate(NUMBERS[:, 0].tolist())}
     return SITE[[places[value] for value in X[:, 0].tolist()]]
+
+
+class TestDetectors:
+    DETECTORS = [SimplifiedKNN(k=3), EllipticEnvelope(), IsolationForest(n_estimators=5, random_state=0)]
+
+    @pytest.mark.parametrize("how", [{}, {"smoothed": True}])
+    @pytest.mark.parametrize("detector", DETECTORS, ids=["full", "split", "forest"])
+    def test_each_category_is_a_detector_of_its_own_scores(self, detector, how, frame):
+        made = lambda **more: ConformalAnomalyDetector(detector, random_state=0, **how, **more)  # noqa: E731
+        columns = frame[["a", "b", "c", "site"]]
+        named = made(mondrian="site").fit(columns[:N]).predict_p(columns[N:])
+        beside = made().fit(frame[["a", "b", "c"]][:N], categories=SITE[:N])
+        np.testing.assert_array_equal(beside.predict_p(frame[["a", "b", "c"]][N:], categories=SITE[N:]), named)
+        if how:
+            return
+        if hasattr(beside, "calibration_scores_"):
+            _, calibrating = train_test_split(np.arange(N), test_size=0.5, random_state=0)
+            groups, training = SITE[np.sort(calibrating)], beside.calibration_scores_
+            own = beside.measure_.score(frame[["a", "b", "c"]][N:], None)
+            expected = [
+                ((training >= s)[groups == site].sum() + 1) / ((groups == site).sum() + 1)
+                for s, site in zip(own, SITE[N:], strict=True)
+            ]
+        else:
+            counts = textbook_counts(NUMBERS[:N], NUMBERS[N:])
+            expected = [
+                (counts[t][SITE[:N] == site].sum() + 1) / ((SITE[:N] == site).sum() + 1)
+                for t, site in enumerate(SITE[N:])
+            ]
+        np.testing.assert_array_equal(named, expected)
+
+    def test_folds_add_within_categories(self):
+        detector = ConformalAnomalyDetector(EllipticEnvelope(), cv=3, random_state=0, mondrian=lambda X: X[:, 1] > 0)
+        together = ConformalAnomalyDetector(EllipticEnvelope(), cv=3, random_state=0).fit(NUMBERS[:N])
+        p = detector.fit(NUMBERS[:N]).predict_p(NUMBERS[N:])
+        parts = []
+        for fold, (_, out) in enumerate(KFold(3, shuffle=True, random_state=0).split(NUMBERS[:N])):
+            measure = together.measures_[fold]
+            same = (NUMBERS[out, 1] > 0) == (NUMBERS[N:, 1] > 0)[:, None]
+            own = measure.score(NUMBERS[N:], None)
+            parts.append(((measure.score(NUMBERS[out], None) >= own[:, None]) & same).sum(axis=1))
+        sizes = ((NUMBERS[:N, 1] > 0) == (NUMBERS[N:, 1] > 0)[:, None]).sum(axis=1)
+        np.testing.assert_array_equal(p, (np.sum(parts, axis=0) + 1) / (sizes + 1))
+
+    def test_changes(self):
+        full = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(NUMBERS[:60], categories=SITE[:60])
+        full.partial_fit(NUMBERS[60:N], categories=SITE[60:N]).unlearn([5])
+        kept = np.delete(np.arange(N), 5)
+        fresh = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(NUMBERS[kept], categories=SITE[kept])
+        asked = {"categories": SITE[N:]}
+        np.testing.assert_array_equal(full.predict_p(NUMBERS[N:], **asked), fresh.predict_p(NUMBERS[N:], **asked))
+
+
+def textbook_counts(X, asked):
+    """Return which of the training scores of SimplifiedKNN(3) are at least as large as each object's, (m, n)."""
+    rows = []
+    for x in asked:
+        D = np.linalg.norm(np.vstack([X, x])[:, None] - np.vstack([X, x]), axis=2)
+        np.fill_diagonal(D, np.inf)
+        scores = np.sort(D, axis=1)[:, :3].sum(axis=1)
+        rows.append(scores[:-1] >= scores[-1])
+    return np.array(rows)
 
 
 class TestChanges:

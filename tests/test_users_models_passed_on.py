@@ -38,6 +38,7 @@ from exactcp.measures import KNN, Bootstrap, ModelQuantile, ModelResidual, Model
 from exactcp.measures._model import INPUT_TAGS
 from exactcp.online import progressive
 from users_models import (
+    DETECTABLE,
     KINDS,
     QUICK,
     SEED,
@@ -53,6 +54,7 @@ from users_models import (
     needed,
     rows,
     split_of,
+    venn_abers,
 )
 
 HOW = {"random_state": SEED, "n_jobs": 1}
@@ -330,3 +332,29 @@ class TestMoreCalibration:
         widths = [2 * np.sort(own[:i])[-needed(i)] for i in range(15, 35)]
         np.testing.assert_allclose(result.size, widths, rtol=1e-9)
         assert reg.measure_.estimator_ is fitted
+
+    @pytest.mark.parametrize("name", kinds())
+    def test_venn_abers(self, name):
+        kind = KINDS[name]
+        X, y, new = kind.first(30), kind.y[:30], kind.after(50, 5)
+        clf = VennAbersPredictor(kind.classifier, method="inductive", **HOW).fit(X, y)
+        ((fitting, out),) = split_of(30)
+        grown = (fitting, np.concatenate([out, np.arange(30, 50)]))
+        clf.partial_fit(kind.after(30, 20), kind.y[30:50])
+        expected = venn_abers(kind.classifier, kind.objects, kind.y, new, [grown])
+        np.testing.assert_allclose(clf.predict_proba_interval(new), expected, rtol=0, atol=1e-12)
+        clf.calibrate(kind.after(30, 20), kind.y[30:50])
+        expected = venn_abers(kind.classifier, kind.objects, kind.y, new, [(fitting, np.arange(30, 50))])
+        np.testing.assert_allclose(clf.predict_proba_interval(new), expected, rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("name", kinds(of=DETECTABLE))
+    def test_detectors(self, name):
+        kind = KINDS[name]
+        detector = ConformalAnomalyDetector(kind.detector, **HOW).fit(kind.first(30))
+        model, own, new = detector.measure_.estimator_, detector.calibration_scores_, kind.after(50, 5)
+        more, scores = -model.score_samples(kind.after(30, 20)), -model.score_samples(new)
+        detector.partial_fit(kind.after(30, 20))
+        expected = (at_least(np.concatenate([own, more]), scores, 0.0) + 1) / 36
+        np.testing.assert_array_equal(detector.predict_p(new), expected)
+        detector.calibrate(kind.after(30, 20))
+        np.testing.assert_array_equal(detector.predict_p(new), (at_least(more, scores, 0.0) + 1) / 21)

@@ -13,13 +13,16 @@ from scipy.stats import binomtest, kstest
 from exactcp import FullConformalClassifier, SplitConformalClassifier, pvalues
 from exactcp.measures import KNN, NN, Measure, RandomForest, SimplifiedKNN
 
-REPETITIONS = 1500
+REPETITIONS = 1000
 N = 9
 SEED = 0
 
 
 def _true_label_p(predictor, seed, *, gridded, repetitions=REPETITIONS):
-    """p-values of the true label of one test example after nine training examples, over many repetitions."""
+    """p-values of the true label of one test example after nine training examples, over many repetitions.
+
+    The first row has the deterministic ones, the second one the smoothed ones, of the same fits.
+    """
     rng = np.random.default_rng(seed)
     out = []
     while len(out) < repetitions:
@@ -31,24 +34,21 @@ def _true_label_p(predictor, seed, *, gridded, repetitions=REPETITIONS):
         fitted = predictor.partial_fit if hasattr(predictor, "partial_fit") else predictor.fit
         if hasattr(predictor, "_bag"):
             del predictor._bag
-        p = fitted(X[:N], y[:N], classes=[0, 1]).predict_p(X[N:])
-        out.append(p[0, y[N]])
-    return np.array(out)
+        fitted(X[:N], y[:N], classes=[0, 1])
+        out.append([predictor.set_params(smoothed=smoothed).predict_p(X[N:])[0, y[N]] for smoothed in (False, True)])
+    return np.array(out).T
 
 
 @pytest.mark.parametrize("gridded", [False, True])
 @pytest.mark.parametrize("mondrian", [None, "label"])
 @pytest.mark.parametrize("measure", [NN(), KNN(k=3), SimplifiedKNN(k=2)])
-class TestFull:
-    def test_deterministic_p_is_valid(self, measure, mondrian, gridded):
-        p = _true_label_p(FullConformalClassifier(measure, mondrian=mondrian), 1, gridded=gridded)
-        for epsilon in (0.1, 0.2, 0.3, 0.5):
-            errors = int((p <= epsilon + 1e-12).sum())
-            assert binomtest(errors, REPETITIONS, epsilon, alternative="greater").pvalue > 1e-4, epsilon
-
-    def test_smoothed_p_is_uniform(self, measure, mondrian, gridded):
-        p = _true_label_p(FullConformalClassifier(measure, mondrian=mondrian, smoothed=True), 2, gridded=gridded)
-        _require_uniform(p)
+def test_deterministic_p_is_valid_and_smoothed_p_is_uniform(measure, mondrian, gridded):
+    predictor = FullConformalClassifier(measure, mondrian=mondrian)
+    deterministic, smoothed = _true_label_p(predictor, 1, gridded=gridded)
+    for epsilon in (0.1, 0.2, 0.3, 0.5):
+        errors = int((deterministic <= epsilon + 1e-12).sum())
+        assert binomtest(errors, REPETITIONS, epsilon, alternative="greater").pvalue > 1e-4, epsilon
+    _require_uniform(smoothed)
 
 
 def _require_uniform(p):
@@ -59,8 +59,8 @@ def _require_uniform(p):
 
 def test_smoothed_p_of_tied_scores_is_uniform():
     """The forest's scores have four levels: most of the p-value is the random number."""
-    forest = FullConformalClassifier(RandomForest(3), smoothed=True, n_jobs=1)
-    _require_uniform(_true_label_p(forest, 5, gridded=False, repetitions=300))
+    forest = FullConformalClassifier(RandomForest(3), n_jobs=1)
+    _require_uniform(_true_label_p(forest, 5, gridded=False, repetitions=300)[1])
 
 
 class Coarse(Measure):
@@ -99,7 +99,7 @@ def test_one_number_for_all_rows_is_seen(monkeypatch):
 
 def test_the_check_can_fail():
     """Leaving the + 1 out of the numerator is caught."""
-    p = _true_label_p(FullConformalClassifier(KNN(k=3)), 3, gridded=False)
+    p, _ = _true_label_p(FullConformalClassifier(KNN(k=3)), 3, gridded=False)
     broken = p - 1 / (N + 1)
     errors = int((broken <= 0.2 + 1e-12).sum())
     assert binomtest(errors, REPETITIONS, 0.2, alternative="greater").pvalue < 1e-4

@@ -172,11 +172,7 @@ def _settle(own: Sequence[int]) -> None:
 
 
 def map_blocks(
-    work: Callable[[Block], Result],
-    blocks: Sequence[Block],
-    *,
-    effort: Effort = FREE,
-    task: str = "working",
+    work: Callable[[Block], Result], blocks: Sequence[Block], *, effort: Effort = FREE, task: str = "working"
 ) -> list[Result]:
     """Apply `work`, which releases the GIL, to every block, and return the results in the order of the blocks.
 
@@ -265,11 +261,7 @@ def _in_order(outcomes: SimpleQueue[tuple[int, Any, BaseException | None]], tota
 
 
 def map_tasks(
-    work: Callable[[Block], Result],
-    tasks: Sequence[Block],
-    *,
-    effort: Effort = FREE,
-    task: str = "working",
+    work: Callable[[Block], Result], tasks: Sequence[Block], *, effort: Effort = FREE, task: str = "working"
 ) -> list[Result]:
     """Apply `work`, Python code such as training a model, to every task in processes, and return the results in order.
 

@@ -33,6 +33,7 @@ from exactcp.predicting.calibrated_bag import CalibratedBag
 from exactcp.predicting.folds import CV, Fold, draw_calibration, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike, count_within
 
 HALF = 0.5  # of the objects calibrate, unless something else is said
 _ONE_CLASS_MEASURE = Allowed(
@@ -64,6 +65,12 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     cv : int, scikit-learn splitter or None, default=None
         Of a detector: folds instead of one split. Each fold calibrates the detector that is fitted on the others. A
         number of folds, drawn at random, or a splitter that leaves every object out once.
+    mondrian : None, str, list of str or callable, default=None
+        Categories within which p-values are valid: a column of a data frame, or several, or a function of X, as the
+        user gave it, that returns the category of each object. Categories can be given beside the objects instead, in
+        `fit` and in every question.
+    mondrian_columns : {"drop", "keep"}, default="drop"
+        Whether the measure sees the columns that `mondrian` names.
     smoothed : bool, default=False
         Break ties at random, which makes that probability exactly epsilon. The random number of an object is a function
         of the seed and the object: it does not matter with which others it is judged. Equal objects thus have equal
@@ -139,11 +146,16 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
     array([ 1, -1,  1])
     """
 
+    _has_labels: ClassVar[bool] = False
+    _training_categories: np.ndarray | None
+
     allowed_parameters: ClassVar = {
         "measure": _ONE_CLASS_MEASURE,
         "epsilon": share("a probability of a false alarm"),
         "calibration_size": CALIBRATION_SIZE,
         "cv": CV | NONE,
+        "mondrian": OBJECT_TAXONOMY,
+        "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -157,6 +169,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         epsilon: float = 0.05,
         calibration_size: float = HALF,
         cv: Any = None,
+        mondrian: TaxonomyLike = None,
+        mondrian_columns: str = "drop",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -166,20 +180,24 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self.epsilon = epsilon
         self.calibration_size = calibration_size
         self.cv = cv
+        self.mondrian = mondrian
+        self.mondrian_columns = mondrian_columns
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+    def fit(self, X: Any, y: Any = None, categories: Any = None, **fit_parameters: Any) -> Self:  # noqa: ARG002
         """Learn the training objects; a detector learns one part of them, and the others calibrate it.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or whatever a detector takes
             Objects; with metric="precomputed", their distances to each other.
         y : ignored
+        categories : array-like of shape (n,), default=None
+            The category of each object, where X does not hold it; every question then needs those of its objects.
         **fit_parameters
             For the detector's `fit`, such as sample_weight; what has a row for each object is taken with the rows.
 
@@ -187,24 +205,27 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         -------
         self
         """
-        return self._fit(X, fit_parameters)
+        return self._fit(X, categories, fit_parameters)
 
-    def _fit(self, X: Any, fit_parameters: dict[str, Any]) -> Self:
+    def _fit(self, X: Any, categories: Any, fit_parameters: dict[str, Any]) -> Self:
         check_parameters(self)
         for name in ("measure_", "measures_", "calibration_scores_"):  # of another measure, perhaps
             self.__dict__.pop(name, None)
         seed = draw_seed(self.random_state)
         measure = one_class_measure(DetectorScore(self.measure) if is_detector(self.measure) else self.measure, seed)
         self._refuse_options(measure, fit_parameters)
-        X = self._take_training_objects(X)
+        objects = self._take_training_objects(X)
+        numbers = self._sort(X, objects, None, categories)
         if isinstance(measure, DetectorScore):
-            split, passed = self._split(measure, X, seed), self._route(fit_parameters)
-            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=passed, verbose=self.verbose)
-            self.calibration_scores_ = self._bag.scores
+            split, parameters = self._split(measure, objects, seed), self._route(fit_parameters)
+            self._bag = CalibratedBag.fitted(measure, objects, split, fit_parameters=parameters, verbose=self.verbose)
+            numbers = np.concatenate([numbers[out] for _, out in split])
+            self.calibration_scores_ = self._bag.calibration_scores
             measures = self._bag.measures
         else:
-            codes, measures = np.zeros(count_rows(X), np.int64), [measure]
-            self._bag = label_bag(measure, X, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
+            codes, measures = np.zeros(count_rows(objects), np.int64), [measure]
+            self._bag = label_bag(measure, objects, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
+        self._training_categories = None if self._taxonomy.is_trivial else numbers
         if self.cv is None:
             self.measure_ = measures[0]
         else:
@@ -241,7 +262,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         return [draw_calibration(self, n, seed)] if self.cv is None else make_folds(self.cv, X, np.zeros(n), seed)
 
     @changes
-    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def partial_fit(self, X: Any, y: Any = None, categories: Any = None) -> Self:  # noqa: ARG002
         """Learn more objects; the state is then that of `fit` on all of them. A detector is calibrated with more.
 
         Parameters
@@ -250,43 +271,52 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
             With metric="precomputed", their distances to the objects learned so far, then to each other. Of a detector,
             objects that it has not learned: they calibrate it, beside those that do.
         y : ignored
+        categories : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self._fit(X, {})
-        X = self._take_more_objects(X)
-        learn(self, X, np.zeros(count_rows(X), np.int64), effort=effort_of(self))
+            return self._fit(X, categories, {})
+        objects = self._take_more_objects(X)
+        numbers = self._sort(X, objects, None, categories, more=True)
+        learn(self, objects, np.zeros(count_rows(objects), np.int64), effort=effort_of(self))
         if isinstance(self._bag, CalibratedBag):
-            self.calibration_scores_ = self._bag.scores
+            self.calibration_scores_ = self._bag.calibration_scores
+        if self._training_categories is not None:
+            self._training_categories = np.concatenate([self._training_categories, numbers])
         self._warned_levels = set()
         self._count_features()
         return self
 
     @changes
-    def calibrate(self, X: Any) -> Self:
+    def calibrate(self, X: Any, categories: Any = None) -> Self:
         """Calibrate a fitted detector anew: its p-values then compare with these objects alone.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
             Objects that the detector has not learned.
+        categories : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
-        X = self._take_objects(X)
+        objects = self._take_objects(X)
         if not isinstance(self._bag, CalibratedBag):
             msg = (
                 f"{type(self.measure_).__name__} calibrates with all that it has learned, in full CP, and has no "
                 "calibration set of its own: use fit(X), or partial_fit(X) and unlearn(indices)."
             )
             raise TypeError(msg)
-        self._bag = self._bag.calibrated(X)
-        self.calibration_scores_ = self._bag.scores
+        numbers = self._sort(X, objects, None, categories)
+        self._training_categories = None if self._taxonomy.is_trivial else numbers
+        self._bag = self._bag.calibrated(objects)
+        self.calibration_scores_ = self._bag.calibration_scores
         self._warned_levels = set()
         return self
 
@@ -309,71 +339,90 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
             raise ValueError(msg)
         if positions.size:
             unlearn(self, positions, effort=effort_of(self))
+            if self._training_categories is not None:
+                self._training_categories = np.delete(self._training_categories, positions)
             self._warned_levels = set()
         self._count_features()
         return self
 
     @reads
-    def predict_p(self, X: Any) -> np.ndarray:
+    def predict_p(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the p-value of each object: small when it is strange.
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or whatever a detector takes
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        X = self._take_objects(X)
-        self._bag.warn_of_cost(count_rows(X))
-        counts = pvalues.marginal(self._bag.label_counts(X, effort=effort_of(self)), self._bag.n)
+        objects = self._take_objects(X)
+        self._bag.warn_of_cost(count_rows(objects))
+        numbers = self._sort_objects(X, objects, categories)
+        if self._training_categories is None:
+            counts = pvalues.marginal(self._bag.label_counts(objects, effort=effort_of(self)), self._bag.n)
+        else:
+            within = (self._training_categories, numbers[:, None])
+            counts, _ = count_within(self._bag.scores(objects), *within, self._tie_rule())
         if self.smoothed:
-            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, X))[:, 0]
+            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects))[:, 0]
         return pvalues.deterministic_p(counts)[:, 0]
 
+    def _tie_rule(self) -> dict[str, float]:
+        measure = self.measure_ if self.cv is None else self.measures_[0]
+        return {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
+
     @reads
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the p-value of each object: the lower, the more abnormal.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        return self.predict_p(X)
+        return self.predict_p(X, categories)
 
     @reads
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return `score_samples(X) - offset_`: negative for anomalies.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
 
         Returns
         -------
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        return self.predict_p(X) - self.offset_
+        return self.predict_p(X, categories) - self.offset_
 
     @reads
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return -1 for anomalies (p <= epsilon) and +1 for the others.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
 
         Returns
         -------
         ndarray of int of shape (m,)
         """
-        flags = np.where(self.decision_function(X) >= 0, 1, -1)
+        flags = np.where(self.decision_function(X, categories) >= 0, 1, -1)
         self._warn_of_silence(f"epsilon={self.epsilon}", self.epsilon)
         return flags
 
@@ -381,10 +430,12 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         """Say once that no object can be called an anomaly, whatever it is."""
         if not self.smoothed:
             words = {"purpose": "to call any object an anomaly", "result": "none is", "where": ""}
-            warn_of_too_few(self, level, epsilon, self._bag.n, **words)
+            numbers = self._training_categories
+            smallest = self._bag.n if numbers is None else int(np.unique(numbers, return_counts=True)[1].min())
+            warn_of_too_few(self, level, epsilon, smallest, **words)
 
     @reads
-    def select(self, X: Any, fdr: float = 0.1, method: str = "bh") -> np.ndarray:
+    def select(self, X: Any, fdr: float = 0.1, method: str = "bh", categories: Any = None) -> np.ndarray:
         """Return which objects to call anomalies so that the false ones among them are few.
 
         Parameters
@@ -396,6 +447,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         method : {"bh", "by"}, default="bh"
             "bh" (Benjamini-Hochberg) selects more. "by" (Benjamini-Yekutieli) is proven for p-values that depend on
             each other in any way, as those from one training set do.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
 
         Notes
         -----
@@ -408,7 +461,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         """
         METHOD.check("method", method)
         RATE.check("fdr", fdr)
-        p = self.predict_p(X)
+        p = self.predict_p(X, categories)
         selected = select(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected

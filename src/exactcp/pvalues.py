@@ -25,6 +25,7 @@ __all__ = [
     "Counts",
     "are_inside",
     "as_decimal",
+    "at_most",
     "compare_residuals",
     "compare_scores",
     "compare_sorted",
@@ -127,18 +128,37 @@ def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, t
     Parameters
     ----------
     ascending : ndarray of shape (n,)
-    scores : ndarray of shape (c,)
+    scores : ndarray
+        Of any shape, which the counts have as well.
     floor, tolerance : float
 
     Returns
     -------
     Counts
     """
-    lo, hi = tie_bands(np.ascontiguousarray(scores, dtype=np.float64), floor, tolerance)
+    bands = tie_bands(np.ascontiguousarray(scores, dtype=np.float64).reshape(-1), floor, tolerance)
+    lo, hi = bands.reshape(2, *scores.shape)
     n = ascending.size
     greater = n - np.searchsorted(ascending, hi, side="right")
     at_least = n - np.searchsorted(ascending, lo, side="left")
     return Counts(greater, at_least - greater, np.full(scores.shape, n))
+
+
+def at_most(scores: np.ndarray, bound: float, *, floor: float, tolerance: float) -> np.ndarray:
+    """Tell which candidates' scores are less than or equal to one training score, by the same tie rule.
+
+    Parameters
+    ----------
+    scores : ndarray
+    bound : float
+    floor, tolerance : float
+
+    Returns
+    -------
+    ndarray of bool, of the shape of scores
+    """
+    lo, _ = tie_bands(np.ascontiguousarray(scores, dtype=np.float64).reshape(-1), floor, tolerance)
+    return np.asarray(lo <= bound).reshape(scores.shape)
 
 
 def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.ndarray:

@@ -297,7 +297,7 @@ class TestBadInput:
         with pytest.raises(TypeError, match="is not a nonconformity measure of classification: use an instance"):
             predictor(KNN).fit(X_IRIS, Y_IRIS)
         with pytest.raises(TypeError, match="use an instance that has predict_proba"):
-            predictor(LinearSVC()).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
+            predictor(ModelScore(LinearSVC())).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
         with pytest.raises(ValueError, match=r"mondrian returned shape \(3,\) for"):
             predictor(KNN(), mondrian=lambda X, y: [1, 2, 3]).fit(X_IRIS, Y_IRIS)
         with pytest.raises(ValueError, match="algorithm='fast' is not known"):

@@ -1,23 +1,10 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from exactcp.counting.targets import count_affine, covered, origin_of
 from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
-from exactcp.pvalues import threshold
-
-
-def test_threshold_is_the_smallest_count_above_epsilon() -> None:
-    for n in range(1, 200):
-        for percent in range(1, 100):
-            epsilon = Fraction(percent, 100)
-            for tau in (1.0, 0.375, 0.5):
-                m = int(threshold(percent / 100, n, tau))
-                assert m == n + 1 or (m + Fraction(tau)) / (n + 1) > epsilon
-                assert m == 0 or not (m - 1 + Fraction(tau)) / (n + 1) > epsilon
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from exactcp import ExchangeabilityTest, textbook
 from exactcp.exchangeability import CompositeJumper
 from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
-from exactcp.measures.neighbours.kernels.scores import Provisional, _count_provisional
+from exactcp.measures.neighbours.kernels.scores import CARD, Provisional, _count_provisional
 from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -70,7 +70,8 @@ class TestBags:
 
     def test_where_nothing_is_stored_nothing_is_read(self):
         nothing, two = np.empty(0), np.zeros(2)
-        provisional = Provisional(np.empty((2, 0)), nothing, np.empty((0, 5)), nothing, nothing, np.empty(0, np.int64))
+        cards, no_starts = np.empty((0, 2), CARD), np.empty(0, np.int64)
+        provisional = Provisional(np.empty((2, 0)), nothing, cards, nothing, nothing, nothing, no_starts)
         counts = np.zeros((2, 2, 2), np.int64)
         in_python = getattr(_count_provisional, "py_func", _count_provisional)  # which looks at the bounds of arrays
         in_python(two, two, np.empty(0, np.int64), provisional, *counts)
@@ -386,9 +387,9 @@ class TestState:
 
 class TestWindow:
     @pytest.mark.parametrize("measure", [SimplifiedKNN(k=5), KNN(k=3), KDE(0.5)])
-    def test_of_20000_steps_equals_a_fresh_fit_on_the_last_window(self, measure):
+    def test_of_many_steps_equals_a_fresh_fit_on_the_last_window(self, measure):
         rng = np.random.default_rng(0)
-        steps, window = 20_000, 60
+        steps, window = 6000, 60
         X, y = np.round(rng.normal(size=(steps, 2)), 1), rng.integers(0, 2, steps)  # with duplicates and ties
         test = ExchangeabilityTest(measure, window=window, random_state=0, betting="power", threshold=np.inf)
         p = test.update_many(X, y)

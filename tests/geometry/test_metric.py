@@ -23,10 +23,10 @@ def in_forty_digits(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.fixture
 def parallel_rows(rng):
-    X = rng.integers(-2, 3, (40, 3)).astype(float)
+    X = rng.integers(-2, 3, (24, 3)).astype(float)
     X[~X.any(axis=1)] = 1.0
-    X[20:] = X[:20] * rng.choice([1.0, 3.0, 0.1, 7e5], (20, 1))  # duplicates and parallel rows
-    return X, rng.integers(0, 2, 40)
+    X[12:] = X[:12] * rng.choice([1.0, 3.0, 0.1, 7e5], (12, 1))  # duplicates and parallel rows
+    return X, rng.integers(0, 2, 24)
 
 
 @pytest.mark.parametrize("measure", [NN(), KNN(k=3), SimplifiedKNN(k=2)], ids=str)
@@ -35,7 +35,7 @@ class TestAngles:
         X, y = parallel_rows
         found = FullConformalClassifier(measure.set_params(metric="cosine")).fit(X, y)
         expected = FullConformalClassifier(measure.set_params(metric=in_forty_digits)).fit(X, y)
-        tests = np.concatenate([X[:8], 2.0 * X[8:16], X[16:20] + 0.5])
+        tests = np.concatenate([X[:6], 2.0 * X[6:12], X[12:16] + 0.5])
         np.testing.assert_array_equal(found.predict_p(tests), expected.predict_p(tests))
 
     @pytest.mark.parametrize("metric", ["cosine", "correlation"])

@@ -6,7 +6,12 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalRegressor
-from exactcp.inspection import CalibrationCurveDisplay, IntervalWidthDisplay, PredictionIntervalDisplay
+from exactcp.inspection import (
+    CalibrationCurveDisplay,
+    IntervalWidthDisplay,
+    PredictionIntervalDisplay,
+    PredictiveDistributionDisplay,
+)
 from exactcp.measures import KNNResidual, RidgeResidual
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -124,3 +129,29 @@ class TestWidths:
     def test_refuses_no_intervals(self):
         with pytest.raises(ValueError, match="expected"):
             IntervalWidthDisplay({"none": []})
+
+
+class TestDistributions:
+    def test_steps_are_the_distribution_function(self):
+        reg = SplitConformalRegressor(KNNResidual(k=3), random_state=0).fit(X[:60], Y[:60])
+        display = PredictiveDistributionDisplay.from_estimator(reg, X[300:303], Y[300:303])
+        found = reg.predict_distribution(X[300:303])
+        curves = [line for line in display.ax_.lines if line.get_drawstyle() == "steps-post"]
+        assert [line.get_label() for line in curves] == ["0", "1", "2"]
+        for i, line in enumerate(curves):
+            x, height = line.get_data()
+            np.testing.assert_array_equal(x[1:], found.points[i])
+            between = np.concatenate([[x[0] - 1.0], 0.5 * (x[1:-1] + x[2:]), [x[-1] + 1.0]])
+            np.testing.assert_allclose(found[i].cdf(between[None])[0], height, rtol=1e-12)
+            assert (np.diff(height) > 0).all()
+        marks = [line.get_ydata()[0] for line in display.ax_.lines if line.get_marker() == "o"]
+        np.testing.assert_array_equal(marks, found.cdf(Y[300:303]))
+
+    def test_eight_at_most_and_names(self):
+        reg = SplitConformalRegressor(KNNResidual(k=3)).fit(X[:60], Y[:60])
+        found = reg.predict_distribution(X[300:320])
+        assert len(PredictiveDistributionDisplay.from_predictions(found).ax_.lines) == 8
+        named = PredictiveDistributionDisplay.from_predictions(found[:2], names=["Ann", "Bob"])
+        assert [text.get_text() for text in named.ax_.get_legend().get_texts()] == ["Ann", "Bob"]
+        with pytest.raises(ValueError, match="y has 3 values for 20 distributions: expected one for each"):
+            PredictiveDistributionDisplay(found, Y[:3])

@@ -166,15 +166,15 @@ FAMILY = Family(
             "penalty[0] = 0.0 if intercept else rho",
             "penalty[0] = rho",
         ),
-        "slack with the sign of h": Mutant(
+        "the divisor with the sign of h": Mutant(
             "measures/least_squares/factorisations/primal.py",
             '= 1.0 - np.einsum("ij,ij->i", part, part)',
             '= 1.0 + np.einsum("ij,ij->i", part, part)',
         ),
-        "the newcomer's own slack": Mutant(
+        "the newcomer's own divisor": Mutant(
             "measures/least_squares/factorisations/primal.py",
-            "np.append(self._slack + g * g / d[0], 1.0 / d[0])",
-            "np.append(self._slack + g * g / d[0], 1.0 - 1.0 / d[0])",
+            "np.append(self._divisors + g * g / d[0], 1.0 / d[0])",
+            "np.append(self._divisors + g * g / d[0], 1.0 - 1.0 / d[0])",
             UPDATES,
         ),
         "unlearning divides by d": Mutant(
@@ -288,15 +288,15 @@ FAMILY = Family(
             WINDOWS,
         ),
         "a fork shares the store": Mutant(
-            "measures/least_squares/_lssvm_bag.py",
-            "store, factorisation = self._store.fork(), self._factorisation",
-            "store, factorisation = self._store, self._factorisation",
+            "measures/least_squares/_factorised_bag.py",
+            "store = self._store.fork()",
+            "store = self._store",
             FORKS,
         ),
         "forgotten in the order of arrival": Mutant(
-            "measures/least_squares/factorisations/form.py",
-            "for position in np.sort(positions)[::-1]:",
-            "for position in np.sort(positions):",
+            "measures/least_squares/_factorised_bag.py",
+            "for position in np.sort(positions)[::-1].tolist():",
+            "for position in np.sort(positions).tolist():",
             UPDATES,
         ),
         "kappa of ordinary residuals": Mutant(
@@ -351,8 +351,8 @@ FAMILY = Family(
             RIDGE_UPDATES,
         ),
         "the ridge solution outlives a change": Mutant(
-            "measures/least_squares/_ridge_bag.py",
-            "        prepared = self._store.prepare(X)\n        self._fitted = None\n",
+            "measures/least_squares/_factorised_bag.py",
+            "        prepared = self._store.prepare(X)\n        self._forget_solution()\n",
             "        prepared = self._store.prepare(X)\n",
             RIDGE_UPDATES,
         ),

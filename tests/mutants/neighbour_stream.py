@@ -124,14 +124,14 @@ FAMILY = Family(
         ),
         "sorted scores outlive a stream": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._sorted = None\n        self.search.forget_screen()\n        store, examples",
+            "        self._prepared = None\n        self.search.forget_screen()\n        store, examples",
             "        self.search.forget_screen()\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "the screen outlives a stream": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._sorted = None\n        self.search.forget_screen()\n        store, examples",
-            "        self._sorted = None\n        store, examples",
+            "        self._prepared = None\n        self.search.forget_screen()\n        store, examples",
+            "        self._prepared = None\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "a fork streams into what it shares": Mutant(

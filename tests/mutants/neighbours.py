@@ -167,7 +167,7 @@ FAMILY = Family(
             "return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, most) * (1 + 1e-13)",
         ),
         "the score of the other relation": Mutant(
-            "measures/neighbours/kernels/scores.py", "fixed = card[4 - 2 * relation]", "fixed = card[2 + 2 * relation]"
+            "measures/neighbours/kernels/scores.py", 'cards[1 - relation]["total"]', 'cards[relation]["total"]'
         ),
         "counts of the block's place": Mutant(
             "measures/neighbours/kernels/scores.py",
@@ -220,7 +220,7 @@ FAMILY = Family(
         ),
         "the sorted scores outlive a change": Mutant(
             "measures/neighbours/_label_bag.py",
-            "search=search, _sorted=None, **changed",
+            "search=search, _prepared=None, **changed",
             "search=search, **changed",
             KEPT,
         ),

@@ -47,7 +47,7 @@ class TestThreshold:
     @pytest.mark.parametrize("parts", [100, 1000])
     def test_is_the_smallest_count_above_epsilon_for_all_n_and_levels(self, parts):
         n = np.arange(301)
-        for k in range(1, parts):
+        for k in range(1, parts, 1 if parts == 100 else 7):
             # (m + 1) / (n + 1) > k / parts, in whole numbers
             expected = np.array([min(size + 1, (k * (size + 1)) // parts) for size in n.tolist()])
             np.testing.assert_array_equal(pvalues.threshold(k / parts, n), expected)

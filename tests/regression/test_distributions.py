@@ -127,3 +127,41 @@ def test_refuses_measures_without_order():
         FullConformalRegressor(RidgeResidual(rho=0.01, residual="ordinary")).fit(X, y).predict_distribution(far)
     with pytest.raises(TypeError, match="no predictive distribution"):
         FullConformalRegressor(LinearRegression()).fit(X, y).predict_distribution(far)
+
+
+class TestSeveralRows:
+    FOUND = PredictiveDistribution((np.array([1.0, 2.0, 4.0]), np.array([0.0]), np.array([-1.0, 3.0])), -2.0, 9.0)
+
+    @pytest.mark.parametrize("rows", [1, -1, slice(1, None), [2, 0], np.array([True, False, True])])
+    def test_rows_are_chosen(self, rows):
+        chosen = np.atleast_1d(np.arange(3)[rows])
+        found = self.FOUND[rows]
+        assert [row.tolist() for row in found.points] == [self.FOUND.points[i].tolist() for i in chosen]
+        assert (found.y_min, found.y_max) == (-2.0, 9.0)
+        np.testing.assert_array_equal(found.quantile(0.99), np.full(chosen.size, 9.0))
+
+    def test_an_index_outside(self):
+        with pytest.raises(IndexError):
+            self.FOUND[3]
+
+    def test_means(self):
+        np.testing.assert_allclose(self.FOUND.mean(), [7 / 3, 0.0, 1.0])
+        assert np.isnan(PredictiveDistribution((np.empty(0),)).mean()).all()
+
+    def test_samples(self):
+        drawn = self.FOUND.sample(3000, random_state=0)
+        assert drawn.shape == (3, 3000)
+        for row, points in zip(drawn, self.FOUND.points, strict=True):
+            assert set(row) == set(points)
+            counts = [int((row == point).sum()) for point in points]
+            assert all(binomtest(count, 3000, 1 / points.size).pvalue > 1e-4 for count in counts)
+        np.testing.assert_array_equal(drawn, self.FOUND.sample(3000, random_state=0))
+        with pytest.raises(ValueError, match="no critical targets to draw from"):
+            PredictiveDistribution((np.empty(0),)).sample()
+
+    def test_one_row_of_targets_is_for_all(self):
+        asked = [[0.5, 2.0, 7.0, 8.0]]
+        expected = np.column_stack([self.FOUND.cdf(value) for value in asked[0]])
+        np.testing.assert_array_equal(self.FOUND.cdf(asked), expected)
+        with pytest.raises(ValueError, match=r"y has shape \(4,\) for 3 distributions: expected .* \(1, q\)"):
+            self.FOUND.cdf(asked[0])

@@ -117,7 +117,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once.
     mondrian : None, "label", str, list of str or callable, default=None
@@ -220,7 +220,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     n_splits : int, default=10
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate, in every split.

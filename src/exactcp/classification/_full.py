@@ -19,7 +19,7 @@ from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike, count_within
 
 
 class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning):
@@ -28,7 +28,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`, with
+        margins where it has no probabilities.
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
         comparison. The p-values are the same.
@@ -210,7 +211,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         self._bag.warn_of_cost(count_rows(objects))
         candidates = self._sort_candidates(X, objects, self.classes_, categories)
         if not self._counts_by_label():
-            return self._count_in_categories(objects, candidates)
+            rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
+            return count_within(self._bag.scores(objects), self._training_categories, candidates, rule)
         # deterministic p-values do not need to know which scores tie; some bags are faster then
         count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts
         counts = count(objects, effort=effort_of(self))
@@ -221,16 +223,6 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     def _counts_by_label(self) -> bool:
         """Tell whether bags, which count within and across labels, know what the taxonomy asks for."""
         return self._taxonomy.is_trivial or self._taxonomy.is_by_label
-
-    def _count_in_categories(self, objects: Any, candidates: np.ndarray) -> tuple[pvalues.Counts, np.ndarray]:
-        counted, scores = [], []
-        rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
-        for row, (training, candidate) in zip(candidates, self._bag.scores(objects), strict=True):
-            within = np.where(self._training_categories == row[:, None], training, np.nan)
-            counted.append(pvalues.compare_scores(within, candidate, **rule))
-            scores.append(candidate)
-        fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
-        return pvalues.Counts(*fields), np.array(scores)
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         objects = self._take_objects(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from exactcp._validation import check_calibration_size, check_two_classes, encod
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
-from exactcp.predicting.labels import Evaluation, LabelPrediction
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
@@ -28,7 +29,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
     mondrian : None, "label", str, list of str or callable, default=None
@@ -230,6 +231,13 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         check_calibration_size(self.calibration_size, n)
         fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
         return np.sort(fitting), np.sort(calibrating)
+
+    def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
+        if self.smoothed:
+            return super()._decide(X, epsilon, categories)
+        objects = self._take_objects(X)
+        candidates = self._sort_candidates(X, objects, self.classes_, categories)
+        return self._calibration.sets(objects, candidates, epsilon, effort_of(self))
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         objects = self._take_objects(X)

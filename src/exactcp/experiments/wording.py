@@ -50,9 +50,9 @@ def spread(mean: float, std: float) -> str:
     return f"{number} ± {float(f'{std / scale:.2g}'):g} {unit}"
 
 
-def number_in_words(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits after the point, or a dash if there is none."""
-    return f"{value:.{digits}f}" if math.isfinite(value) else UNKNOWN
+def number_in_words(value: float) -> str:
+    """Return a number with two digits after the point, or a dash if there is none."""
+    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
 
 
 def probability(p: float) -> str:

@@ -1,6 +1,6 @@
 """Where a bag keeps its objects: rows with room to grow, or a matrix of precomputed distances.
 
-Slots are numbered 0..n-1. Appending is amortised; removing moves the last object into the free slot.
+Slots are numbered 0..n-1. Who changes a bag writes to the room after the objects, and counts `n` up or down.
 """
 
 from __future__ import annotations
@@ -9,13 +9,6 @@ import numpy as np
 
 from exactcp._validation import check_scale, check_size
 from exactcp.geometry.metric import Distance
-
-
-def with_room(array: np.ndarray, needed: int, axis: int = 0) -> np.ndarray:
-    """Return the array, or a copy with its length along `axis` at least doubled so that `needed` fits."""
-    if needed <= array.shape[axis]:
-        return array
-    return copied_with_room(array, max(needed, 2 * array.shape[axis]), axis)
 
 
 def copied_with_room(array: np.ndarray, room: int, axis: int = 0) -> np.ndarray:
@@ -40,10 +33,6 @@ class VectorStore:
         distance.check_objects(self._rows)
         self.n = X.shape[0]
         self.distance = distance
-
-    def fork(self) -> VectorStore:
-        """Return a store with the same objects that may be changed while others read this one."""
-        return self.shell(self._rows.copy(), self.n)
 
     def shell(self, rows: np.ndarray, n: int) -> VectorStore:
         """Return a store of the first n of these rows, with this metric."""
@@ -76,10 +65,6 @@ class VectorStore:
         """The stored rows and the room after them; who writes there counts `n` up."""
         return self._rows
 
-    def make_room(self, needed: int) -> None:
-        """Have room for this many objects."""
-        self._rows = with_room(self._rows, needed)
-
     def rows_among(self, X: np.ndarray) -> np.ndarray:
         """Distances of new rows, which are to be stored, to each other."""
         return self.distance.between(X, X)
@@ -92,24 +77,8 @@ class VectorStore:
         """Return a store of these slots only, in this order."""
         return self.shell(self._rows[slots], slots.size)
 
-    def append(self, X: np.ndarray) -> None:
-        """Store the rows of X in new slots."""
-        self.make_room(self.n + X.shape[0])
-        self._rows[self.n : self.n + X.shape[0]] = X
-        self.n += X.shape[0]
-
-    def remove(self, slot: int) -> None:
-        """Free a slot; the last object moves into it."""
-        self.n -= 1
-        self._rows[slot] = self._rows[self.n]
-
-    def keep(self, slots: np.ndarray) -> None:
-        """Keep these slots only, in this order."""
-        self._rows = self._rows[slots]
-        self.n = slots.size
-
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
-        """Return test rows as `rows_from` and `append` want them."""
+        """Return test rows as `rows_from` wants them."""
         return X
 
 
@@ -125,10 +94,6 @@ class MatrixStore:
         self.n = D.shape[0]
         self.check_new(D)
         _check_matrix_symmetric(D)
-
-    def fork(self) -> MatrixStore:
-        """Return a store with the same distances that may be changed while others read this one."""
-        return self.shell(self._matrix.copy(), self.n)
 
     def shell(self, matrix: np.ndarray, n: int) -> MatrixStore:
         """Return a store of the first n rows and columns of this matrix."""
@@ -164,33 +129,16 @@ class MatrixStore:
 
     def extended(self, X: np.ndarray) -> MatrixStore:
         """Return a store with new objects; X holds their distances to all slots, then to each other."""
-        store = self.fork()
-        store.append(X)
-        return store
+        n, m = self.n, X.shape[0]
+        matrix = np.empty((n + m, n + m))
+        matrix[:n, :n] = self._matrix[:n, :n]
+        matrix[n:] = X[:, : n + m]
+        matrix[:n, n:] = X[:, :n].T
+        return self.shell(matrix, n + m)
 
     def kept(self, slots: np.ndarray) -> MatrixStore:
         """Return a store of these slots only, in this order."""
         return self.shell(self._matrix[np.ix_(slots, slots)], slots.size)
-
-    def append(self, X: np.ndarray) -> None:
-        """Store new objects; X holds their distances to all slots, then to each other (what follows is not read)."""
-        m, n = X.shape[0], self.n
-        X = X[:, : n + m]
-        self._matrix = with_room(with_room(self._matrix, n + m, 0), n + m, 1)
-        self._matrix[n : n + m, : n + m] = X
-        self._matrix[:n, n : n + m] = X[:, :n].T
-        self.n = n + m
-
-    def remove(self, slot: int) -> None:
-        """Free a slot; the last object moves into it."""
-        self.n -= 1
-        self._matrix[slot, : self.n + 1] = self._matrix[self.n, : self.n + 1]
-        self._matrix[: self.n + 1, slot] = self._matrix[: self.n + 1, self.n]
-
-    def keep(self, slots: np.ndarray) -> None:
-        """Keep these slots only, in this order."""
-        self._matrix = self._matrix[np.ix_(slots, slots)]
-        self.n = slots.size
 
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return test rows with their columns in slot order; `order` has the slot of each column."""

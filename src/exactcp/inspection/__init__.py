@@ -2,6 +2,7 @@
 
 from exactcp.inspection._calibration_curve import CalibrationCurveDisplay
 from exactcp.inspection._clusters import ClusterDisplay
+from exactcp.inspection._distribution import PredictiveDistributionDisplay
 from exactcp.inspection._feature_martingales import FeatureMartingaleDisplay
 from exactcp.inspection._intervals import PredictionIntervalDisplay
 from exactcp.inspection._martingale import MartingaleDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "IntervalWidthDisplay",
     "MartingaleDisplay",
     "PredictionIntervalDisplay",
+    "PredictiveDistributionDisplay",
     "ProgressiveDisplay",
     "SequenceLatticeDisplay",
     "VennReliabilityDisplay",

@@ -85,12 +85,7 @@ class AffineBag(Bag):
         return out
 
     def intervals(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
         return hulls(self.regions(X, thresholds, within=within, effort=effort))

@@ -15,6 +15,7 @@ from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
 from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
 from exactcp.measures.least_squares._lssvm import LSSVM
+from exactcp.measures.models._label_outputs import has_probabilities
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
 from exactcp.measures.neighbours._classification import KNN, SimplifiedKNN
@@ -90,8 +91,13 @@ def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     LABEL_MEASURE.check("measure", measure)
     if measure is None:
         return KNN()
-    chosen = clone(measure) if isinstance(measure, Measure) else ModelScore(clone(measure))
+    chosen = clone(measure) if isinstance(measure, Measure) else _wrapped(measure)
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
+
+
+def _wrapped(classifier: Any) -> ModelScore:
+    """Return the measure around a classifier: its probabilities, or margins of decision values where it has none."""
+    return ModelScore(clone(classifier), score="probability" if has_probabilities(classifier) else "margin")
 
 
 def one_class_measure(measure: Any, seed: int | None = None) -> Measure:

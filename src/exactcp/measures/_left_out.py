@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import count_rows, take_rows
+from exactcp.counting.folds import kth_largest
 
 BLOCK_BYTES = 2**24  # of left-out predictions at a time
+TOGETHER = 2**12  # columns that make blocks of a few hundred objects
 
 Ends = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower and upper ends of bands, and scales: (b, models)
 
@@ -41,16 +44,24 @@ class LeftOut:
 
     def plus(self, X: Any, count: int, *, effort: Effort = FREE) -> np.ndarray:
         """Return (m, 2): the count-th smallest l_-i(x) - R_i sigma_-i(x), and the count-th largest u_-i(x) + ..."""
-        n = self.residuals.size
+        if self.fold is None:
+            return self._map(partial(self._plus_of_each, count), X, effort=effort)
+        sizes = np.bincount(self.fold)
+        ascending = self.residuals[np.lexsort((self.residuals, self.fold))]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
 
         def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
-            widths = self.residuals * self._by_example(scale)
-            low = np.partition(self._by_example(lower) - widths, count - 1, axis=1)[:, count - 1].copy()
-            high = self._by_example(upper) + widths
-            high.partition(n - count, axis=1)
-            return np.column_stack([low, high[:, n - count]])
+            scales = np.broadcast_to(scale, lower.shape)
+            ends = [kth_largest(ascending, starts, edges, scales, count) for edges in (-lower, upper)]
+            return np.column_stack([-ends[0], ends[1]])
 
-        return self._map(select, X, self.residuals.size, effort=effort)
+        return self._map(select, X, effort=effort)
+
+    def _plus_of_each(self, count: int, lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the ends (b, 2) where each example has a model of its own."""
+        n, widths = self.residuals.size, self.residuals * scale
+        low = np.partition(lower - widths, count - 1, axis=1)[:, count - 1]
+        return np.column_stack([low, np.partition(upper + widths, n - count, axis=1)[:, n - count]])
 
     def extremes(self, X: Any, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
         """Return (m, 2): the smallest l_-i(x) - width sigma_-i(x), and the largest u_-i(x) + width sigma_-i(x)."""
@@ -59,24 +70,18 @@ class LeftOut:
             widths = width * scale
             return np.column_stack([(lower - widths).min(axis=1), (upper + widths).max(axis=1)])
 
-        return self._map(select, X, self._models(), effort=effort)
+        return self._map(select, X, effort=effort)
 
-    def _models(self) -> int:
-        return int(self.residuals.size if self.fold is None else self.fold.max() + 1)
-
-    def _by_example(self, values: np.ndarray) -> np.ndarray:
-        """Return answers by model (b, models) by example, (b, n)."""
-        return values if self.fold is None or values.shape[1] == 1 < self._models() else values[:, self.fold]
-
-    def _map(self, select: Callable[..., np.ndarray], X: Any, columns: int, *, effort: Effort = FREE) -> np.ndarray:
-        """Ask the models about blocks of objects, and select ends from blocks of what they said."""
+    def _map(self, select: Callable[..., np.ndarray], X: Any, *, effort: Effort = FREE) -> np.ndarray:
+        """Ask the models about blocks of objects, and select ends from what they said."""
+        m = count_rows(X)
         if self.fold is None:
-            blocks = [take_rows(X, rows) for rows in _blocks(count_rows(X), columns)]
+            blocks = [take_rows(X, rows) for rows in _blocks(m, self.residuals.size)]
             return np.concatenate(map_blocks(lambda x: select(*self.ends(x)), blocks, effort=effort, task="predicting"))
         found = []
-        for rows in _blocks(count_rows(X), self._models()):  # as many as possible: models are asked one after another
+        for rows in _blocks(m, int(self.fold.max()) + 1):  # of many rows: models are asked one after another
             said = self.ends(take_rows(X, rows))
-            parts = [tuple(_rows_of(one, part) for one in said) for part in _blocks(rows.size, columns)]
+            parts = [tuple(_rows_of(one, part) for one in said) for part in _blocks(rows.size, TOGETHER)]
             found += map_blocks(lambda part: select(*part), parts, effort=effort, task="predicting")
         return np.concatenate(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.counting.labels import LabelCounts
+from exactcp.counting.ties import tie_bands
 from exactcp.predicting.folds import Fold
 
 
@@ -23,6 +24,11 @@ class _Part:
         self.measure = measure
         self.scores = np.concatenate(scores)
         self._ascending = np.sort(self.scores)
+
+    def order(self, score: float) -> np.ndarray:
+        """Return 1, 0 or -1 for each calibration score that is greater than, equal to and less than a score."""
+        lo, hi = tie_bands(np.array([score]), self.measure.tie_floor, self.measure.tie_tolerance)
+        return np.asarray((self.scores > hi).astype(np.float64) - (self.scores < lo))
 
     def count(self, X: Any) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts (m,) of the calibration scores against those of the objects, and the latter."""
@@ -63,7 +69,7 @@ class CalibratedBag(ReplacingBag):
         return sum(part.scores.size for part in self._parts)
 
     @property
-    def scores(self) -> np.ndarray:
+    def calibration_scores(self) -> np.ndarray:
         """Their scores (n,), those of the first fold first."""
         return np.concatenate([part.scores for part in self._parts])
 
@@ -73,6 +79,16 @@ class CalibratedBag(ReplacingBag):
         greater, equal = (sum(getattr(counts, name) for counts in counted)[:, None] for name in ("greater", "equal"))
         none = np.zeros_like(greater)
         return LabelCounts(greater, equal, none, none, np.mean(scores, axis=0)[:, None])
+
+    def scores(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield for every object 1, 0 or -1 (1, n) for calibration scores above, at and below its own, and then 0.
+
+        Each fold has another score of the object, and only the order in the fold counts.
+        """
+        own = [part.measure.score(X, None) for part in self._parts]
+        for scores in zip(*own, strict=True):
+            signs = [part.order(score) for part, score in zip(self._parts, scores, strict=True)]
+            yield np.concatenate(signs)[None], np.zeros(1)
 
     def learn(self, X: Any, codes: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Let objects calibrate, too."""

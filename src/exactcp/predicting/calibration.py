@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,7 @@ class Calibration:
 
     scores: np.ndarray
     _categories: np.ndarray
+    _ascending: dict[int, np.ndarray]
 
     def __init__(self, measure: Any, classes: np.ndarray, columns: np.ndarray | None) -> None:
         self.measure = measure
@@ -75,12 +78,35 @@ class Calibration:
     def count(self, X: Any, candidates: np.ndarray, effort: Effort) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts of calibration scores (m, l) in the categories (m, l) of the candidates, and their scores."""
         scores = self._score_labels(X, effort)
-        rule = {"floor": self.measure.tie_floor, "tolerance": self.measure.tie_tolerance}
-        ascending: dict[int, np.ndarray] = self._ascending  # type: ignore[attr-defined]
-        present = np.unique(candidates).tolist()
         greater, equal, total = (np.zeros(scores.shape, np.int64) for _ in range(3))
-        for category in present:
-            where = candidates == category
-            counts = pvalues.compare_sorted(ascending.get(category, np.empty(0)), scores[where], **rule)
-            greater[where], equal[where], total[where] = counts.greater, counts.equal, counts.total
+        for calibrating, cells in self._in_categories(candidates):
+            counts = pvalues.compare_sorted(calibrating, scores[cells], **self._tie_rule())
+            greater[cells], equal[cells], total[cells] = counts.greater, counts.equal, counts.total
         return pvalues.Counts(greater, equal, total), scores
+
+    def sets(self, X: Any, candidates: np.ndarray, epsilon: Fraction, effort: Effort) -> tuple[np.ndarray, int]:
+        """Return which candidates the counts of `count` leave inside, and the size of the smallest category.
+
+        As many calibration scores as the threshold asks for are at least as large as a candidate's if the last of them
+        is: no counting.
+        """
+        scores = self._score_labels(X, effort)
+        inside, smallest = np.ones(scores.shape, bool), sys.maxsize
+        for calibrating, cells in self._in_categories(candidates):
+            wanted = int(pvalues.threshold(epsilon, calibrating.size))
+            smallest = min(smallest, calibrating.size)
+            if wanted > 0:
+                last = calibrating[-wanted]
+                inside[cells] = pvalues.at_most(scores[cells], last, **self._tie_rule())
+        return inside, smallest
+
+    def _tie_rule(self) -> dict[str, float]:
+        return {"floor": self.measure.tie_floor, "tolerance": self.measure.tie_tolerance}
+
+    def _in_categories(self, candidates: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield the ascending scores of each category that candidates have, and where these are."""
+        same_in_rows, same_in_columns = (stride == 0 for stride in candidates.strides[::-1])
+        numbers = candidates[0] if same_in_columns else candidates[:, 0] if same_in_rows else candidates
+        for number in np.unique(numbers).tolist():
+            found = numbers == number  # of whole columns, whole rows, or single cells
+            yield self._ascending.get(number, np.empty(0)), (slice(None), found) if same_in_columns else found

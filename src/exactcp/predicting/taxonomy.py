@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
+from exactcp import pvalues
 from exactcp._changes import twin
 from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
@@ -166,6 +167,38 @@ class Taxonomy:
         """Refuse categories that were not asked for, and those that were forgotten."""
         if self._beside != (categories is not None):
             raise ValueError(_FORGOTTEN if self._beside else _NOT_ASKED_FOR)
+
+
+def count_within(
+    scores: Iterable[tuple[np.ndarray, np.ndarray]],
+    training: np.ndarray,
+    candidates: np.ndarray,
+    rule: Mapping[str, float],
+) -> tuple[pvalues.Counts, np.ndarray]:
+    """Return counts and candidates' scores (m, l), each candidate compared with the examples of its category.
+
+    Parameters
+    ----------
+    scores : iterable of pairs
+        For every test object, the training scores (l, n) and the candidates' (l,): what a bag's `scores` yields.
+    training : ndarray of shape (n,)
+        Numbers of the examples' categories.
+    candidates : ndarray of shape (m, l)
+        Numbers of the candidates' categories.
+    rule : mapping
+        Floor and tolerance of ties.
+
+    Returns
+    -------
+    Counts, ndarray
+    """
+    counted, own = [], []
+    for row, (examples, candidate) in zip(candidates, scores, strict=True):
+        within = np.where(training == row[:, None], examples, np.nan)
+        counted.append(pvalues.compare_scores(within, candidate, **rule))
+        own.append(candidate)
+    fields = (np.array([getattr(row, name) for row in counted]) for name in ("greater", "equal", "total"))
+    return pvalues.Counts(*fields), np.array(own)
 
 
 _FORGOTTEN = (

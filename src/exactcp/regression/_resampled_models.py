@@ -153,10 +153,12 @@ class LackingModels(LeftOut):
     """
 
     def __init__(self, lacks: np.ndarray, answers: np.ndarray, y: np.ndarray, aggregate: str) -> None:
-        self._lacks = lacks
         self._has_patterns = aggregate == "median"
         if self._has_patterns:
             self._patterns, self._pattern_of = np.unique(lacks, axis=0, return_inverse=True)
+        else:
+            self._picks = np.ascontiguousarray(lacks.T, dtype=np.float64)  # once, since a block may be a few objects
+            self._sizes = np.maximum(1, lacks.sum(axis=1))
         self.never = np.flatnonzero(~lacks.any(axis=1))  # examples that are in every sample
         others = _medians_of_others(y) if aggregate == "median" else _means_of_others(y)
         self._instead = others[self.never]
@@ -171,9 +173,9 @@ class LackingModels(LeftOut):
         return P
 
     def _means(self, answers: np.ndarray) -> np.ndarray:
-        P = answers @ self._lacks.T.astype(np.float64)
-        P /= np.maximum(1, self._lacks.sum(axis=1))
-        return P
+        P = answers @ self._picks
+        P /= self._sizes
+        return np.asarray(P)
 
     def _medians(self, answers: np.ndarray) -> np.ndarray:
         none = np.zeros(answers.shape[0])

@@ -19,7 +19,7 @@ from exactcp.measures.forest._trees import Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import predict_label
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
-CHUNKS = 25
+CHUNKS = 15
 
 
 def tune(monkeypatch, **tuning):
@@ -210,7 +210,8 @@ def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
     assert -own[label] == votes[-1]
 
 
-def _true_label_p(resampling, *, smoothed, repetitions=1500):
+def _true_label_p(resampling, repetitions=1000):
+    """Return the true label's p-values of many small training sets, deterministic ones and smoothed ones."""
     rng = np.random.default_rng(5)
     out = []
     for i in range(repetitions):
@@ -218,24 +219,20 @@ def _true_label_p(resampling, *, smoothed, repetitions=1500):
         X = np.round(rng.normal(size=(10, 2)) + y[:, None], 1)
         # validity is over the draws of the samples, too
         measure = RandomForest(n_estimators=3, max_depth=3, resampling=resampling, random_state=i)
-        clf = FullConformalClassifier(measure, smoothed=smoothed, random_state=i)
-        out.append(clf.partial_fit(X[:9], y[:9], classes=[0, 1]).predict_p(X[9:])[0, y[9]])
-    return np.array(out)
+        clf = FullConformalClassifier(measure, random_state=i).partial_fit(X[:9], y[:9], classes=[0, 1])
+        out.append([clf.set_params(smoothed=smoothed).predict_p(X[9:])[0, y[9]] for smoothed in (False, True)])
+    return np.array(out).T
 
 
 @pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
-class TestValidity:
-    def test_smoothed_p_is_uniform(self, resampling):
-        p = _true_label_p(resampling, smoothed=True)
-        assert kstest(p, "uniform").pvalue > 1e-4
-        for epsilon in (0.05, 0.1, 0.2, 0.5):
-            assert binomtest(int((p <= epsilon).sum()), p.size, epsilon).pvalue > 1e-4, epsilon
-
-    def test_deterministic_p_is_valid(self, resampling):
-        p = _true_label_p(resampling, smoothed=False)
-        for epsilon in (0.1, 0.2, 0.5):
-            errors = int((p <= epsilon + 1e-12).sum())
-            assert binomtest(errors, p.size, epsilon, alternative="greater").pvalue > 1e-4, epsilon
+def test_smoothed_p_is_uniform_and_deterministic_p_is_valid(resampling):
+    deterministic, smoothed = _true_label_p(resampling)
+    assert kstest(smoothed, "uniform").pvalue > 1e-4
+    for epsilon in (0.05, 0.1, 0.2, 0.5):
+        assert binomtest(int((smoothed <= epsilon).sum()), smoothed.size, epsilon).pvalue > 1e-4, epsilon
+    for epsilon in (0.1, 0.2, 0.5):
+        errors = int((deterministic <= epsilon + 1e-12).sum())
+        assert binomtest(errors, deterministic.size, epsilon, alternative="greater").pvalue > 1e-4, epsilon
 
 
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ def _problem(kind, n=20, p=3, n_labels=3, seed=0):
     return X[:n], _labels(rng, n, n_labels), np.concatenate([X[n:], X[:1]])
 
 
+@cache  # labels have no part in it
 def _inverse(A):
     """Gauss and Jordan, in rational arithmetic."""
     q = len(A)
@@ -62,7 +64,7 @@ def _rational_scores(X, y, rho, *, fit_intercept):
     """Leave-one-out scores of whole numbers, without rounding until the end."""
     Z = np.array([[Fraction(int(v)) for v in [1] * fit_intercept + list(row)] for row in X])
     penalty = [Fraction(0)] * fit_intercept + [Fraction(rho)] * X.shape[1]
-    M = _inverse((Z.T @ Z + np.diag(penalty)).tolist())
+    M = _inverse(tuple(map(tuple, Z.T @ Z + np.diag(penalty))))
     scores = []
     for z, label in zip(Z, y, strict=True):
         t = np.where(y == label, 1, -1)

@@ -179,7 +179,7 @@ class TestKernel:
             assert across.is_bounded
             square = np.outer(
                 (1 + loo_window.RELATIVE) * (d - 1) + loo_window.ABSOLUTE,
-                (1 + loo_window.RELATIVE) * (1 - made.slack) + loo_window.ABSOLUTE,
+                (1 + loo_window.RELATIVE) * (1 - made.divisors) + loo_window.ABSOLUTE,
             )
             assert (across(multipliers, 0, 300) ** 2 <= square).all()
 

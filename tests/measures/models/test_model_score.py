@@ -452,3 +452,10 @@ class TestAnything:
         assert (tags.sparse, tags.string) == (get_tags(model).input_tags.sparse, get_tags(model).input_tags.string)
         bag = ModelScore(FrozenEstimator(measure.estimator_), score=score, random_state=1).bag(objects, self.CODES, 3)
         np.testing.assert_array_equal(bag.label_counts(objects).scores, found)
+
+
+def test_a_classifier_without_probabilities_is_wrapped_with_margins():
+    X, y = load_iris(return_X_y=True)
+    given = SplitConformalClassifier(RidgeClassifier(), random_state=0).fit(X, y)
+    named = SplitConformalClassifier(ModelScore(RidgeClassifier(), score="margin"), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(given.predict_p(X), named.predict_p(X))

@@ -16,6 +16,7 @@ from exactcp.measures.least_squares.kernels.leave_one_out import (
     Candidates,
     count_exactly,
     count_without_division,
+    without_itself,
 )
 from exactcp.measures.least_squares.kernels.windows import Windowed, count_windows
 
@@ -37,7 +38,7 @@ class Arrived(NamedTuple):
     factorisation: Factorisation
     solution: Solution
     own: np.ndarray  # (n,) e0_i: residual of each example in the regression of its own label
-    slack: np.ndarray  # (n,) 1 - h_i
+    divisors: np.ndarray  # (n,) 1 - h_i
     codes: np.ndarray  # (n,) labels
     n_labels: int
 
@@ -47,7 +48,7 @@ class Arrived(NamedTuple):
         for first in range(0, n, LSSVM_COLUMNS):
             part = slice(first, min(first + LSSVM_COLUMNS, n))
             G = across(multipliers, part.start, part.stop)
-            count_exactly(G, self.own[part], self.slack[part], self.codes[part], candidates)
+            count_exactly(G, self.own[part], self.divisors[part], self.codes[part], candidates)
 
 
 class Ordered(NamedTuple):
@@ -92,9 +93,9 @@ def by_ratio(fitted: Arrived) -> Ordered | None:
     across = fitted.factorisation.across()
     if not isinstance(across, RowProduct) or not across.is_bounded:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):  # those without slack are set apart
-        ratios = fitted.own / fitted.slack
-    layout = ratio_layout(fitted.codes, ratios, 1.0 - fitted.slack, fitted.n_labels)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left to divide by, they are set apart
+        ratios = without_itself(fitted.own, fitted.divisors)
+    layout = ratio_layout(fitted.codes, ratios, 1.0 - fitted.divisors, fitted.n_labels)
     if layout is None:
         return None
     order, starts = layout.order, layout.starts
@@ -109,7 +110,7 @@ def _ordered_examples(fitted: Arrived, order: np.ndarray, starts: np.ndarray) ->
     """Return the examples in an order by label."""
     own = fitted.own[order]
     largest = np.maximum.reduceat(np.abs(own), np.arange(0, own.size, CHUNK_EXAMPLES))
-    return ByLabel(own, fitted.slack[order], starts, largest)
+    return ByLabel(own, fitted.divisors[order], starts, largest)
 
 
 class Layout(NamedTuple):

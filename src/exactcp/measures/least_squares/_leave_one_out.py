@@ -17,10 +17,9 @@ class LeaveOneOut(NamedTuple):
     F: np.ndarray  # (m, l) the regressions' values at the test objects
     residuals: np.ndarray  # (l, n)
     targets: np.ndarray  # (l, n)
-    slack: np.ndarray  # (n,)
+    divisors: np.ndarray  # (n,) 1 - h_i
 
     def values(self, t: int, label: int) -> np.ndarray:
         """Return the values (2, n) in one label's regression if test object t has another label, and if it has this."""
-        return np.asarray(
-            loo_values(self.G[t], self.residuals[label], self.slack, self.targets[label], self.d[t], self.F[t, label])
-        )
+        residuals, targets = self.residuals[label], self.targets[label]
+        return np.asarray(loo_values(self.G[t], residuals, self.divisors, targets, self.d[t], self.F[t, label]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
+from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
-from exactcp.measures.least_squares.factorisations.choice import factorise
-from exactcp.measures.least_squares.factorisations.form import Factorisation, learn_rows, unlearn_rows
 from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
 
 FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
@@ -31,7 +30,7 @@ def targets(codes: np.ndarray, n_labels: int) -> np.ndarray:
     return np.where(codes[:, None] == np.arange(n_labels), 1.0, -1.0)
 
 
-class LSSVMBag(LabelBagBase):
+class LSSVMBag(FactorisedBag, LabelBagBase):
     """State of full CP with LS-SVM: rows of features or a kernel matrix, and a factorisation of it.
 
     Parameters
@@ -66,27 +65,19 @@ class LSSVMBag(LabelBagBase):
         intercept: bool,
         effort: Effort = ALONE,
     ) -> None:
-        self._store = store
+        super().__init__(store, rho=rho, solver=solver, intercept=intercept)
         self._codes = Rows(np.array(codes, dtype=np.int64))
         self._n_labels = n_labels
-        self._rho, self._solver, self._intercept = rho, solver, intercept
-        self._factorisation: Factorisation | None = None
-        self._forget_solution()
         self._ready(effort)
 
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
         return {**self.__dict__, "_ordered": None}
 
-    def fork(self) -> LSSVMBag:
+    def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one."""
-        store, factorisation = self._store.fork(), self._factorisation
-        return twin(
-            self,
-            _store=store,
-            _codes=self._codes.fork(),
-            _factorisation=None if factorisation is None else factorisation.fork(store),
-        )
+        bag: Self = twin(super().fork(), _codes=self._codes.fork())
+        return bag
 
     @property
     def n(self) -> int:
@@ -110,15 +101,10 @@ class LSSVMBag(LabelBagBase):
     def _ready(self, effort: Effort = ALONE) -> Arrived:
         fitted = self._fitted
         if fitted is None:
-            factorisation, codes = self._factorisation, self.codes()
-            if factorisation is None:
-                factorisation = factorise(
-                    self._store, self._rho, self._solver, intercept=self._intercept, effort=effort
-                )
-                self._factorisation = factorisation
+            factorisation, codes = self._factorised(effort), self.codes()
             solution = factorisation.solve(targets(codes, self._n_labels))
             own = solution.residuals[np.arange(codes.size), codes]
-            fitted = self._fitted = Arrived(factorisation, solution, own, factorisation.slack, codes, self._n_labels)
+            fitted = self._fitted = Arrived(factorisation, solution, own, factorisation.divisors, codes, self._n_labels)
         return fitted
 
     def _order(self, fitted: Arrived) -> Ordered | None:
@@ -151,14 +137,13 @@ class LSSVMBag(LabelBagBase):
             parts = [self._count(fitted, ordered, prepared)]
         return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
 
+    at_least_counts = label_counts
+
     def _count(self, fitted: Arrived, ordered: Ordered | None, objects: np.ndarray) -> LabelCounts:
         """Count for one block of test objects."""
-        factorisation = fitted.factorisation
-        coordinates = factorisation.coordinates(self._store.columns(objects))
-        F = factorisation.predict(coordinates, fitted.solution)
-        multipliers, d = factorisation.multipliers(coordinates)
+        multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, objects)
         candidates = new_candidates(d, F)
-        if ordered is None or factorisation.is_indefinite or (d <= 0).any():
+        if ordered is None or fitted.factorisation.is_indefinite or (d <= 0).any():
             fitted.count_for(multipliers, candidates)
         else:
             ordered.count_for(multipliers, candidates)
@@ -171,30 +156,27 @@ class LSSVMBag(LabelBagBase):
         own_label = codes == np.arange(self._n_labels)[:, None]
         prepared = self._store.prepare(X)
         for t in range(X.shape[0]):
-            coordinates = fitted.factorisation.coordinates(self._store.columns(prepared[t : t + 1]))
-            F = fitted.factorisation.predict(coordinates, fitted.solution)[0]
-            multipliers, d = fitted.factorisation.multipliers(coordinates)
+            multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, prepared[t : t + 1])
             g = across(multipliers, 0, self.n)[0]
-            same, other = alternative_loo_scores(g, fitted.own, fitted.slack, codes, d[0], F)
-            yield np.where(own_label, same, other), -F
+            same, other = alternative_loo_scores(g, fitted.own, fitted.divisors, codes, d[0], F[0])
+            yield np.where(own_label, same, other), -F[0]
 
     def map_leave_one_out(
         self, work: Callable[[LeaveOneOut], Result], X: np.ndarray, *, effort: Effort = FREE
     ) -> list[Result]:
         """Apply `work` to the leave-one-out values that blocks of rows of X give, in order."""
         fitted, prepared = self._ready(effort), self._store.prepare(X)
-        factorisation, across = fitted.factorisation, fitted.factorisation.across()
+        across = fitted.factorisation.across()
         examples = (
             np.ascontiguousarray(fitted.solution.residuals.T),
             np.ascontiguousarray(targets(self.codes(), self._n_labels).T),
-            fitted.slack,
+            fitted.divisors,
         )
         size = int(np.clip(FITS // max(1, self.n), 1, LSSVM_ROWS))
 
         def apply(first: int) -> Result:
-            coordinates = factorisation.coordinates(self._store.columns(prepared[first : first + size]))
-            multipliers, d = factorisation.multipliers(coordinates)
-            F = factorisation.predict(coordinates, fitted.solution)
+            objects = prepared[first : first + size]
+            multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, objects)
             return work(LeaveOneOut(across(multipliers, 0, self.n), d, F, *examples))
 
         return map_blocks(apply, range(0, X.shape[0], size), effort=effort, task="predicting")
@@ -207,14 +189,10 @@ class LSSVMBag(LabelBagBase):
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        self._store.check_new(X)
-        prepared = self._store.prepare(X)
-        self._forget_solution()
-        self._factorisation = learn_rows(self._store, self._factorisation, prepared)
+        self._learn_objects(X)
         self._codes.append(codes)
 
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        self._forget_solution()
-        self._factorisation = unlearn_rows(self._store, self._factorisation, indices)
+        self._unlearn_objects(indices)
         self._codes = Rows(np.delete(self.codes(), indices))

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._changes import twin
 from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
 from exactcp.measures._contract import Within
+from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares.factorisations.choice import factorise
-from exactcp.measures.least_squares.factorisations.form import (
-    Across,
-    Factorisation,
-    Solution,
-    learn_rows,
-    unlearn_rows,
-)
+from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
 from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
@@ -32,13 +25,14 @@ from exactcp.measures.least_squares.kernels.extents import (
     extents,
     kappas,
 )
+from exactcp.measures.least_squares.kernels.leave_one_out import without_itself
 
 RESIDUAL_CODES = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
 RIDGE_ROWS = 64  # test objects of one product
 RIDGE_COLUMNS = 2048  # training examples of one product
 BRACKET_SAMPLE = 2048  # examples that bracket an order statistic of all
 SPREAD = 4.0  # standard deviations of a sample's rank that the bracket leaves on each side
-LEAST_SLACK = 1e-9  # 1 - h_i from which extents are computed by division
+SAFE_DIVISOR = 1e-9  # 1 - h_i from which extents are computed by division
 
 
 class FittedRidge(NamedTuple):
@@ -54,7 +48,7 @@ class FittedRidge(NamedTuple):
     across_sample: Across
 
 
-class RidgeBag(AffineBag):
+class RidgeBag(FactorisedBag, AffineBag):
     """State of full CP with ridge regression: rows of features or a kernel matrix, and a factorisation of it.
 
     Parameters
@@ -86,12 +80,13 @@ class RidgeBag(AffineBag):
         intercept: bool,
         effort: Effort = ALONE,
     ) -> None:
-        self._store, self._residual = store, RESIDUAL_CODES[residual]
+        super().__init__(store, rho=rho, solver=solver, intercept=intercept)
+        self._residual = RESIDUAL_CODES[residual]
         self._y = np.array(y, dtype=np.float64)
-        self._rho, self._solver, self._intercept = rho, solver, intercept
-        self._factorisation: Factorisation | None = None
-        self._fitted: FittedRidge | None = None
         self._ready(effort)
+
+    def _forget_solution(self) -> None:
+        self._fitted: FittedRidge | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # it holds functions of the factorisation, which cannot be pickled and are quickly made anew
@@ -114,10 +109,7 @@ class RidgeBag(AffineBag):
         """Factorise and solve, if that has not been done."""
         fitted = self._fitted
         if fitted is None:
-            made = self._factorisation
-            if made is None:
-                made = factorise(self._store, self._rho, self._solver, intercept=self._intercept, effort=effort)
-                self._factorisation = made
+            made = self._factorised(effort)
             self._refuse_indefinite(is_indefinite=made.is_indefinite)
             # a regression through the origin does not follow shifts of the targets
             origin = float(origin_of(self._y)) if self._intercept else 0.0
@@ -125,7 +117,7 @@ class RidgeBag(AffineBag):
             solution = made.solve(y[:, None])
             size = BRACKET_SAMPLE if self.n > 4 * BRACKET_SAMPLE else 0
             sample = np.linspace(0, self.n - 1, size).astype(np.int64)
-            examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.slack, slack_of(y))
+            examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.divisors, slack_of(y))
             across = made.across(), sample, made.across(sample)
             fitted = self._fitted = FittedRidge(origin, float(typical_size(y)), made, solution, examples, *across)
         return fitted
@@ -140,11 +132,9 @@ class RidgeBag(AffineBag):
 
     def _evaluated(self, fitted: FittedRidge, objects: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return the test objects' side of g, d (m,) and the predictions (m,), counted from the origin."""
-        coordinates = fitted.factorisation.coordinates(self._store.columns(objects))
-        center = fitted.factorisation.predict(coordinates, fitted.solution)[:, 0]
-        multipliers, d = fitted.factorisation.multipliers(coordinates)
+        multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, objects)
         self._refuse_indefinite(is_indefinite=bool((d <= 0).any()))
-        return multipliers, np.ascontiguousarray(d), np.ascontiguousarray(center)
+        return multipliers, np.ascontiguousarray(d), np.ascontiguousarray(F[:, 0])
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,)."""
@@ -158,7 +148,7 @@ class RidgeBag(AffineBag):
     def deleted_residuals(self) -> np.ndarray:
         """Return e_i / (1 - h_i): target minus prediction of every example by the others."""
         fitted = self._ready()
-        return np.asarray(fitted.examples.e / fitted.examples.b)
+        return np.asarray(without_itself(fitted.examples.e, fitted.examples.b))
 
     def influence(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions (m,), and g (m, n): how they change with the residual that an example would have."""
@@ -178,12 +168,7 @@ class RidgeBag(AffineBag):
                 yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.examples.band)]
 
     def counts(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
@@ -206,12 +191,7 @@ class RidgeBag(AffineBag):
         return greater, at_least - greater, np.full(m, n)
 
     def regions(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
         if within is None and self._is_fast(effort):
@@ -228,12 +208,7 @@ class RidgeBag(AffineBag):
         return [region for part in parts for region in part]
 
     def intervals(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
         if within is not None or not self._is_fast(effort):
@@ -247,7 +222,7 @@ class RidgeBag(AffineBag):
         return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
 
     def _is_fast(self, effort: Effort) -> bool:
-        return self._residual == STUDENTIZED and bool(self._ready(effort).examples.b.min() >= LEAST_SLACK)
+        return self._residual == STUDENTIZED and bool(self._ready(effort).examples.b.min() >= SAFE_DIVISOR)
 
     def _bound(self, fitted: FittedRidge, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
@@ -310,22 +285,12 @@ class RidgeBag(AffineBag):
                     high[t] = parted[:, size - beyond]
         return low, high
 
-    def fork(self) -> RidgeBag:
-        """Return a bag with the same examples that may be changed while others read this one."""
-        store = self._store.fork()
-        factorisation = None if self._factorisation is None else self._factorisation.fork(store)
-        return cast("RidgeBag", twin(self, _store=store, _factorisation=factorisation, _fitted=None))
-
     def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""
-        self._store.check_new(X)
-        prepared = self._store.prepare(X)
-        self._fitted = None
-        self._factorisation = learn_rows(self._store, self._factorisation, prepared)
+        self._learn_objects(X)
         self._y = np.concatenate([self._y, y])
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        self._fitted = None
-        self._factorisation = unlearn_rows(self._store, self._factorisation, positions)
+        self._unlearn_objects(positions)
         self._y = np.delete(self._y, positions)

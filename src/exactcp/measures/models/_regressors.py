@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from exactcp._parameters import Allowed, having, one_of
 from exactcp._rows import count_rows
-from exactcp.measures._model import ask_model, name_of
+from exactcp.measures._model import ask_model, name_of, task_of
 
-_OTHER_TASKS = {
+_NO_REGRESSORS = {
     "classifier": "predicts labels: use it in SplitConformalClassifier or another classifier.",
     "clusterer": "finds clusters, and predicts no targets.",
     "outlier_detector": "tells of anomalies: use it in ConformalAnomalyDetector.",
@@ -19,20 +18,15 @@ _OTHER_TASKS = {
 _HAS_METHODS = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
 
 
-def _task(value: Any) -> str | None:
-    return get_tags(value).estimator_type if hasattr(type(value), "__sklearn_tags__") else None
-
-
 def _hint(value: Any) -> str:
-    if not isinstance(value, type) and _task(value) in _OTHER_TASKS:
-        return f"{type(value).__name__} {_OTHER_TASKS[_task(value)]}"  # type: ignore[index]
-    return _HAS_METHODS.hint(value)
+    task = None if isinstance(value, type) else task_of(value)
+    return f"{name_of(value)} {_NO_REGRESSORS[task]}" if task in _NO_REGRESSORS else _HAS_METHODS.hint(value)
 
 
 REGRESSOR = Allowed(
     _HAS_METHODS.what,
     _HAS_METHODS.words,
-    lambda value: _HAS_METHODS.accepts(value) and _task(value) not in _OTHER_TASKS,
+    lambda value: _HAS_METHODS.accepts(value) and task_of(value) not in _NO_REGRESSORS,
     _hint,
     TypeError,
 )

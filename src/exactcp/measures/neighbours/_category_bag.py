@@ -12,15 +12,14 @@ from exactcp.geometry.objects import Store
 from exactcp.measures.neighbours._neighbourhood_bag import CommitNeighbourhoods, Company, NeighbourhoodBag
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods
 from exactcp.measures.neighbours.kernels.neighbourhoods import Revised
-from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.search import TestBlock
 from exactcp.measures.neighbours.kernels.votes import (
     NO_CATEGORIES,
     Categories,
     categorise,
     count_crowds,
     crowded,
-    tables_plain,
-    tables_screened,
+    venn_tables,
 )
 
 
@@ -132,11 +131,7 @@ class VennBag(NeighbourhoodBag):
         """Apply `work` to the tables (m, l, l) of blocks of rows of X; return (row numbers, result) of each block."""
         codes, k, table, state, categories = self._targets, self.k, self._counted(), self._state, self._categories
 
-        def screened(block: ScreenedBlock) -> tuple[np.ndarray, Any]:
-            return block.rows, work(tables_screened(block, codes, k, table, state, categories))
+        def visit(block: TestBlock) -> tuple[np.ndarray, Any]:
+            return block.rows, work(venn_tables(block, codes, k, table, state, categories))
 
-        def plain(block: PlainBlock) -> tuple[np.ndarray, Any]:
-            return block.rows, work(tables_plain(block, codes, k, table, state, categories))
-
-        X = self._store.by_slot(X, self.order)
-        return self.search.visit(screened, plain, X, self._touch(), effort=effort)
+        return self.search.visit(visit, X, self.order, self._touch(), effort=effort)

@@ -66,7 +66,7 @@ class NeighbourMeasure(Measure):
         _, distance = self._checked()
         X, y = check_examples(self, X, y, reset=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        store, examples, _ = stored(X, codes, distance)
+        store, examples, self._order = stored(X, codes, distance)
         self._search = NeighbourSearch(store, codes[examples].astype(np.int64), self.classes_.size)
         return self
 
@@ -93,7 +93,7 @@ class NeighbourMeasure(Measure):
         labels = np.asarray(labels)
         position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
         known = self.classes_[position] == labels
-        scores = self._search.candidate_scores(X, k, use_ratio=self.compares_labels, effort=effort)
+        scores = self._search.candidate_scores(X, self._order, k, use_ratio=self.compares_labels, effort=effort)
         return np.where(known, scores[:, position], np.inf)  # a label that is not known has no neighbours
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> NeighbourBag:

@@ -27,13 +27,11 @@ from exactcp.measures.neighbours.kernels.learning import (
 from exactcp.measures.neighbours.kernels.scores import (
     Provisional,
     cards_of,
-    count_labels_plain,
-    count_labels_screened,
+    count_labels,
     same_and_other_scores,
     scores_of,
     sum_lists,
 )
-from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
@@ -83,7 +81,7 @@ class NeighbourBag(LabelBagBase):
 
     def _forget(self) -> None:
         """Forget what is derived from the lists."""
-        self._sorted: Provisional | None = None
+        self._prepared: Provisional | None = None
         self._entrances = np.empty((self.n_relations, 0))
 
     @property
@@ -120,41 +118,35 @@ class NeighbourBag(LabelBagBase):
 
     def _provisional(self, m: int) -> Provisional:
         """Provisional scores, sorted if that pays for m test objects."""
-        if self._sorted is not None:
-            return self._sorted
-        scores, codes = self._scores[: self.n], self._codes[: self.n]
-        cards = cards_of(self._lists, self._sums, scores, self.k)
-        if m < _tuning.KNOBS.few:
-            return Provisional(self._sums, scores, cards, np.empty(0), np.empty(0), np.empty(0, np.int64))
-        by_label = scores[np.lexsort((scores, codes))]
-        starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        provisional = Provisional(self._sums, scores, cards, np.sort(scores), by_label, starts)
-        self._sorted = provisional
+        provisional = self._prepared
+        if provisional is None:
+            scores = self._scores[: self.n]
+            cards = cards_of(self._lists, self._sums, scores, self.k)
+            touch, unsorted, no_starts = cards["delta"].max(axis=1), np.empty(0), np.empty(0, np.int64)
+            provisional = Provisional(self._sums, scores, cards, touch, unsorted, unsorted, no_starts)
+        if m >= _tuning.KNOBS.few and not provisional.starts.size:
+            scores, starts = provisional.scores, np.concatenate([[0], np.cumsum(self.sizes)])
+            by_label = scores[np.lexsort((scores, self._codes[: self.n]))]
+            provisional = provisional._replace(ordered=np.sort(scores), ordered_by_label=by_label, starts=starts)
+        self._prepared = provisional
         return provisional
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         m, n_labels = X.shape[0], self.search.n_labels
-        provisional, lists, codes, k = self._provisional(m), self._lists, self._codes[: self.n], self.k
-        touch = np.ascontiguousarray(provisional.cards[:, 1::2].max(axis=1))  # the larger delta
+        provisional = self._provisional(m)
         out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
-
-        def screened(block: ScreenedBlock) -> None:
-            count_labels_screened(block, k, lists, codes, provisional, out)
-
-        def plain(block: PlainBlock) -> None:
-            count_labels_plain(block, n_labels, k, lists, codes, provisional, out)
-
-        X = self._store.by_slot(X, self.order)
-        self.search.visit(screened, plain, X, touch, effort=effort)
+        args = (provisional.touch, self.k, self._lists, provisional, out)
+        self.search.visit(count_labels, X, self.order, *args, effort=effort)
         return out
+
+    at_least_counts = label_counts
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
         labels = np.arange(self.search.n_labels)[:, None]
-        X = self._store.by_slot(X, self.order)
-        candidates = self.search.candidate_scores(X, self.k, use_ratio=self.n_relations == 2)
-        for row, candidate in zip(X, candidates, strict=True):
+        candidates = self.search.candidate_scores(X, self.order, self.k, use_ratio=self.n_relations == 2)
+        for row, candidate in zip(self._store.by_slot(X, self.order), candidates, strict=True):
             distances = self._store.rows_from(row[None])[0]
             same, other = same_and_other_scores(distances, self._lists, self._sums, self._scores[: self.n], self.k)
             yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate
@@ -170,7 +162,7 @@ class NeighbourBag(LabelBagBase):
         search = self.search.successor(self._store.shell(rows, n), codes, self.search.n_labels)
         bag = object.__new__(NeighbourBag)
         vars(bag).update(vars(self), _lists=lists, _sums=sums, _scores=scores, _entrances=entrances, _order=order)
-        vars(bag).update(sizes=sizes, search=search, _sorted=None, **changed)
+        vars(bag).update(sizes=sizes, search=search, _prepared=None, **changed)
         return bag
 
     def fork(self) -> NeighbourBag:
@@ -273,7 +265,7 @@ class NeighbourBag(LabelBagBase):
         self._store.check_new(X)
         self._own_arrays(n + m)
         self._stand_at_entrances()
-        self._sorted = None
+        self._prepared = None
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)

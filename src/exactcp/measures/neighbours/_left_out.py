@@ -8,8 +8,7 @@ import numpy as np
 
 from exactcp.measures._left_out import LeftOut
 from exactcp.measures.neighbours._target_bag import ResidualBag
-from exactcp.measures.neighbours.kernels.left_out import RankedResiduals, ends_plain, ends_screened
-from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.left_out import RankedResiduals, left_out_ends
 
 
 class NeighbourLeftOut(LeftOut):
@@ -32,18 +31,10 @@ class NeighbourLeftOut(LeftOut):
         self._ranked = RankedResiduals(by_slot, by_slot[descending], rank)
 
     def _ends(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        k, targets, residuals = self._bag.k, self._bag.targets_from_origin(), self._ranked
-        out, untouched = np.empty((X.shape[0], 4)), np.full(self._bag.n, -np.inf)
-
-        def screened(block: ScreenedBlock) -> None:
-            ends_screened(block, targets, k, count, residuals, out)
-
-        def plain(block: PlainBlock) -> None:
-            ends_plain(block, targets, k, count, residuals, out)
-
-        store = self._bag.search.store
-        self._bag.search.visit(screened, plain, store.by_slot(X, self._bag.order), untouched, **how)
-        return out + self._bag.origin()
+        bag, out = self._bag, np.empty((X.shape[0], 4))
+        args = (bag.targets_from_origin(), bag.k, count, self._ranked, out)
+        bag.search.visit(left_out_ends, X, bag.order, None, *args, **how)
+        return out + bag.origin()
 
     def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
         """Return (m, 2): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours.kernels.scores import score_plain, score_screened
-from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.scores import write_scores
+from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
+
+NONE_KNOWN = np.empty((0, 0))  # distances
 
 
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
@@ -58,18 +60,12 @@ class NeighbourSearch:
         """Return the screen of the stored examples; only Euclidean distances have one."""
         screen = self._screen
         if screen is None:
-            objects = self._vectors().objects
-            basis = self._basis
+            objects, basis = self.store.objects, self._basis
             if basis is None or objects.shape[0] > 2 * basis[1]:
                 basis = self._basis = find_basis(objects), objects.shape[0]
             screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, basis[0])
             self._screen = screen
         return screen
-
-    def _vectors(self) -> VectorStore:
-        if isinstance(self.store, MatrixStore):
-            raise TypeError("precomputed distances have no screen")
-        return self.store
 
     def can_screen(self) -> bool:
         """Tell whether the metric has a screen."""
@@ -80,46 +76,45 @@ class NeighbourSearch:
             return False
         return self._screen is not None or m * self.store.n * p > _tuning.KNOBS.small
 
-    def candidate_scores(self, X: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE) -> np.ndarray:
+    def candidate_scores(
+        self, X: np.ndarray, order: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE
+    ) -> np.ndarray:
         """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
-        untouched, codes, n_labels = np.full(self.store.n, -np.inf), self.codes[: self.store.n], self.n_labels
-        out = np.empty((X.shape[0], n_labels))
-
-        def screened(block: ScreenedBlock) -> None:
-            score_screened(block, k, use_ratio, out)
-
-        def plain(block: PlainBlock) -> None:
-            score_plain(block, codes, n_labels, k, use_ratio, out)
-
-        self.visit(screened, plain, X, untouched, effort=effort)
+        out = np.empty((X.shape[0], self.n_labels))
+        self.visit(write_scores, X, order, None, k, use_ratio, out, effort=effort)
         return out
 
     def visit(
         self,
-        screened: Callable[[ScreenedBlock], Result],
-        plain: Callable[[PlainBlock], Result],
+        work: Callable[..., Result],
         X: np.ndarray,
-        touch: np.ndarray,
-        *,
+        order: np.ndarray,
+        touch: np.ndarray | None,
+        *args: Any,
         effort: Effort = FREE,
     ) -> list[Result]:
-        """Let blocks of rows of X meet the stored examples; return what the two functions return.
+        """Let blocks of rows of X meet the stored examples; return what `work(block, *args)` returns for each.
 
         Parameters
         ----------
-        screened, plain : callable
-            Of a block, with the screen or with its distances to all stored examples.
+        work : callable
+            Of a `TestBlock`, with the screen or with its distances to all stored examples.
         X : ndarray of shape (m, p)
-        touch : ndarray of shape (n,)
-            An example i is touched by a row closer than touch[i].
+        order : ndarray of shape (n,)
+            Slot of each example, in the order of arrival.
+        touch : ndarray of shape (n,) or None
+            An example i is touched by a row closer than touch[i]; None if that is not asked.
+        *args
         effort : Effort
 
         Returns
         -------
         list
         """
+        n, X = self.store.n, self.store.by_slot(X, order)
+        touch = np.full(n, -np.inf) if touch is None else touch
+        examples = Stored(self.store.objects, self.codes[:n], self.n_labels, touch)
         self.store.check_new(X)
-        n, objects = self.store.n, self.store.objects
         far = np.arange(X.shape[0])
         blocks: list[tuple[np.ndarray, bool]] = []
         if self._pays(*X.shape):
@@ -136,7 +131,9 @@ class NeighbourSearch:
             rows, is_screened = block
             part = np.ascontiguousarray(X[rows])
             if is_screened:
-                return screened(ScreenedBlock(rows, part, tests.take(rows), screen, objects, touch, reach))
-            return plain(PlainBlock(rows, part, self.store.rows_from(part), objects, touch))
+                return work(
+                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NONE_KNOWN), *args
+                )
+            return work(TestBlock(rows, part, examples, None, self.store.rows_from(part)), *args)
 
         return map_blocks(meet, blocks, effort=effort, task="predicting")

@@ -13,15 +13,8 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hu
 from exactcp.measures._contract import Within
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._neighbourhood_bag import NeighbourhoodBag, with_arrays
-from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, predict_plain, predict_screened
-from exactcp.measures.neighbours.kernels.residuals import (
-    Untouched,
-    bound_plain,
-    bound_screened,
-    count_targets_plain,
-    count_targets_screened,
-)
-from exactcp.measures.neighbours.kernels.search import PlainBlock, ScreenedBlock
+from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, write_predictions
+from exactcp.measures.neighbours.kernels.residuals import Untouched, bound_residuals, count_residuals
 
 
 class ResidualBag(NeighbourhoodBag, AffineBag):
@@ -107,16 +100,8 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
 
     def _predict(self, origin: float, X: np.ndarray, **how: Any) -> np.ndarray:
         """Return the point predictions (m,), counted from the origin."""
-        k, targets, out = self.k, self._targets, np.empty(X.shape[0])
-        untouched = np.full(self.n, -np.inf)
-
-        def screened(block: ScreenedBlock) -> None:
-            predict_screened(block, k, targets, origin, out)
-
-        def plain(block: PlainBlock) -> None:
-            predict_plain(block, k, targets, origin, out)
-
-        self.search.visit(screened, plain, self._store.by_slot(X, self.order), untouched, **how)
+        out = np.empty(X.shape[0])
+        self.search.visit(write_predictions, X, self.order, None, self.k, self._targets, origin, out, **how)
         return out
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
@@ -129,61 +114,30 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
             yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones, slack)]
 
     def counts(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         if within is not None:
             return super().counts(X, y, within=within)
-        m, k, targets, state = X.shape[0], self.k, self._targets, self._settled()
-        untouched, touch = self._sizes(state, in_order=m >= _tuning.KNOBS.few), self._touch()
-        y, out = y - state.origin, np.empty((m, 2), np.int64)
-
-        def screened(block: ScreenedBlock) -> None:
-            count_targets_screened(block, y, untouched, k, targets, state, out)
-
-        def plain(block: PlainBlock) -> None:
-            count_targets_plain(block, y, untouched, k, targets, state, out)
-
-        X = self._store.by_slot(X, self.order)
-        self.search.visit(screened, plain, X, touch, effort=effort)
+        m, state = X.shape[0], self._settled()
+        untouched, out = self._sizes(state, in_order=m >= _tuning.KNOBS.few), np.empty((m, 2), np.int64)
+        args = (y - state.origin, untouched, self.k, self._targets, state, out)
+        self.search.visit(count_residuals, X, self.order, self._touch(), *args, effort=effort)
         return out[:, 0], out[:, 1], np.full(m, self.n)
 
     def intervals(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> np.ndarray:
         """Return the regions (m, 2), each one closed interval; nan where it is empty."""
         if within is not None:
             return hulls(super().regions(X, thresholds, within=within))
-        k, targets, state, out = self.k, self._targets, self._settled(), np.empty((X.shape[0], 2))
-        untouched, touch = self._sizes(state, in_order=True), self._touch()
-
-        def screened(block: ScreenedBlock) -> None:
-            bound_screened(block, thresholds, untouched, k, targets, state, out)
-
-        def plain(block: PlainBlock) -> None:
-            bound_plain(block, thresholds, untouched, k, targets, state, out)
-
-        X = self._store.by_slot(X, self.order)
-        self.search.visit(screened, plain, X, touch, effort=effort)
+        state, out = self._settled(), np.empty((X.shape[0], 2))
+        args = (thresholds, self._sizes(state, in_order=True), self.k, self._targets, state, out)
+        self.search.visit(bound_residuals, X, self.order, self._touch(), *args, effort=effort)
         return counted_from_zero(out, state.origin)
 
     def regions(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> list[np.ndarray]:
         """Return the regions as arrays (r, 2), r = 1 or 0."""
         bounds = self.intervals(X, thresholds, within=within, effort=effort)

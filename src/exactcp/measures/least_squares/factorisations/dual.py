@@ -85,7 +85,7 @@ class Dual:
         return np.asarray(self.inverse.diagonal() - self._sum**2 / self._total)
 
     @property
-    def slack(self) -> np.ndarray:
+    def divisors(self) -> np.ndarray:
         """1 - h_i of every example."""
         counts = self._store.counts
         return np.asarray((1.0 - 1.0 / counts + self._rho / counts**2 * self._bordered_diagonal())[self._store.group])

@@ -67,7 +67,7 @@ class Factorisation(Protocol):
         """Return the same with a fork of the store, to be changed while others read this one."""
 
     @property
-    def slack(self) -> np.ndarray:
+    def divisors(self) -> np.ndarray:
         """1 - h_i of every training example."""
 
     def solve(self, T: np.ndarray) -> Solution:
@@ -93,29 +93,3 @@ class Factorisation(Protocol):
 
     def unlearn(self, position: int) -> bool:
         """Take one example out; False if the factorisation must be made anew."""
-
-
-def learn_rows(store: Any, factorisation: Factorisation | None, prepared: np.ndarray) -> Factorisation | None:
-    """Add examples to a store and its factorisation; return that, or None if it must be made anew."""
-    if factorisation is not None and not factorisation.can_learn(prepared.shape[0]):
-        factorisation = None
-    for i in range(prepared.shape[0]):
-        x = prepared[i : i + 1]
-        seen = store.columns(x)
-        if factorisation is None:
-            store.append(x, seen)
-        elif not factorisation.learn(x, seen):
-            factorisation = None
-    return factorisation
-
-
-def unlearn_rows(store: Any, factorisation: Factorisation | None, positions: np.ndarray) -> Factorisation | None:
-    """Take examples out of a store and its factorisation; return that, or None if it must be made anew."""
-    if factorisation is not None and not factorisation.can_learn(positions.size):
-        factorisation = None
-    for position in np.sort(positions)[::-1]:
-        if factorisation is None:
-            store.remove(int(position))
-        elif not factorisation.unlearn(int(position)):
-            factorisation = None
-    return factorisation

@@ -19,7 +19,7 @@ from exactcp.measures.least_squares.factorisations.form import (
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
 WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits
-SLACK_ROWS = 1 << 16
+DIVISOR_ROWS = 1 << 16
 
 
 class Primal:
@@ -40,11 +40,11 @@ class Primal:
         rcond, _ = linalg.lapack.dpocon(L, np.abs(scaled).sum(axis=0).max(), uplo="L")
         inverse = linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
         self._M = np.ascontiguousarray(inverse.T @ inverse)
-        self._slack = np.empty(rows.shape[0])
-        for first in range(0, rows.shape[0], SLACK_ROWS):
-            part = rows[first : first + SLACK_ROWS] @ inverse.T
-            self._slack[first : first + SLACK_ROWS] = 1.0 - np.einsum("ij,ij->i", part, part)
-        self.is_accurate = bool(rcond >= WELL_CONDITIONED and self._slack.min() >= LEAST_DIVISOR)
+        self._divisors = np.empty(rows.shape[0])
+        for first in range(0, rows.shape[0], DIVISOR_ROWS):
+            part = rows[first : first + DIVISOR_ROWS] @ inverse.T
+            self._divisors[first : first + DIVISOR_ROWS] = 1.0 - np.einsum("ij,ij->i", part, part)
+        self.is_accurate = bool(rcond >= WELL_CONDITIONED and self._divisors.min() >= LEAST_DIVISOR)
         self._updates = 0
         self._tolerated = max(DRIFT, 30.0 * self._probe())
 
@@ -53,9 +53,9 @@ class Primal:
         return twin(self, _store=store)
 
     @property
-    def slack(self) -> np.ndarray:
+    def divisors(self) -> np.ndarray:
         """1 - h_i of every example."""
-        return self._slack
+        return self._divisors
 
     @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
@@ -91,7 +91,7 @@ class Primal:
         """Add one example to the store and to M (theory LS.7); False if M must be made anew."""
         U, d = self.multipliers(seen)
         g = self._store.times(U[0])
-        self._slack = np.append(self._slack + g * g / d[0], 1.0 / d[0])
+        self._divisors = np.append(self._divisors + g * g / d[0], 1.0 / d[0])
         self._M = _plus_outer(self._M, U[0], -1.0 / d[0])
         self._S = _plus_outer(self._S, seen[0], 1.0)
         self._store.append(x, seen)
@@ -106,9 +106,9 @@ class Primal:
         self._store.remove(position)
         if left < LEAST_DIVISOR or self._store.n < self._S.shape[0]:
             return False
-        slack = np.delete(self._slack, position)
+        divisors = np.delete(self._divisors, position)
         g = self._store.times(U[0])
-        self._slack = slack - g * g / left
+        self._divisors = divisors - g * g / left
         self._M = _plus_outer(self._M, U[0], 1.0 / left)
         self._S = _plus_outer(self._S, phi[0], -1.0)
         return self._settle()
@@ -116,7 +116,8 @@ class Primal:
     def _settle(self) -> bool:
         """Finish an update; False if M has drifted or lost its accuracy."""
         self._updates += 1
-        return self._updates < REFRESH and self._probe() <= self._tolerated and bool(self._slack.min() >= LEAST_DIVISOR)
+        is_safe = bool(self._divisors.min() >= LEAST_DIVISOR)
+        return is_safe and self._updates < REFRESH and self._probe() <= self._tolerated
 
     def _probe(self) -> float:
         """|S (M z) - z| for a fixed random unit z, in units where S has a unit diagonal."""

@@ -92,7 +92,7 @@ class Spectral:
 
     @property
     @on_one_thread
-    def slack(self) -> np.ndarray:
+    def divisors(self) -> np.ndarray:
         """1 - h_i of every example."""
         unexplained = (self._U**2) @ self._kept
         if not self._is_complete:

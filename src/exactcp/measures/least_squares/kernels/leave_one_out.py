@@ -62,6 +62,11 @@ def new_candidates(d, F, bands=None):
     return Candidates(d, F, make_bands(-F, SIGNED_FLOOR) if bands is None else bands, Tally(*counts, *jumps))
 
 
+def without_itself(e, b):
+    """Residuals e_i / b_i of the examples, each left out, without a test object."""
+    return e / b
+
+
 @inner
 def loo_numerator(g, e, d, gap):
     """Numerator d e_i - g_i gap of r_i, gap = t - F."""
@@ -81,11 +86,11 @@ def divided_score(g, e, b, d, gap):
 
 
 @compiled(error_model="numpy")
-def loo_values(g, residuals, slack, targets, d, F):
+def loo_values(g, residuals, b, targets, d, F):
     """Values t_i - r_i (2, n) of one regression at the examples, if the test object has target -1, and +1."""
     out = np.empty((2, g.shape[0]))
     for i in range(g.shape[0]):
-        below = loo_denominator(g[i], slack[i], d)
+        below = loo_denominator(g[i], b[i], d)
         out[0, i] = targets[i] - loo_numerator(g[i], residuals[i], d, -1.0 - F) / below
         out[1, i] = targets[i] - loo_numerator(g[i], residuals[i], d, 1.0 - F) / below
     return out

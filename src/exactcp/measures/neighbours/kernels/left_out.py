@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.means import TargetSums, mean
-from exactcp.measures.neighbours.kernels.members import members_plain, members_screened
+from exactcp.measures.neighbours.kernels.members import find_members
 
 
 class RankedResiduals(NamedTuple):
@@ -98,9 +98,10 @@ def _members(met, t, targets):
     return slots[order], distances[order], targets[slots[order]]
 
 
-@inner
-def left_out_ends(rows, met, targets, k, count, residuals, out):
-    """Write to `rows` of the ends (m, 4): jackknife+'s for a count, and the smallest and largest prediction."""
+@compiled
+def left_out_ends(block, targets, k, count, residuals, out):
+    """Write to the block's rows of the ends (m, 4): jackknife+'s for a count, the smallest and largest prediction."""
+    rows, met = block.rows, find_members(block, k + 1)
     by_slot, descending, rank = residuals.by_slot, residuals.descending, residuals.rank
     for t in range(rows.shape[0]):
         slots, distances, values = _members(met, t, targets)
@@ -114,15 +115,3 @@ def left_out_ends(rows, met, targets, k, count, residuals, out):
         ends[0] = _kth_smallest(count, center, descending, gaps, lows)
         ends[1] = -_kth_smallest(count, -center, descending, gaps, highs)
         ends[2], ends[3] = some.min(), some.max()
-
-
-@compiled
-def ends_screened(block, targets, k, count, residuals, out):
-    """`left_out_ends`, through the screen."""
-    left_out_ends(block.rows, members_screened(block, k + 1), targets, k, count, residuals, out)
-
-
-@compiled
-def ends_plain(block, targets, k, count, residuals, out):
-    """`left_out_ends`, from known distances."""
-    left_out_ends(block.rows, members_plain(block, k + 1), targets, k, count, residuals, out)

@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.lists import insert_with, kth, sort_in_place
-from exactcp.measures.neighbours.kernels.members import members_plain, members_screened
+from exactcp.measures.neighbours.kernels.members import find_members
 
 
 class Neighbourhoods(NamedTuple):
@@ -93,23 +93,12 @@ def predictions(met, targets, k, origin):
     return out
 
 
-@inner
-def _put_predictions(rows, met, targets, k, origin, out):
-    part = predictions(met, targets, k, origin)
+@compiled
+def write_predictions(block, k, targets, origin, out):
+    """Write the predictions for a block of test objects, counted from the origin, to its rows of `out` (m,)."""
+    rows, part = block.rows, predictions(find_members(block, k), targets, k, origin)
     for t in range(rows.shape[0]):
         out[rows[t]] = part[t]
-
-
-@compiled
-def predict_screened(block, k, targets, origin, out):
-    """Write the predictions for a block of test objects, counted from the origin, to its rows of `out` (m,)."""
-    _put_predictions(block.rows, members_screened(block, k), targets, k, origin, out)
-
-
-@compiled
-def predict_plain(block, k, targets, origin, out):
-    """`predict_screened` from known distances."""
-    _put_predictions(block.rows, members_plain(block, k), targets, k, origin, out)
 
 
 @inner

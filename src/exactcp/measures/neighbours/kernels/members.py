@@ -66,9 +66,8 @@ def _gather(test, slot, distance, nearest, lengths, k):
 
 
 @inner
-def members_plain(block, k):
+def _members_plain(distances, touch, k):
     """Search with known distances."""
-    distances, touch = block.distances, block.touch
     m, n = distances.shape
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
     near = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -95,13 +94,13 @@ def members_plain(block, k):
 
 
 @inner
-def members_screened(block, k):
+def _members_screened(block, k):
     """Search with the screen, which keeps every example at the boundary; examples have one label."""
     batch, kept, used = screen_pairs(block, k)
-    screen = block.screen
+    _, screen, reach = block.screened
     slots, column_norms, units = screen.slots, screen.norms, screen.units
     least_product, half, test_norms = batch.least_product, batch.half, batch.norms
-    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
+    X, objects, touch = block.X, block.stored.objects, block.stored.touch
     kept_test, kept_row, product = kept.test[:used], kept.row[:used], kept.value[:used]
     m = X.shape[0]
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
@@ -127,9 +126,22 @@ def members_screened(block, k):
 
 
 @inner
+def _find_members(block, screened, k):
+    if screened is None:  # then the rest is not compiled
+        return _members_plain(block.distances, block.stored.touch, k)
+    return _members_screened(block, k)
+
+
+@inner
+def find_members(block, k):
+    """Find who is at most as far as the k-th nearest, and the examples touched."""
+    return _find_members(block, block.screened, k)
+
+
+@inner
 def resolve(met, block, boundary):
     """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
-    X, objects = block.X, block.objects
+    X, objects = block.X, block.stored.objects
     test, slot, lows, highs = met.test, met.slot, met.low, met.high
     size = test.shape[0]
     inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)

@@ -10,7 +10,7 @@ from exactcp.counting.labels import count_below
 from exactcp.counting.targets import own_slack, set_of, widened
 from exactcp.measures.neighbours.kernels.lists import sort_in_place
 from exactcp.measures.neighbours.kernels.means import affine_with, predictions
-from exactcp.measures.neighbours.kernels.members import members_plain, members_screened, resolve
+from exactcp.measures.neighbours.kernels.members import find_members, resolve
 
 
 class Untouched(NamedTuple):
@@ -25,12 +25,13 @@ class Untouched(NamedTuple):
     rank: np.ndarray  # (n,) of each slot in ordered_upper, from the largest
 
 
-@inner
-def count_residuals(block, met, y, untouched, k, targets, state, counts):
+@compiled
+def count_residuals(block, y, untouched, k, targets, state, counts):
     """Write greater and equal training scores to the block's rows of `counts` (m, 2), for its rows of y (m,).
 
     The targets y are counted from the origin.
     """
+    met = find_members(block, k)
     rows, center = block.rows, predictions(met, targets, k, state.origin)
     touches = resolve(met, block, state.boundary)
     n = untouched.upper.shape[0]
@@ -89,12 +90,13 @@ def _select(wanted, extents, taken, ordered, near):
     return smallest
 
 
-@inner
-def bound_residuals(block, met, thresholds, untouched, k, targets, state, out):
+@compiled
+def bound_residuals(block, thresholds, untouched, k, targets, state, out):
     """Write the closed intervals where thresholds (m,) examples are at least as strange to its rows of `out` (m, 2).
 
     They are counted from the origin, and nan if n examples are fewer.
     """
+    met = find_members(block, k)
     rows, center = block.rows, predictions(met, targets, k, state.origin)
     touches = resolve(met, block, state.boundary)
     ordered, rank, slack = untouched.ordered_upper, untouched.rank, untouched.slack
@@ -119,27 +121,3 @@ def bound_residuals(block, met, thresholds, untouched, k, targets, state, out):
             sort_in_place(taken)
             ends[0] = center[t] - _select(wanted, below, taken, ordered, near)
             ends[1] = center[t] + _select(wanted, above, taken, ordered, near)
-
-
-@compiled
-def count_targets_screened(block, y, untouched, k, targets, state, out):
-    """`count_residuals`, through the screen."""
-    count_residuals(block, members_screened(block, k), y, untouched, k, targets, state, out)
-
-
-@compiled
-def count_targets_plain(block, y, untouched, k, targets, state, out):
-    """`count_residuals`, from known distances."""
-    count_residuals(block, members_plain(block, k), y, untouched, k, targets, state, out)
-
-
-@compiled
-def bound_screened(block, thresholds, untouched, k, targets, state, out):
-    """`bound_residuals`, through the screen."""
-    bound_residuals(block, members_screened(block, k), thresholds, untouched, k, targets, state, out)
-
-
-@compiled
-def bound_plain(block, thresholds, untouched, k, targets, state, out):
-    """`bound_residuals`, from known distances."""
-    bound_residuals(block, members_plain(block, k), thresholds, untouched, k, targets, state, out)

@@ -13,7 +13,10 @@ from exactcp._jit import compiled
 from exactcp.counting.labels import LabelCounts, add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
-from exactcp.measures.neighbours.kernels.search import search_plain, search_screened
+from exactcp.measures.neighbours.kernels.search import search
+
+# what counting asks first of an example: its score, and the k-th distance and the sum of a list
+CARD = np.dtype([("score", np.float64), ("delta", np.float64), ("total", np.float64)], align=True)
 
 
 class Provisional(NamedTuple):
@@ -21,7 +24,8 @@ class Provisional(NamedTuple):
 
     sums: np.ndarray  # (n_relations, capacity)
     scores: np.ndarray  # (n,)
-    cards: np.ndarray  # (n, 1 + 2 n_relations): the score, then delta and sum of each relation, all on one cache line
+    cards: np.ndarray  # (n, n_relations) of CARD: those of an example are on one cache line
+    touch: np.ndarray  # (n,) the larger delta
     ordered: np.ndarray  # (n,) ascending
     ordered_by_label: np.ndarray  # (n,) ascending within each label
     starts: np.ndarray  # (l + 1,) where each label starts in it
@@ -128,26 +132,26 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
 def cards_of(lists, sums, scores, k):
     """Return what counting asks first of every example, together (see `Provisional`)."""
     values, lengths, n_relations = lists.values, lists.lengths, lists.values.shape[0]
-    out = np.empty((scores.shape[0], 1 + 2 * n_relations))
+    out = np.empty((scores.shape[0], n_relations), CARD)
     for i in range(scores.shape[0]):
-        out[i, 0] = scores[i]
         for relation in range(n_relations):
-            out[i, 1 + 2 * relation] = kth(values[relation, i], lengths[relation, i], k)
-            out[i, 2 + 2 * relation] = sums[relation, i]
+            card = out[i, relation]
+            card["score"], card["total"] = scores[i], sums[relation, i]
+            card["delta"] = kth(values[relation, i], lengths[relation, i], k)
     return out
 
 
 @compiled
-def _score_bounds(relation, n_relations, card, low, high):
+def _score_bounds(relation, cards, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
-    delta, total = card[1 + 2 * relation], card[2 + 2 * relation]
+    delta, total = cards[relation]["delta"], cards[relation]["total"]
     rest = 0.0 if math.isinf(total) else total
-    slack = 1e-13 * (rest + high)
+    rounding = 1e-13 * (rest + high)
     rest = rest if math.isinf(delta) else rest - delta
-    least, most = max(rest + low - slack, 0.0), rest + high + slack
-    if n_relations == 1:
+    least, most = max(rest + low - rounding, 0.0), rest + high + rounding
+    if cards.shape[0] == 1:
         return least, most
-    fixed = card[4 - 2 * relation]
+    fixed = cards[1 - relation]["total"]
     if relation == 0:
         return ratio(least, fixed) * (1 - 1e-13), ratio(most, fixed) * (1 + 1e-13)
     return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
@@ -169,13 +173,12 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
     jumps_at_least, jumps_above = np.zeros((m, n_labels + 1), np.int64), np.zeros((m, n_labels + 1), np.int64)
     for r in range(touched.shape[0]):
         t, i, low, high = test[r], touched[r], lows[r], highs[r]
-        card, c = cards[i], codes[i]
-        old = card[0]
+        c, old = codes[i], cards[i, 0]["score"]
         for relation in range(n_relations):
-            delta = card[1 + 2 * relation]
+            delta = cards[i, relation]["delta"]
             if low >= delta:
                 continue
-            new, other_end = _score_bounds(relation, n_relations, card, low, high)
+            new, other_end = _score_bounds(relation, cards[i], low, high)
             rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
             if (
                 high >= delta
@@ -204,7 +207,7 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
 
 
 @compiled
-def count_labels(found, X, objects, lists, codes, provisional, k):
+def _count_labels(found, X, objects, lists, codes, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
     `objects` are the training objects, for pairs of which only bounds are known.
@@ -222,32 +225,6 @@ def count_labels(found, X, objects, lists, codes, provisional, k):
 
 
 @compiled
-def score_screened(block, k, use_ratio, out):
-    """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
-    _put(block.rows, score_candidates(search_screened(block, k), use_ratio), out)
-
-
-@compiled
-def score_plain(block, codes, n_labels, k, use_ratio, out):
-    """`score_screened` from known distances."""
-    _put(block.rows, score_candidates(search_plain(block, codes, n_labels, k), use_ratio), out)
-
-
-@compiled
-def count_labels_screened(block, k, lists, codes, provisional, out):
-    """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    found = search_screened(block, k)
-    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
-
-
-@compiled
-def count_labels_plain(block, n_labels, k, lists, codes, provisional, out):
-    """`count_labels_screened` from known distances."""
-    found = search_plain(block, codes, n_labels, k)
-    _put_counts(block.rows, count_labels(found, block.X, block.objects, lists, codes, provisional, k), out)
-
-
-@compiled
 def _put(rows, part, out):
     for t in range(rows.shape[0]):
         for c in range(out.shape[1]):
@@ -255,7 +232,16 @@ def _put(rows, part, out):
 
 
 @compiled
-def _put_counts(rows, part, out):
+def write_scores(block, k, use_ratio, out):
+    """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
+    _put(block.rows, score_candidates(search(block, k), use_ratio), out)
+
+
+@compiled
+def count_labels(block, k, lists, provisional, out):
+    """Write the counts of all labels for a block of test objects to its rows of `out`."""
+    X, rows, objects, codes = block.X, block.rows, block.stored.objects, block.stored.codes
+    part = _count_labels(search(block, k), X, objects, lists, codes, provisional, k)
     _put(rows, part.greater_same, out.greater_same)
     _put(rows, part.equal_same, out.equal_same)
     _put(rows, part.greater_other, out.greater_other)

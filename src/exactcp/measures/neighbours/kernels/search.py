@@ -43,26 +43,31 @@ class Batch(NamedTuple):
     seen: np.ndarray  # (m, l) how many of them
 
 
-class ScreenedBlock(NamedTuple):
-    """A block of test objects that meet the stored ones through the screen."""
+class Stored(NamedTuple):
+    """The examples that test objects meet, by slot."""
 
-    rows: np.ndarray  # (m,) which of all test objects they are
-    X: np.ndarray  # (m, p)
-    tests: Tests  # X prepared for the screen
-    screen: Screen
-    objects: np.ndarray  # (n, p) the stored ones, by slot,
+    objects: np.ndarray  # (n, p), or none where only distances are known
+    codes: np.ndarray  # (n,) labels
+    n_labels: int
     touch: np.ndarray  # (n,) touched by what is closer
+
+
+class Screened(NamedTuple):
+    """The screen between test objects and the stored ones."""
+
+    tests: Tests  # the test objects prepared for it
+    screen: Screen
     reach: np.ndarray  # (n,) by screen row: the screen's reach of touch
 
 
-class PlainBlock(NamedTuple):
-    """A block of test objects whose distances to the stored ones are known."""
+class TestBlock(NamedTuple):
+    """A block of test objects that meet the stored ones, through the screen or at known distances."""
 
     rows: np.ndarray  # (m,) which of all test objects they are
     X: np.ndarray  # (m, p)
-    distances: np.ndarray  # (m, n)
-    objects: np.ndarray  # (n, p) the stored ones, by slot, or none,
-    touch: np.ndarray  # (n,) touched by what is closer
+    stored: Stored
+    screened: Screened | None
+    distances: np.ndarray  # (m, n), or none where there is the screen
 
 
 class Kept(NamedTuple):
@@ -95,9 +100,9 @@ def room_for(kept, needed):
 
 
 @compiled
-def search_plain(block, codes, n_labels, k):
+def _search_plain(distances, stored, k):
     """Search with known distances."""
-    distances, touch = block.distances, block.touch
+    touch, codes, n_labels = stored.touch, stored.codes, stored.n_labels
     m, n = distances.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
@@ -137,7 +142,7 @@ def _keep_part(first, products, block, batch, kept, used, room):
 
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
-    tests, screen, reach = block.tests, block.screen, block.reach
+    tests, screen, reach = block.screened
     hits, top, column_of = room.hits, room.top, room.column
     units, position = screen.units, room.hits.position
     codes, starts, norms, rows = screen.codes, screen.starts, screen.norms, screen.rows
@@ -178,10 +183,10 @@ def _keep_part(first, products, block, batch, kept, used, room):
 @compiled
 def _measure_kept(block, batch, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
-    screen = block.screen
+    _, screen, reach = block.screened
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
     least_product, half, test_norms = batch.least_product, batch.half, batch.norms
-    X, objects, touch, reach = block.X, block.objects, block.touch, block.reach
+    X, objects, touch = block.X, block.stored.objects, block.stored.touch
     kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
@@ -206,7 +211,7 @@ def _measure_kept(block, batch, kept, used):
 @compiled
 def screen_pairs(block, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
-    tests, screen = block.tests, block.screen
+    tests, screen, _ = block.screened
     prepared = tests.sketch
     m, n, n_labels = prepared.shape[0], screen.norms.shape[0], screen.starts.shape[0] - 1
     half = row_half(tests.norms, screen.units).astype(prepared.dtype)
@@ -226,7 +231,14 @@ def screen_pairs(block, k):
 
 
 @compiled
-def search_screened(block, k):
-    """Search with the screen."""
+def _search(block, screened, k):
+    if screened is None:  # then the rest is not compiled
+        return _search_plain(block.distances, block.stored, k)
     batch, kept, used = screen_pairs(block, k)
     return _measure_kept(block, batch, kept, used)
+
+
+@compiled
+def search(block, k):
+    """Find the k nearest of each label, and the examples touched."""
+    return _search(block, block.screened, k)

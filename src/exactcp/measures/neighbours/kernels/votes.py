@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.neighbours.kernels.members import members_plain, members_screened, resolve
+from exactcp.measures.neighbours.kernels.members import find_members, resolve
 
 
 class Categories(NamedTuple):
@@ -151,12 +151,13 @@ def _recount(here, before, label, own, votes, common, change):
             change[c, label] += np.int64(c == here) - np.int64(without == here)
 
 
-@inner
-def venn_tables(block, met, codes, k, table, state, categories):
+@compiled
+def venn_tables(block, codes, k, table, state, categories):
     """Counts (m, l, l): for every test object and label of it, the labels of the examples in its category.
 
     `table` (l, l) counts the stored examples by category and label; only touched examples are looked at.
     """
+    met = find_members(block, k)
     touches = resolve(met, block, state.boundary)
     m, n_labels = touches.start.shape[0] - 1, table.shape[0]
     start, slots, is_inside = touches.start, touches.slot, touches.is_inside
@@ -177,15 +178,3 @@ def venn_tables(block, met, codes, k, table, state, categories):
                 change[c, label] += common[label]
             change[c, c] += 1
     return out
-
-
-@compiled
-def tables_screened(block, codes, k, table, state, categories):
-    """`venn_tables`, through the screen."""
-    return venn_tables(block, members_screened(block, k), codes, k, table, state, categories)
-
-
-@compiled
-def tables_plain(block, codes, k, table, state, categories):
-    """`venn_tables`, from known distances."""
-    return venn_tables(block, members_plain(block, k), codes, k, table, state, categories)
