@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
@@ -31,7 +32,7 @@ def _estimators():
     """One of each kind and family: what differs within a family is no matter of the checks."""
     families = (KNN(k=3), KDE(), LSSVM(kernel="rbf"), RandomForest(3))
     yield from (FullConformalClassifier(measure) for measure in families)
-    others = (None, ModelScore(GaussianNB()), Bootstrap(GaussianNB(), n_estimators=3))
+    others = (None, ModelScore(GaussianNB()), Bootstrap(DecisionTreeClassifier(), n_estimators=8))
     yield from (SplitConformalClassifier(measure) for measure in others)
 
 

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from exactcp._rows import count_rows
 
@@ -29,9 +30,21 @@ def is_precomputed(estimator: Any) -> bool:
 
 def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a fitted clone of a model; a frozen one as it is."""
+    if is_frozen(estimator):
+        refuse_parameters(estimator, parameters)
     model = clone(estimator)  # of a frozen one, itself; and its `fit` tells whether it was fitted before
     with _introduced(model, "fit", X):
         return model.fit(X, y, **(parameters or {}))
+
+
+def refuse_parameters(owner: Any, parameters: Mapping[str, Any] | None) -> None:
+    """Refuse parameters of a fit in which nothing is learned."""
+    if parameters:
+        msg = (
+            f"fit got {', '.join(parameters)}=, and {owner!r} learns nothing more: expected X and y alone. Give the "
+            "model's parameters where it is trained."
+        )
+        raise TypeError(msg)
 
 
 def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
@@ -54,6 +67,19 @@ def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
         )
         raise ValueError(msg)
     return answer
+
+
+def ask_labels(model: Any, X: Any) -> np.ndarray:
+    """Return the label that a fitted classifier predicts for every object."""
+    with _introduced(model, "predict", X):
+        labels = np.asarray(model.predict(X))
+    if labels.shape != (count_rows(X),):
+        msg = (
+            f"{name_of(model)}.predict returned shape {labels.shape} for {count_rows(X)} objects: expected a label for "
+            "each object."
+        )
+        raise ValueError(msg)
+    return labels
 
 
 def name_of(model: Any) -> str:
@@ -98,3 +124,11 @@ def route(owner: Any, name: str, held: Any) -> MetadataRouter:
     return MetadataRouter(owner=type(owner).__name__).add(
         **{name: held}, method_mapping=MethodMapping().add(caller="fit", callee="fit")
     )
+
+
+def routed(measure: Any, parameters: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters of `fit` that each of the models that a measure holds is given."""
+    if not parameters or not get_config()["enable_metadata_routing"]:
+        return dict.fromkeys(names, parameters)
+    requests = process_routing(measure, "fit", **parameters)
+    return {name: requests[name]["fit"] for name in names}

@@ -70,7 +70,8 @@ class FrontDoor(Estimator):
 
     def _route(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return those parameters of `fit` that go on to the measure: all, or as scikit-learn's routing says."""
-        if not parameters or not get_config()["enable_metadata_routing"]:
+        is_routed = get_config()["enable_metadata_routing"] and held_by(self.measure) is not None
+        if not parameters or not is_routed:
             return parameters
         return process_routing(self, "fit", **parameters)["measure"]["fit"]  # type: ignore[no-any-return]
 

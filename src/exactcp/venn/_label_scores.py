@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed
-from exactcp._rows import count_rows
+from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
-from exactcp.measures._model import ask_model, is_frozen, name_of
+from exactcp.measures._model import ask_model, fit_model, is_frozen, name_of
 from exactcp.predicting.calibration import fit_part
 
 
@@ -71,8 +71,11 @@ class LabelScores:
     def __init__(
         self, model: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
     ) -> None:
-        self.model = model
-        self._columns = fit_part(model, X, y, fitting, parameters)
+        if isinstance(model, Measure):
+            self.model, self._columns = model, fit_part(model, X, y, fitting, parameters)
+        else:
+            taken = take_parameters(parameters or {}, fitting, y.size)
+            self.model, self._columns = fit_model(model, take_rows(X, fitting), y[fitting], taken), None
         self.floor = float(model.tie_floor) if isinstance(model, Measure) else 1.0
 
     def __call__(self, X: Any, classes: np.ndarray, effort: Effort) -> np.ndarray:

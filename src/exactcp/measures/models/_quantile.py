@@ -14,7 +14,17 @@ from exactcp._parameters import NONE, check_parameters, integer, one_of
 from exactcp._rows import count_rows, take_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, is_precomputed, name_of, route
+from exactcp.measures._model import (
+    ask_model,
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    name_of,
+    refuse_parameters,
+    route,
+    routed,
+)
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.measures.models._refit_bag import ModelBag
 from exactcp.measures.models._regressors import (
@@ -23,7 +33,6 @@ from exactcp.measures.models._regressors import (
     ask_regressor,
     check_same_rows,
     given_outputs,
-    routed,
 )
 
 LOOKED_AT = 1000  # examples whose quantiles tell whether the two regressors were swapped
@@ -126,6 +135,8 @@ class ModelQuantile(RegressionMeasure):
                 f"lower='precomputed' says that X are both quantiles, and upper={self.upper!r} predicts one: give one."
             )
             raise ValueError(msg)
+        if is_precomputed(self.lower):
+            refuse_parameters(self, fit_parameters)
         passed = routed(self, fit_parameters, tuple(self._held()))
         fitted = {name: fit_model(model, X, y, passed[name]) for name, model in self._held().items()}
         self.lower_, self.upper_ = fitted.get("lower", self.lower), fitted.get("upper")

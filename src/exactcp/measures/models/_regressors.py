@@ -1,13 +1,10 @@
-"""What measures of regression ask of other people's models: which are allowed, what they say, what `fit` passes on."""
+"""What measures of regression ask of other people's models: which are allowed, and what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils.metadata_routing import process_routing
 
 from exactcp._parameters import Allowed, having, one_of
 from exactcp._rows import count_rows
@@ -66,14 +63,6 @@ def given_outputs(X: Any, columns: int, what: str) -> np.ndarray:
         msg = f"X holds {what} with 'precomputed', and row {row} is {outputs[row].tolist()}: expected finite numbers."
         raise ValueError(msg)
     return outputs
-
-
-def routed(measure: Any, parameters: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters of `fit` that each of the models that a measure holds is given."""
-    if not parameters or not get_config()["enable_metadata_routing"]:
-        return dict.fromkeys(names, parameters)
-    requests = process_routing(measure, "fit", **parameters)
-    return {name: requests[name]["fit"] for name in names}
 
 
 def check_same_rows(X: Any, y: np.ndarray) -> None:

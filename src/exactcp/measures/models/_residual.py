@@ -14,7 +14,15 @@ from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route
+from exactcp.measures._model import (
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    refuse_parameters,
+    route,
+    routed,
+)
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -36,7 +44,6 @@ from exactcp.measures.models._regressors import (
     ask_regressor,
     check_same_rows,
     given_outputs,
-    routed,
 )
 
 
@@ -158,6 +165,7 @@ class ModelResidual(RegressionMeasure):
         targets = np.asarray(y, dtype=np.float64)
         check_same_rows(X, targets)
         if is_precomputed(self.estimator):
+            refuse_parameters(self, fit_parameters)
             given_outputs(X, 1, "predictions")
             self.estimator_ = self.estimator
             passed: Mapping[str, Any] = {}
