@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
+from sklearn.base import BaseEstimator, clone
 
 from exactcp._changes import Bag
 from exactcp._parallel import Effort
@@ -14,6 +15,7 @@ from exactcp._seeds import lend_seed
 from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
 from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures._model import task_of, why_no
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
@@ -24,7 +26,7 @@ from exactcp.measures.neighbours._regression import KNNResidual
 def _is_label_measure(value: Any) -> bool:
     if isinstance(value, Measure):
         return True
-    return _is_model(value) and (is_classifier(value) if isinstance(value, BaseEstimator) else _tells(value))
+    return _is_model(value) and (_tells(value) if task_of(value) is None else task_of(value) == "classifier")
 
 
 def _is_target_measure(value: Any) -> bool:
@@ -32,7 +34,9 @@ def _is_target_measure(value: Any) -> bool:
         return True
     if isinstance(value, Measure) or not _is_model(value):
         return False
-    return is_regressor(value) if isinstance(value, BaseEstimator) else not _tells(value) and hasattr(value, "predict")
+    if task_of(value) is None:
+        return not _tells(value) and hasattr(value, "predict")
+    return task_of(value) == "regressor"
 
 
 def _is_model(value: Any) -> bool:
@@ -41,26 +45,8 @@ def _is_model(value: Any) -> bool:
 
 
 def _tells(value: Any) -> bool:
-    """Tell whether an estimator that is not of scikit-learn's kind says how sure it is of labels."""
+    """Tell whether an estimator that does not tell its task says how sure it is of labels."""
     return hasattr(value, "predict_proba") or hasattr(value, "decision_function")
-
-
-def _other_task(value: Any) -> str:
-    """Say what a value is that is no measure of the task."""
-    name = type(value).__name__
-    if isinstance(value, type):
-        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
-    if _is_target_measure(value):
-        return f"{name} predicts numbers: use it in FullConformalRegressor or another regressor."
-    if _is_label_measure(value):
-        return f"{name} predicts labels: use it in FullConformalClassifier or another classifier."
-    if isinstance(value, BaseEstimator) and is_outlier_detector(value):
-        return f"{name} detects anomalies: use it in ConformalAnomalyDetector."
-    if isinstance(value, BaseEstimator) and is_clusterer(value):
-        return f"{name} finds clusters, which are no labels: ConformalClusterer finds clusters with a guarantee."
-    if not hasattr(value, "fit") and hasattr(value, "predict"):
-        return f"{name} has no fit: wrap a model that is trained already in sklearn.frozen.FrozenEstimator."
-    return ""
 
 
 LABEL_MEASURE = (
@@ -68,7 +54,7 @@ LABEL_MEASURE = (
         "a nonconformity measure of classification",
         "an instance from exactcp.measures, such as KNN(k=15), a scikit-learn classifier",
         _is_label_measure,
-        _other_task,
+        partial(why_no, "classifier"),
         TypeError,
     )
     | NONE
@@ -78,7 +64,7 @@ TARGET_MEASURE = (
         "a nonconformity measure of regression",
         "an instance from exactcp.measures, such as KNNResidual(k=15), a scikit-learn regressor",
         _is_target_measure,
-        _other_task,
+        partial(why_no, "regressor"),
         TypeError,
     )
     | NONE

@@ -7,14 +7,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from exactcp._parameters import no_instance
 from exactcp._rows import count_rows
+from exactcp.measures._contract import Measure, RegressionMeasure
 
 INPUT_TAGS = ("sparse", "string", "categorical", "dict", "allow_nan", "one_d_array", "three_d_array", "positive_only")
+_TASKS = {
+    "classifier": "predicts labels: use it in FullConformalClassifier, SplitConformalClassifier or another classifier.",
+    "regressor": "predicts numbers: use it in FullConformalRegressor, SplitConformalRegressor or another regressor.",
+    "clusterer": "finds clusters, and predicts neither labels nor numbers: use ConformalClusterer for clusters.",
+    "outlier_detector": "detects anomalies: use it in ConformalAnomalyDetector.",
+}
 
 
 def is_frozen(estimator: Any) -> bool:
@@ -61,12 +70,33 @@ def name_of(model: Any) -> str:
     return type(model.estimator if is_frozen(model) else model).__name__
 
 
-def task_of(model: Any) -> str | None:
-    """Return what scikit-learn calls a model's task, "regressor" for one; None where that is not said."""
-    if isinstance(model, type) or not hasattr(model, "__sklearn_tags__"):
+def task_of(value: Any) -> str | None:
+    """Return what scikit-learn calls the task of a model, or of a measure; None where that is not said."""
+    if isinstance(value, Measure | RegressionMeasure):
+        return "classifier" if isinstance(value, Measure) else "regressor"
+    if isinstance(value, type) or not hasattr(value, "__sklearn_tags__"):
         return None
-    task: str | None = get_tags(model).estimator_type
+    task: str | None = get_tags(value).estimator_type
     return task
+
+
+def may_be(task: str, value: Any, *methods: str) -> bool:
+    """Tell whether a value is an estimator of a task, or of one that it does not tell, and has these methods."""
+    has_methods = all(callable(getattr(value, name, None)) for name in ("fit", *methods))
+    return not isinstance(value, type) and has_methods and task_of(value) in (None, task)
+
+
+def why_no(task: str, value: Any) -> str:
+    """Say what a value is that is no model of a task, and where it belongs; "" if there is nothing to add."""
+    if isinstance(value, type):
+        return no_instance(value)
+    other, name = task_of(value), name_of(value)
+    if other in _TASKS and other != task:
+        return f"{name} {_TASKS[other]}"
+    if not hasattr(value, "fit") and any(hasattr(value, method) for method in ("predict", "predict_proba", "__call__")):
+        measure = "ModelResidual" if task == "regressor" else "ModelScore"
+        return f"{name} has no fit: give what it says of the objects as X of {measure}('precomputed')."
+    return ""
 
 
 @contextmanager
@@ -91,6 +121,16 @@ def describe_input(tags: Any, estimator: Any) -> Any:
     for name in INPUT_TAGS:
         setattr(tags.input_tags, name, getattr(own, name))
     return tags
+
+
+def routed(
+    owner: Any, parameters: Mapping[str, Any], names: tuple[str, ...] = ("estimator",)
+) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters of `fit` for each estimator that one holds: all, or as scikit-learn's routing says."""
+    if not parameters or not get_config()["enable_metadata_routing"]:
+        return dict.fromkeys(names, parameters)
+    requests = process_routing(owner, "fit", **parameters)
+    return {name: requests[name]["fit"] for name in names}
 
 
 def route(owner: Any, name: str, held: Any) -> MetadataRouter:

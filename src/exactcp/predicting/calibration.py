@@ -32,6 +32,13 @@ def fit_part(
     return fitting
 
 
+def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:
+    """Refuse calibration objects without their labels or targets, and the reverse."""
+    if (X_calibration is None) != (y_calibration is None):
+        msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
+        raise ValueError(msg)
+
+
 class Calibration:
     """A fitted measure, and the scores of examples that it has not seen, with which candidates are compared.
 

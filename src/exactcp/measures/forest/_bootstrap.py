@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
@@ -16,6 +16,7 @@ from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
 from exactcp._seeds import lend_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure
+from exactcp.measures._model import task_of, why_no
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
 from exactcp.textbook import Trainer
@@ -71,8 +72,9 @@ class Bootstrap(Measure):
         "estimator": Allowed(
             "a classifier",
             "an instance of a scikit-learn classifier, such as GaussianNB()",
-            lambda value: isinstance(value, BaseEstimator) and is_classifier(value),
-            error=TypeError,
+            lambda value: task_of(value) == "classifier" and not isinstance(value, Measure),
+            partial(why_no, "classifier"),
+            TypeError,
         ),
         "n_estimators": N_ESTIMATORS,
         "random_state": RANDOM_STATE,

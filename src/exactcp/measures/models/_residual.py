@@ -9,12 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
-from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
-from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route, routed
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -28,19 +25,17 @@ from exactcp.measures.models._difficulty import (
     needs_residuals,
     out_of_fold,
 )
-from exactcp.measures.models._fixed_target_bag import FixedTargetBag
-from exactcp.measures.models._refit_bag import ModelBag
 from exactcp.measures.models._regressors import (
     PRECOMPUTED,
     REGRESSOR,
+    RegressorMeasure,
     ask_regressor,
-    check_same_rows,
     given_outputs,
-    routed,
+    targets_of,
 )
 
 
-class ModelResidual(RegressionMeasure):
+class ModelResidual(RegressorMeasure):
     """The distance of a target from a regressor's prediction, divided by the difficulty of the object if asked for.
 
     Parameters
@@ -153,16 +148,13 @@ class ModelResidual(RegressionMeasure):
         self
         """
         check_parameters(self)
-        check_unmasked(X, "X")
-        check_unmasked(y, "y")
-        targets = np.asarray(y, dtype=np.float64)
-        check_same_rows(X, targets)
+        targets = targets_of(X, y)
         if is_precomputed(self.estimator):
             given_outputs(X, 1, "predictions")
             self.estimator_ = self.estimator
             passed: Mapping[str, Any] = {}
         else:
-            passed = routed(self, fit_parameters, ("estimator",))["estimator"]
+            passed = routed(self, fit_parameters)["estimator"]
             self.estimator_ = fit_model(self.estimator, X, y, passed)
         self._learn_difficulty(X, targets, passed)
         return self
@@ -220,11 +212,6 @@ class ModelResidual(RegressionMeasure):
         return ask_regressor(self.estimator_, X)
 
     @property
-    def fits_itself(self) -> bool:
-        """Whether an example is judged by a fit that it took part in."""
-        return self.residual == "ordinary"
-
-    @property
     def has_scale(self) -> bool:
         """Whether residuals are divided by a `scale` that depends on the object."""
         return self.difficulty is not None
@@ -234,11 +221,6 @@ class ModelResidual(RegressionMeasure):
         """Whether nothing is learned from the examples of `fit`."""
         is_given = is_frozen(self.estimator) or is_precomputed(self.estimator)
         return is_given and not is_learned(self.difficulty)
-
-    @property
-    def objects(self) -> Objects:
-        """What the measure's objects may be."""
-        return Objects.ANYTHING
 
     def fits(self, n: int) -> int:
         """Return how often a fit on n examples fits the regressor."""
@@ -292,20 +274,3 @@ class ModelResidual(RegressionMeasure):
             )
             raise ValueError(msg)
         return np.asarray(difficulties)
-
-    def bag(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:  # noqa: ARG002
-        """Return the bag of these examples, which refits the regressor for every question, unless it learns nothing.
-
-        Parameters
-        ----------
-        X : objects
-        y : ndarray of shape (n,)
-        effort : Effort
-            Not used.
-
-        Returns
-        -------
-        ModelBag or FixedTargetBag
-        """
-        check_parameters(self)
-        return FixedTargetBag(self.fit(X, y), X, y) if self.is_fixed else ModelBag(self, X, y)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
@@ -17,7 +16,16 @@ from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, i
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, name_of, route, task_of
+from exactcp.measures._model import (
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    name_of,
+    route,
+    routed,
+    task_of,
+)
 from exactcp.measures.models._classifier import CLASSIFIER, COLUMN_LABELS, classes_of
 from exactcp.measures.models._fixed_label_bag import FixedLabelBag
 from exactcp.measures.models._label_outputs import (
@@ -246,7 +254,7 @@ class ModelScore(Measure):
             self._outputs: Outputs = GivenOutputs(self.classes_.size, bool(self.logits))
             self._outputs.logs(X)  # tells at once what is wrong with them
         elif labels.size > 1 or self.is_fixed:
-            self.estimator_ = fit_model(self.estimator, X, y, self._routed(fit_parameters))
+            self.estimator_ = fit_model(self.estimator, X, y, routed(self, fit_parameters)["estimator"])
             self.classes_ = classes_of(self.estimator_, None if self.is_fixed else labels)
             self._outputs = ModelOutputs(self.estimator_, self.classes_.size)
         else:  # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
@@ -282,13 +290,6 @@ class ModelScore(Measure):
                 "take decision values."
             )
             raise TypeError(msg)
-
-    def _routed(self, fit_parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the parameters of the classifier's `fit`: all, or as scikit-learn's routing says."""
-        if not fit_parameters or not get_config()["enable_metadata_routing"]:
-            return fit_parameters
-        routed: Mapping[str, Any] = process_routing(self, "fit", **fit_parameters)["estimator"]["fit"]
-        return routed
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every object with every one of the labels.
