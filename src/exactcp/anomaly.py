@@ -27,10 +27,11 @@ from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
+from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
 from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.calibrated_bag import CalibratedBag
-from exactcp.predicting.folds import CV, Fold, draw_calibration, make_folds
+from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 
@@ -198,8 +199,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self._refuse_options(measure, fit_parameters)
         X = self._take_training_objects(X)
         if isinstance(measure, DetectorScore):
-            split = self._split(measure, X, seed)
-            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=fit_parameters, verbose=self.verbose)
+            split, passed = self._split(measure, X, seed), self._route(fit_parameters)
+            self._bag = CalibratedBag.fitted(measure, X, split, fit_parameters=passed, verbose=self.verbose)
             self.calibration_scores_ = self._bag.scores
             measures = self._bag.measures
         else:

@@ -13,10 +13,9 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
-from exactcp.predicting.calibration import Calibration, check_own_calibration, fit_part
-from exactcp.predicting.folds import draw_calibration
+from exactcp.predicting.calibration import Calibration, check_own_calibration, draw_calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
@@ -145,7 +144,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         objects, y = self._take_labelled(X, y)
         classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
-        encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        encode(y, classes, what="y", remedy=KNOWN_LABELS)
         fitting = calibrating = np.arange(y.size)
         own, own_y = objects, y
         if X_calibration is not None:

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, clone
 
 from exactcp._changes import Bag
 from exactcp._parallel import Effort
-from exactcp._parameters import NONE, Allowed
+from exactcp._parameters import NONE, Allowed, shown
 from exactcp._seeds import lend_seed
 from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
 from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import task_of, why_no
+from exactcp.measures._model import may_be, task_of, why_no
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
@@ -26,22 +26,15 @@ from exactcp.measures.neighbours._regression import KNNResidual
 def _is_label_measure(value: Any) -> bool:
     if isinstance(value, Measure):
         return True
-    return _is_model(value) and (_tells(value) if task_of(value) is None else task_of(value) == "classifier")
+    return may_be("classifier", value) and (task_of(value) is not None or _tells(value))
 
 
 def _is_target_measure(value: Any) -> bool:
     if isinstance(value, RegressionMeasure):
         return True
-    if isinstance(value, Measure) or not _is_model(value):
+    if isinstance(value, Measure):
         return False
-    if task_of(value) is None:
-        return not _tells(value) and hasattr(value, "predict")
-    return task_of(value) == "regressor"
-
-
-def _is_model(value: Any) -> bool:
-    """Tell whether a value is an estimator, of scikit-learn's or with the same methods."""
-    return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "get_params")
+    return may_be("regressor", value, "predict") and (task_of(value) is not None or not _tells(value))
 
 
 def _tells(value: Any) -> bool:
@@ -87,8 +80,8 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
     chosen = classification_measure(measure, seed)
     if isinstance(chosen, ModelScore):
         msg = (
-            f"measure={measure!r} is a classifier, and examples without labels have one class: use SimplifiedKNN(), "
-            "KDE() or another measure of one class."
+            f"measure={shown(measure)} is a classifier, and examples without labels have one class: use "
+            "SimplifiedKNN(), KDE() or another measure of one class."
         )
         raise ValueError(msg)  # noqa: TRY004  (the measure is of the right type, and does not suit)
     if chosen.compares_labels:

@@ -13,7 +13,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.counting.labels import LabelCounts
-from exactcp.predicting.folds import Fold
+from exactcp.measures._folds import Fold
 
 
 class _Part:

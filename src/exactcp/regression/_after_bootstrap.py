@@ -15,7 +15,7 @@ from exactcp._seeds import draw_seed
 from exactcp._warning import warn
 from exactcp.measures._choice import held_by
 from exactcp.measures._contract import Measure, RegressionMeasure
-from exactcp.measures._model import describe_input, is_frozen, may_be, route, why_no
+from exactcp.measures._model import describe_input, is_frozen, is_precomputed, may_be, route, why_no
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.pvalues import threshold
@@ -43,8 +43,8 @@ def _why_not(value: Any) -> str:
     if isinstance(value, Measure | RegressionMeasure):
         name = type(value).__name__
         return f"{name} is a measure: give a regressor itself, or use CVPlusRegressor or JackknifePlusRegressor."
-    if is_frozen(value):
-        return "A frozen model learns nothing from samples: use SplitConformalRegressor, which calibrates it."
+    if is_frozen(value) or is_precomputed(value):
+        return "A model that is trained already learns nothing from samples: use SplitConformalRegressor around it."
     return why_no("regressor", value)
 
 

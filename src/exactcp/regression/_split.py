@@ -26,8 +26,7 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
-from exactcp.predicting.calibration import check_own_calibration, fit_part
-from exactcp.predicting.folds import draw_calibration
+from exactcp.predicting.calibration import check_own_calibration, draw_calibration, fit_part
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region

@@ -13,7 +13,7 @@ from exactcp._parameters import NONE, Allowed
 from exactcp._rows import count_rows
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
-from exactcp.measures._model import ask_model, is_frozen, may_be, name_of
+from exactcp.measures._model import ask_model, check_frozen, is_frozen, may_be, name_of
 from exactcp.predicting.calibration import fit_part
 
 
@@ -50,6 +50,7 @@ def fixed_labels(model: Any) -> np.ndarray | None:
     """Return the labels of a model that learns nothing; None if those of the examples are all."""
     if isinstance(model, Measure):
         return model.fixed_classes
+    check_frozen(model)
     return np.asarray(model.classes_) if is_frozen(model) else None
 
 

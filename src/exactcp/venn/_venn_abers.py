@@ -13,11 +13,13 @@ from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import check_square, check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_square, check_two_classes, encode
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.folds import CV, Fold, draw_calibration, make_folds
+from exactcp.measures._folds import CV, Fold, make_folds
+from exactcp.measures._model import refuse_idle
+from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
@@ -185,11 +187,13 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
         fixed = fixed_labels(model)
+        if learns_nothing(model):
+            refuse_idle(self.measure, fit_parameters)
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:
             check_square(X)
-        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
         self.classes_ = classes
         if self.method == "full":
             self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))

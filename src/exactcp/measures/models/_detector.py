@@ -12,7 +12,17 @@ from exactcp._parameters import Allowed, check_parameters
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, name_of, task_of, why_no
+from exactcp.measures._model import (
+    ask_model,
+    can_fit,
+    describe_input,
+    fit_model,
+    is_frozen,
+    name_of,
+    refuse_idle,
+    task_of,
+    why_no,
+)
 
 _TASKS_OF_DETECTORS = (None, "outlier_detector", "density_estimator")
 
@@ -44,7 +54,7 @@ def _score_method(estimator: Any) -> str | None:
 
 def is_detector(value: Any) -> bool:
     """Tell whether a value is an estimator that says how strange objects are, without labels or targets."""
-    if isinstance(value, type | Measure) or not callable(getattr(value, "fit", None)):
+    if isinstance(value, type | Measure) or not can_fit(value):
         return False
     return task_of(value) in _TASKS_OF_DETECTORS and _score_method(value) is not None
 
@@ -52,7 +62,7 @@ def is_detector(value: Any) -> bool:
 def why_no_detector(value: Any) -> str:
     """Say why a value cannot detect anomalies, and what to do about it; "" if there is nothing to add."""
     known = why_no("outlier_detector", value)
-    if known or not callable(getattr(value, "fit", None)):
+    if known or not can_fit(value):
         return known
     if getattr(_innermost(value), "novelty", None) is False:
         name = name_of(_innermost(value))
@@ -137,6 +147,8 @@ class DetectorScore(Measure):
         """
         check_parameters(self)
         check_unmasked(X, "X")
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         self.estimator_ = fit_model(self.estimator, X, None, fit_parameters)
         return self
 

@@ -19,6 +19,7 @@ from exactcp.measures._model import (
     is_frozen,
     is_precomputed,
     name_of,
+    refuse_idle,
     route,
     routed,
 )
@@ -124,6 +125,8 @@ class ModelQuantile(RegressorMeasure):
         """
         check_parameters(self)
         targets_of(X, y)
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.lower) and self.upper is not None:
             msg = (
                 f"lower='precomputed' says that X are both quantiles, and upper={self.upper!r} predicts one: give one."

@@ -35,7 +35,16 @@ def ask_regressor(model: Any, X: Any) -> np.ndarray:
             "for each. Two quantiles are for ModelQuantile."
         )
         raise ValueError(msg)
+    check_finite(said.reshape(-1), f"{name_of(model)}.predict returned")
     return said.reshape(-1)
+
+
+def check_finite(values: np.ndarray, said: str) -> None:
+    """Refuse predictions that are infinite: no interval is around them."""
+    if not np.isfinite(values).all():
+        row = int((~np.isfinite(values)).argmax())
+        msg = f"{said} {values[row]} for object {row}: expected a finite number. Mend the model, or scale the targets."
+        raise ValueError(msg)
 
 
 def given_outputs(X: Any, columns: int, what: str) -> np.ndarray:

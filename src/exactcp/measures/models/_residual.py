@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route, routed
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, refuse_idle, route, routed
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -149,6 +149,8 @@ class ModelResidual(RegressorMeasure):
         """
         check_parameters(self)
         targets = targets_of(X, y)
+        if self._is_given:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.estimator):
             given_outputs(X, 1, "predictions")
             self.estimator_ = self.estimator
@@ -165,8 +167,10 @@ class ModelResidual(RegressorMeasure):
             return
         residuals, typical = None, 0.0
         if needs_residuals(self.difficulty):
-            has_seen = not (is_frozen(self.estimator) or is_precomputed(self.estimator))
-            residuals = out_of_fold(self.estimator, X, y, self.cv, passed) if has_seen else np.abs(y - self.predict(X))
+            if self._is_given:
+                residuals = np.abs(y - self.predict(X))
+            else:
+                residuals = out_of_fold(self.estimator, X, y, self.cv, passed)
             typical = float(residuals.mean())
         if isinstance(self.difficulty, str):
             self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or USUAL_NEIGHBOURS).fit(
@@ -219,12 +223,16 @@ class ModelResidual(RegressorMeasure):
     @property
     def is_fixed(self) -> bool:
         """Whether nothing is learned from the examples of `fit`."""
-        is_given = is_frozen(self.estimator) or is_precomputed(self.estimator)
-        return is_given and not is_learned(self.difficulty)
+        return self._is_given and not is_learned(self.difficulty)
+
+    @property
+    def _is_given(self) -> bool:
+        """Whether the regressor learns nothing."""
+        return is_frozen(self.estimator) or is_precomputed(self.estimator)
 
     def fits(self, n: int) -> int:
         """Return how often a fit on n examples fits the regressor."""
-        if is_frozen(self.estimator) or is_precomputed(self.estimator):
+        if self._is_given:
             return 0
         return 1 + (fold_count(self.cv, n) if needs_residuals(self.difficulty) else 0)
 

@@ -17,11 +17,13 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
+    check_frozen,
     describe_input,
     fit_model,
     is_frozen,
     is_precomputed,
     name_of,
+    refuse_idle,
     route,
     routed,
     task_of,
@@ -209,8 +211,9 @@ class ModelScore(Measure):
     def fixed_classes(self) -> np.ndarray | None:
         """The labels that a frozen model knows, or that given columns have, sorted; None if `fit` tells them."""
         if is_frozen(self.estimator):
-            check_is_fitted(self.estimator)
+            check_frozen(self.estimator)
             return np.unique(classes_of(self.estimator, None))
+        COLUMN_LABELS.check("classes", self.classes)
         return np.unique(self.classes) if is_precomputed(self.estimator) and self.classes is not None else None
 
     def __sklearn_tags__(self) -> Any:
@@ -266,12 +269,8 @@ class ModelScore(Measure):
     def _check(self, fit_parameters: Mapping[str, Any]) -> None:
         """Refuse parameters that are not allowed, or not together."""
         check_parameters(self)
-        if self.is_fixed and fit_parameters:
-            msg = (
-                f"fit got {', '.join(fit_parameters)}=, and {self!r} learns nothing more: expected X and y alone. Give "
-                "the model's parameters where it is trained."
-            )
-            raise TypeError(msg)
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.estimator):
             return
         name = name_of(self.estimator)
@@ -286,8 +285,8 @@ class ModelScore(Measure):
         if self._score_name in NEED_PROBABILITIES and not has_probabilities(self.estimator):
             msg = (
                 f"score={self._score_name!r} needs probabilities, and {name} has none: use an instance that has "
-                "predict_proba, wrap yours in CalibratedClassifierCV, or use score='odds', 'margin' or 'topk', which "
-                "take decision values."
+                f"predict_proba, wrap yours in CalibratedClassifierCV, or ModelScore({name}(), score='odds'), which "
+                "takes decision values, as 'margin' and 'topk' do."
             )
             raise TypeError(msg)
 
