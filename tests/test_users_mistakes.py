@@ -272,7 +272,12 @@ MODELS = [
         "KNNResidual is a measure: give a regressor itself",
     ),
     ("frozen, resampled", lambda: JackknifeAfterBootstrapRegressor(FROZEN_RIDGE).fit(X, T), TypeError, "trained alrea"),
-    ("only decisions", lambda: _labels(LinearSVC()).fit(X, Y), TypeError, r"ModelScore\(LinearSVC\(\), score='odds'\)"),
+    (
+        "only decisions",
+        lambda: _labels(LinearSVC()).fit(X, Y),
+        TypeError,
+        r"ModelScore\(LinearSVC\(...\), score='odds'",
+    ),
     ("aps", lambda: _labels(ModelScore(LinearSVC(), score="aps")).fit(X, Y), TypeError, "'aps' needs probabilities"),
     ("a score", lambda: _labels(ModelScore(GaussianNB(), score="lac")).fit(X, Y), ValueError, "use one of probability"),
     ("logits", lambda: _labels(ModelScore(GaussianNB(), logits=True)).fit(X, Y), ValueError, "tells of precomputed"),

@@ -285,8 +285,8 @@ class ModelScore(Measure):
         if self._score_name in NEED_PROBABILITIES and not has_probabilities(self.estimator):
             msg = (
                 f"score={self._score_name!r} needs probabilities, and {name} has none: use an instance that has "
-                f"predict_proba, wrap yours in CalibratedClassifierCV, or ModelScore({name}(), score='odds'), which "
-                "takes decision values, as 'margin' and 'topk' do."
+                "predict_proba, wrap yours in CalibratedClassifierCV, or take decision values: "
+                f"ModelScore({name}(...), score='odds'), 'margin' or 'topk'."
             )
             raise TypeError(msg)
 
