@@ -328,7 +328,7 @@ def _refuse_no_column(y: Any, expected: str) -> None:
     """Refuse a y that is no flat array, or has numbers that are not finite."""
     if y is None or sparse.issparse(y):
         return
-    count_rows(y, "y")
+    count_rows(np.asarray(y) if hasattr(y, "__array__") else y, "y")
     array = np.asarray(y, dtype=object) if isinstance(y, list | tuple) and is_ragged(y) else np.asarray(y)
     if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != 1):
         msg = (
