@@ -296,7 +296,7 @@ class TestRefusals:
             (KNNResidual(), "KNNResidual is a measure"),
             (ModelResidual(Ridge(), difficulty=Ridge()), "A difficulty is not estimated here"),
             (ModelResidual(GaussianNB()), "GaussianNB predicts labels"),
-            (FrozenEstimator(Ridge()), "A frozen model learns nothing"),
+            (FrozenEstimator(Ridge()), "A model that is trained already learns nothing"),
             ("ridge", "is not a regressor to resample"),
             (None, "is not a regressor to resample"),
         ],
