@@ -17,8 +17,8 @@ from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
+from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.predicting.calibration import Calibration, fit_part
-from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from exactcp._changes import changes, reads
@@ -15,11 +14,13 @@ from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import check_calibration_size, check_square, check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_square, check_two_classes, encode
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.folds import CV, Fold, make_folds
+from exactcp.measures._folds import CV, Fold, make_folds
+from exactcp.measures._model import refuse_idle
+from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
@@ -196,11 +197,13 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
         fixed = fixed_labels(model)
+        if learns_nothing(model):
+            refuse_idle(self.measure, fit_parameters)
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:
             check_square(X)
-        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
         self.classes_ = classes
         if self.method == "full":
             self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
@@ -281,15 +284,8 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         """Return pairs of positions: what fits, and what calibrates; of what learns nothing, all do."""
         if self.method == "cross":
             return make_folds(self.cv, X, y, seed)
-        n = y.size
-        if is_fixed:
-            return [(np.arange(n), np.arange(n))]
-        if n < 2:
-            msg = f"method='inductive' got n_samples={n}: expected 2, one to fit and one to calibrate."
-            raise ValueError(msg)
-        check_calibration_size(self.calibration_size, n)
-        split = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
-        return [(np.sort(split[0]), np.sort(split[1]))]
+        everything = np.arange(y.size)
+        return [(everything, everything) if is_fixed else draw_calibration(self, y.size, seed)]
 
     @reads
     def predict_proba_interval(self, X: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +18,7 @@ from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp._seeds import lend_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import ask_labels, describe_input, fit_model, is_frozen, route, routed
+from exactcp.measures._model import ask_labels, describe_input, fit_model, is_frozen, route, routed, task_of, why_no
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
 from exactcp.textbook import Trainer
@@ -74,8 +74,12 @@ class Bootstrap(Measure):
         "estimator": Allowed(
             "a classifier",
             "an instance of a scikit-learn classifier, such as GaussianNB()",
-            lambda value: isinstance(value, BaseEstimator) and is_classifier(value) and not is_frozen(value),
-            lambda value: "A frozen model learns nothing from a sample: use ModelScore." if is_frozen(value) else "",
+            lambda value: task_of(value) == "classifier" and not isinstance(value, Measure) and not is_frozen(value),
+            lambda value: (
+                "A frozen model learns nothing from a sample: use ModelScore."
+                if is_frozen(value)
+                else why_no("classifier", value)
+            ),
             TypeError,
         ),
         "n_estimators": N_ESTIMATORS,

@@ -17,12 +17,13 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
+    check_frozen,
     describe_input,
     fit_model,
     is_frozen,
     is_precomputed,
     name_of,
-    refuse_parameters,
+    refuse_idle,
     route,
     routed,
     task_of,
@@ -210,8 +211,9 @@ class ModelScore(Measure):
     def fixed_classes(self) -> np.ndarray | None:
         """The labels that a frozen model knows, or that given columns have, sorted; None if `fit` tells them."""
         if is_frozen(self.estimator):
-            check_is_fitted(self.estimator)
+            check_frozen(self.estimator)
             return np.unique(classes_of(self.estimator, None))
+        COLUMN_LABELS.check("classes", self.classes)
         return np.unique(self.classes) if is_precomputed(self.estimator) and self.classes is not None else None
 
     def __sklearn_tags__(self) -> Any:
@@ -255,7 +257,7 @@ class ModelScore(Measure):
             self._outputs: Outputs = GivenOutputs(self.classes_.size, bool(self.logits))
             self._outputs.logs(X)  # tells at once what is wrong with them
         elif labels.size > 1 or self.is_fixed:
-            self.estimator_ = fit_model(self.estimator, X, y, routed(self, fit_parameters, ("estimator",))["estimator"])
+            self.estimator_ = fit_model(self.estimator, X, y, routed(self, fit_parameters)["estimator"])
             self.classes_ = classes_of(self.estimator_, None if self.is_fixed else labels)
             self._outputs = ModelOutputs(self.estimator_, self.classes_.size)
         else:  # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
@@ -268,7 +270,7 @@ class ModelScore(Measure):
         """Refuse parameters that are not allowed, or not together."""
         check_parameters(self)
         if self.is_fixed:
-            refuse_parameters(self, fit_parameters)
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.estimator):
             return
         name = name_of(self.estimator)
@@ -283,8 +285,8 @@ class ModelScore(Measure):
         if self._score_name in NEED_PROBABILITIES and not has_probabilities(self.estimator):
             msg = (
                 f"score={self._score_name!r} needs probabilities, and {name} has none: use an instance that has "
-                "predict_proba, wrap yours in CalibratedClassifierCV, or use score='odds', 'margin' or 'topk', which "
-                "take decision values."
+                "predict_proba, wrap yours in CalibratedClassifierCV, or take decision values: "
+                f"ModelScore({name}(...), score='odds'), 'margin' or 'topk'."
             )
             raise TypeError(msg)
 
