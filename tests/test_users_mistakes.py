@@ -274,7 +274,7 @@ MODELS = [
     ("frozen, resampled", lambda: JackknifeAfterBootstrapRegressor(FROZEN_RIDGE).fit(X, T), TypeError, "trained alrea"),
     (
         "only decisions",
-        lambda: _labels(LinearSVC()).fit(X, Y),
+        lambda: _labels(ModelScore(LinearSVC())).fit(X, Y),
         TypeError,
         r"ModelScore\(LinearSVC\(...\), score='odds'",
     ),
