@@ -30,13 +30,13 @@ def is_precomputed(estimator: Any) -> bool:
 def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a fitted clone of a model; a frozen one as it is."""
     model = clone(estimator)  # of a frozen one, itself; and its `fit` tells whether it was fitted before
-    with _introduced(model, "fit", X):
+    with introduced(model, "fit", X):
         return model.fit(X, y, **(parameters or {}))
 
 
 def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
     """Return what a method of a fitted model says of every object, one row for each; refuse what is no number."""
-    with _introduced(model, method, X):
+    with introduced(model, method, X):
         said = getattr(model, method)(X)
     m = count_rows(X)
     answer = np.asarray(said, dtype=np.float64)
@@ -70,7 +70,7 @@ def task_of(model: Any) -> str | None:
 
 
 @contextmanager
-def _introduced(model: Any, method: str, X: Any) -> Iterator[None]:
+def introduced(model: Any, method: str, X: Any) -> Iterator[None]:
     """Put one sentence before an error of the model's own, which keeps its type."""
     try:
         yield
@@ -78,11 +78,11 @@ def _introduced(model: Any, method: str, X: Any) -> Iterator[None]:
         said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         msg = f"{name_of(model)} raised {type(error).__name__} in {method}, given X of type {type(X).__name__}: {said}"
         try:
-            introduced = type(error)(msg)
+            told = type(error)(msg)
         except TypeError:  # it takes other arguments
             error.add_note(msg)
             raise error from None
-        raise introduced from error
+        raise told from error
 
 
 def describe_input(tags: Any, estimator: Any) -> Any:
