@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor, VennPredictor
 from exactcp._validation import check_indices
-from exactcp.measures import KNN, KNNResidual
+from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, LassoResidual
 from exactcp.predicting.names import Names
 
 RNG = np.random.default_rng(0)
@@ -217,3 +217,22 @@ class TestNames:
                 plain = [one for i, one in enumerate(plain) if i not in gone]
             assert names.ids == plain
             assert names.positions(plain[::-1]).tolist() == list(range(len(plain)))[::-1]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        *(lambda measure=measure: FullConformalClassifier(measure) for measure in (KNN(2), KDE(), LSSVM(kernel="rbf"))),
+        *(lambda measure=measure: FullConformalRegressor(measure) for measure in (KNNResidual(2), LassoResidual(0.1))),
+        lambda: VennPredictor(2),
+        ConformalAnomalyDetector,
+    ],
+)
+def test_a_pickle_has_nothing_of_a_forgotten_example(new) -> None:
+    def count_traces(predictor):
+        stored = pickle.dumps(predictor)
+        return sum(number.tobytes() in stored for number in X[3])
+
+    predictor = new().fit(X, LABELS)
+    assert count_traces(predictor) == 2
+    assert count_traces(predictor.unlearn(3)) == 0
