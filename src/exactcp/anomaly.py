@@ -106,7 +106,7 @@ class ConformalAnomalyDetector(OutlierMixin, Learning):
     preprocess_ : transformer
         The fitted `preprocess`, unless each call fits its own.
     n_examples_ : int
-        How many are learned.
+        How many objects are learned; of a detector, how many calibrate it.
     ids_ : list
         Their ids in the order of learning, if they were given.
     n_features_in_ : int

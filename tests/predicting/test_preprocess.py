@@ -301,6 +301,32 @@ class TestWithinScikitLearn:
         np.testing.assert_array_equal(clf.predict_p(X_TEST), expected)
 
 
+class _Counting(StandardScaler):
+    fits = 0
+
+    def fit(self, X, y=None, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("measure", [KNN(3), RandomForest(5, random_state=0)])  # by all counts, and by sets alone
+def test_a_question_fits_the_transformer_once(measure) -> None:
+    frame = pd.DataFrame(X, columns=list("abc")).assign(site=LABELS)
+    for mondrian, objects in ((None, X), ("label", X), ("site", frame)):
+        clf = FullConformalClassifier(measure, preprocess=_Counting(), mondrian=mondrian).fit(objects, LABELS)
+        detector = ConformalAnomalyDetector(SimplifiedKNN(2), preprocess=_Counting(), epsilon=0.2).fit(X)
+        for question in (
+            lambda: clf.predict_p(objects),  # noqa: B023
+            lambda: clf.predict_set(objects, 0.6),  # noqa: B023
+            lambda: clf.predict_confidence(objects),  # noqa: B023
+            lambda: detector.predict(X),  # noqa: B023
+        ):
+            before = _Counting.fits
+            question()
+            assert _Counting.fits == before + 1
+
+
 class _Picky(TransformerMixin, BaseEstimator):
     """Refuses objects beyond 5."""
 
