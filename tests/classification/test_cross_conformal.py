@@ -225,7 +225,7 @@ class TestBadInput:
         with pytest.raises(TypeError, match="is not a nonconformity measure"):
             predictor("knn").fit(X_IRIS, Y_IRIS)
         with pytest.raises(TypeError, match="use an instance that has predict_proba"):
-            predictor(LinearSVC()).fit(X_IRIS, Y_IRIS)
+            predictor(ModelScore(LinearSVC())).fit(X_IRIS, Y_IRIS)
         with pytest.raises(ValueError, match="is expecting 4"):
             _few(predictor).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS[:, :2])
 

@@ -367,7 +367,7 @@ class TestRefusals:
         ("how", "error", "said"),
         [
             ({"preprocess": "scale"}, TypeError, "preprocess='scale' is not a transformer"),
-            ({"preprocess": StandardScaler}, TypeError, r"It is a class: give an instance, StandardScaler\("),
+            ({"preprocess": StandardScaler}, TypeError, r"is a class: give an instance, StandardScaler\("),
             ({"preprocess": StandardScaler(), "preprocess_on": "test"}, ValueError, "use 'together' or 'training'"),
             ({"preprocess_on": "training"}, ValueError, "would have no effect without preprocess="),
             ({"preprocess": SelectKBest(k=2)}, ValueError, "SelectKBest, which learns from labels"),
@@ -378,7 +378,7 @@ class TestRefusals:
                 ValueError,
                 "a FrozenEstimator learns nothing",
             ),
-            ({"preprocess": FrozenEstimator(StandardScaler())}, ValueError, "not fitted yet"),
+            ({"preprocess": FrozenEstimator(StandardScaler())}, ValueError, "is frozen, and has not been fitted"),
             ({"preprocess": OneHotEncoder()}, TypeError, "sparse matrix, and the measure takes dense vectors"),
             ({"preprocess": _Dropping()}, ValueError, "_Dropping returned 23 rows for 24 objects"),
             ({"preprocess": StandardScaler(), "measure": KNN(0)}, ValueError, "k=0"),

@@ -23,7 +23,7 @@ from exactcp._rows import copy_rows, count_rows, drop_rows, is_frame, join_rows,
 from exactcp._seeds import lend_seed
 from exactcp._warning import warn
 from exactcp.measures._contract import Objects
-from exactcp.measures._model import introduced, is_frozen
+from exactcp.measures._model import check_frozen, introduced, is_frozen
 
 PREPROCESS = (
     having("a transformer", "an instance with fit and transform, such as StandardScaler()", "fit", "transform") | NONE
@@ -60,35 +60,34 @@ class Preprocessing:
                 "examples. Leave it out."
             )
             raise ValueError(msg)
-        self._frozen = is_frozen(transformer)
-        if not self._frozen:
-            _refuse_supervised(transformer)
-        elif on == "training":
+        frozen = is_frozen(transformer)
+        if frozen and on == "training":
             msg = "preprocess_on='training' would have no effect: a FrozenEstimator learns nothing. Leave it out."
             raise ValueError(msg)
-        self._transformer = transformer if self._frozen else lend_seed(clone(transformer), seed)
+        if not frozen:
+            _refuse_supervised(transformer)
+        check_frozen(transformer)
+        self._transformer = transformer if frozen else lend_seed(clone(transformer), seed)
         self._takes_anything = kind is Objects.ANYTHING
         self._width: int | None = None
-        self.is_together = on == "together" and not self._frozen
-        self.fitted: Any = None
+        self.is_together = on == "together" and not frozen
+        self.fitted: Any = transformer if frozen else None
 
     def fit(self, X: Any) -> Any:
         """Return the objects of a fit; if they are to wait for test objects, themselves."""
         if self.is_together:
             self.fit_transform(X)  # which may be refused, and had better be now
             return X
-        if not self._frozen:
+        if self.fitted is None:
             msg = (
-                f"preprocess={self._name()}(...) is fitted on the training objects alone, which it treats "
-                "otherwise than test objects: validity is approximate. preprocess_on='together' is exact, and so is a "
-                "transformer that was fitted on other data, FrozenEstimator(transformer)."
+                f"preprocess={self._name()}(...) is fitted on the training objects alone, which it treats otherwise "
+                "than test objects: validity is approximate. preprocess_on='together' is exact, and so is "
+                "FrozenEstimator(transformer), fitted on other data."
             )
             warn(msg)
-        model = clone(self._transformer)
-        with _without_labels(model, "fit", X):
-            self.fitted = (
-                model.fit(X, None) if self._frozen else model.fit(X)
-            )  # a frozen one looks whether it is fitted
+            model = clone(self._transformer)
+            with _without_labels(model, "fit", X):
+                self.fitted = model.fit(X)
         return self.transform(X)
 
     def transform(self, X: Any) -> Any:
