@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor, VennPredictor
 from exactcp._validation import check_indices
-from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, LassoResidual
+from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, LassoResidual, RandomForest
 from exactcp.predicting.names import Names
 
 RNG = np.random.default_rng(0)
@@ -219,10 +219,13 @@ class TestNames:
             assert names.positions(plain[::-1]).tolist() == list(range(len(plain)))[::-1]
 
 
+_MEASURES = (KNN(2), KDE(), LSSVM(kernel="rbf"), RandomForest(3))
+
+
 @pytest.mark.parametrize(
     "new",
     [
-        *(lambda measure=measure: FullConformalClassifier(measure) for measure in (KNN(2), KDE(), LSSVM(kernel="rbf"))),
+        *(lambda measure=measure: FullConformalClassifier(measure) for measure in _MEASURES),
         *(lambda measure=measure: FullConformalRegressor(measure) for measure in (KNNResidual(2), LassoResidual(0.1))),
         lambda: VennPredictor(2),
         ConformalAnomalyDetector,
