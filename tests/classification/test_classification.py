@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
@@ -367,3 +367,15 @@ class TestBadInput:
         assert captured.out == ""
         SplitConformalClassifier(KNN(k=3), verbose=1).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
         assert "predicting" in capfd.readouterr().err
+
+
+def test_another_measure_says_anew_what_objects_are():
+    frame = pd.DataFrame(X_IRIS).assign(kind=np.where(X_IRIS[:, 0] > 5, "a", "b"))
+    frame.columns = frame.columns.astype(str)
+    clf = SplitConformalClassifier(KNN(k=3), random_state=0).fit(X_IRIS, Y_IRIS)
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    clf.set_params(measure=model).fit(frame, Y_IRIS)
+    assert clf.predict_set(frame).shape == (150, 3)
+    with pytest.raises(ValueError, match="not numbers"):
+        clf.set_params(measure=KNN(k=3)).fit(frame, Y_IRIS)
+    assert clf.predict_set(frame).shape == (150, 3)

@@ -238,11 +238,13 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
 
     def _count(self, X: Any, objects: Any, categories: Any) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""
-        self._bag.warn_of_cost(count_rows(objects))
-        candidates = self._sort_candidates(X, objects, self.classes_, categories)
+        if self._bag.refits:
+            self._bag.warn_of_cost(count_rows(objects))
         if not self._counts_by_label():
+            candidates = self._sort_candidates(X, objects, self.classes_, categories)
             rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
             return count_within(self._bag.scores(objects), self._training_categories, candidates, rule)
+        self._refuse_categories(categories)
         # deterministic p-values do not need to know which scores tie; some bags are faster then
         count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts
         counts = count(objects, effort=effort_of(self))
@@ -253,6 +255,10 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     def _counts_by_label(self) -> bool:
         """Tell whether bags, which count within and across labels, know what the taxonomy asks for."""
         return self._taxonomy.is_trivial or self._taxonomy.is_by_label
+
+    def _refuse_categories(self, categories: Any) -> None:
+        if categories is not None:
+            self._taxonomy.require(categories)
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         objects = self._take_objects(X)
@@ -266,7 +272,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         if self.smoothed or not self._counts_by_label():
             return super()._decide(X, epsilon, categories)
         objects, by_label = self._take_objects(X), self._taxonomy.is_by_label
-        self._sort_candidates(X, objects, self.classes_, categories)  # which may be refused
+        self._refuse_categories(categories)
         sizes = self._bag.sizes if by_label else np.full(self.classes_.size, self._bag.n)
         thresholds = pvalues.threshold(epsilon, sizes)
         sets = self._bag.label_sets(objects, thresholds, same_only=by_label, effort=effort_of(self))

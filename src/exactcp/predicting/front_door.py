@@ -42,6 +42,7 @@ class FrontDoor(Estimator):
     measure_: Any
     preprocess_on: str
     _bag: Any
+    _fitted_kind: Objects | None = None
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
     _preprocessing: Preprocessing | None = None
     _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
@@ -86,10 +87,11 @@ class FrontDoor(Estimator):
 
     def _inside(self, X: Any) -> Any:
         """Return objects without the columns that hold categories, unless these are to be kept."""
-        columns = columns_of(vars(self).get("mondrian"))
-        if not columns or vars(self)["mondrian_columns"] == "keep":
+        mondrian = vars(self).get("mondrian")
+        if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X
-        return without_columns(X, columns)
+        columns = columns_of(mondrian)
+        return without_columns(X, columns) if columns else X
 
     def _take_objects(self, X: Any) -> Any:
         """Return the objects of a question to a fitted predictor."""
@@ -106,8 +108,17 @@ class FrontDoor(Estimator):
         return check_objects(self, X)
 
     def _takes_anything(self) -> bool:
-        """Tell whether a model, or a transformer, says what objects may be."""
-        return self._preprocessing is not None or self._kind() is Objects.ANYTHING
+        """Tell whether a model, or a transformer, says what objects may be; it is asked once, in `fit`."""
+        if self._preprocessing is not None:
+            return True
+        if self._fitted_kind is None:
+            self._fitted_kind = self._kind()
+        return self._fitted_kind is Objects.ANYTHING
+
+    def _forget_kind(self) -> None:
+        """Let the parameters of a new `fit` say what objects are, not what was fitted before."""
+        for name in ("_fitted_kind", "measure_", "_metric"):
+            self.__dict__.pop(name, None)
 
     def _transform(self, X: Any, *, reset: bool = False) -> Any:
         """Return checked objects as the measure takes them; those that wait for test objects as they are."""
@@ -163,6 +174,7 @@ class FrontDoor(Estimator):
 
     def _take_training_objects(self, X: Any) -> Any:
         """Return the objects of `fit`, where there are no labels."""
+        self._forget_kind()
         X = self._inside(X)
         if self._takes_anything():
             return self._transform(check_anything(self, X, reset=True), reset=True)
@@ -170,6 +182,8 @@ class FrontDoor(Estimator):
 
     def _take_labelled(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and labels of `fit`, or others beside them."""
+        if reset:
+            self._forget_kind()
         X = self._inside(X)
         if not self._takes_anything():
             return check_examples(self, X, y, reset=reset)
@@ -179,6 +193,8 @@ class FrontDoor(Estimator):
 
     def _take_targeted(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and targets of `fit`, or others beside them."""
+        if reset:
+            self._forget_kind()
         X = self._inside(X)
         if not self._takes_anything():
             return check_regression_examples(self, X, y, reset=reset)

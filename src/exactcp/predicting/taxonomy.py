@@ -14,7 +14,7 @@ from exactcp._changes import twin
 from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
 
-TaxonomyLike = str | list[str] | Callable[..., Any] | None
+TaxonomyLike = str | list[str] | tuple[str, ...] | Callable[..., Any] | None
 
 
 def _is_columns(value: Any) -> bool:
@@ -128,7 +128,7 @@ class Taxonomy:
     def of_objects(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""
         if self.is_trivial:
-            self._require(categories)
+            self.require(categories)
             return np.broadcast_to(np.int64(0), count_rows(X))
         return self._look_up(X, None, categories)
 
@@ -136,7 +136,7 @@ class Taxonomy:
         """Return the numbers (m, l) of the categories that objects have with each label."""
         m = count_rows(X)
         if self.is_by_label:
-            self._require(categories)
+            self.require(categories)
             return np.broadcast_to(_numbers_of(classes, self._known), (m, classes.size))
         if not self._asks_for_label:
             return np.broadcast_to(self.of_objects(X, categories)[:, None], (m, classes.size))
@@ -151,7 +151,7 @@ class Taxonomy:
 
     def _values(self, X: Any, y: Any, categories: Any) -> np.ndarray | list[Hashable]:
         """Return the category of each example as it is called."""
-        self._require(categories)
+        self.require(categories)
         m = count_rows(X)
         if self._beside:
             return _one_each(categories, m, "categories has")
@@ -163,7 +163,7 @@ class Taxonomy:
             return _one_each(said, m, "mondrian returned")
         return np.asarray(y)
 
-    def _require(self, categories: Any) -> None:
+    def require(self, categories: Any) -> None:
         """Refuse categories that were not asked for, and those that were forgotten."""
         if self._beside != (categories is not None):
             raise ValueError(_FORGOTTEN if self._beside else _NOT_ASKED_FOR)
