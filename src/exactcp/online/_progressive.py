@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import is_classifier
 
 from exactcp import pvalues
 from exactcp._parallel import progress
-from exactcp._parameters import NONE, integer
-from exactcp._rows import count_rows, is_frame, join_rows, take_rows
+from exactcp._parameters import integer
+from exactcp._rows import is_missing
+from exactcp.online._adaptive import AdaptiveLevel
+from exactcp.online._beginning import Beginning
+from exactcp.online._examples import Pair, pairs_of
+from exactcp.online._judging import Step, is_venn, judge_of
 
-N_INITIAL = integer("a number of examples", at_least=0) | NONE
+DELAY = integer("a number of examples", at_least=0)
+LEVEL = 0.95  # where none is given
 
 
 @dataclass(frozen=True)
 class ProgressiveResult:
-    """What a predictor did on a stream, example by example.
+    """What a predictor did on a stream, example by example; those whose label never came are left out.
 
     Attributes
     ----------
@@ -32,16 +34,22 @@ class ProgressiveResult:
         p-value of the true label (or target) before it was learned; nan if the label had never been seen, or the
         predictor has no p-values.
     error : ndarray of bool of shape (t,)
-        Whether the prediction set missed the truth.
+        Whether the prediction set missed the truth. Of a Venn predictor, whether the most probable label was wrong.
     size : ndarray of shape (t,)
-        Number of labels in the set, or length of the interval.
+        Number of labels in the set, or length of the interval; of a Venn predictor, that of the probability of the most
+        probable label.
     excess : ndarray of shape (t,)
         Efficiency, smaller is better: for labels the sum of the false labels' p-values (observed fuzziness), for
-        intervals their length.
+        intervals their length, for Venn predictors the log loss of `predict_proba`.
     epsilon : float
-        1 - the confidence level of the sets.
+        1 - the confidence level of the sets, in the long run if it adapts; nan for Venn predictors.
     n_initial : int
         Examples that were learned before the first prediction.
+    position : ndarray of int of shape (t,)
+        Of the examples in the stream, counted from 0.
+    lower, upper : ndarray of shape (t,)
+        Ends of the intervals; of a Venn predictor, of the probability that its most probable label is right. nan for
+        sets.
     """
 
     p: np.ndarray
@@ -50,6 +58,17 @@ class ProgressiveResult:
     excess: np.ndarray
     epsilon: float
     n_initial: int
+    position: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    lower: np.ndarray = field(default_factory=lambda: np.empty(0))
+    upper: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_steps(cls, steps: list[Step], epsilon: float, n_initial: int, *, counts_labels: bool) -> ProgressiveResult:
+        """Return the result of these steps, each with a truth."""
+        columns: dict[str, Any] = dict(zip(Step._fields, zip(*steps, strict=True), strict=False))
+        dtypes = {"error": bool, "position": np.int64, "size": np.int64 if counts_labels else np.float64}
+        arrays = {name: np.array(columns.get(name, ()), dtype=dtypes.get(name, np.float64)) for name in Step._fields}
+        return cls(epsilon=epsilon, n_initial=n_initial, **arrays)
 
     def __len__(self) -> int:
         return int(self.error.shape[0])
@@ -110,7 +129,7 @@ class ProgressiveResult:
         return records
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame, indexed by the position in the stream, with the running means.
+        """Return a pandas DataFrame, indexed by the position in the stream, with the running means and ends.
 
         Returns
         -------
@@ -119,35 +138,48 @@ class ProgressiveResult:
         import pandas as pd
 
         running = {name: getattr(self, name) for name in ("running_error", "running_size", "running_excess")}
-        index = pd.RangeIndex(self.n_initial, self.n_initial + len(self), name="example")
-        return pd.DataFrame(self.to_numpy(), index=index).assign(**running)
+        ends = {} if np.isnan(self.lower).all() else {"lower": self.lower, "upper": self.upper}
+        index = pd.Index(self.position, name="example")
+        return pd.DataFrame(self.to_numpy(), index=index).assign(**ends, **running)
 
 
 def progressive(
     predictor: Any,
     stream: Any,
     *,
-    confidence_level: float = 0.95,
+    confidence_level: float | None = None,
     classes: Any = None,
     n_initial: int | None = None,
+    delay: int = 0,
+    on_step: Callable[[Step], Any] | None = None,
     verbose: int = 0,
 ) -> ProgressiveResult:
     """Let a predictor see a stream one example at a time: predict it, score the prediction, learn it.
 
     Parameters
     ----------
-    predictor : conformal classifier or regressor with `partial_fit`
-        `FullConformalClassifier` or `FullConformalRegressor`, or anything with their methods. It learns: it knows the
-        whole stream afterwards. If it is fitted already, the first example is predicted.
-    stream : iterable of pairs (x, y), or the pair (X, y) of arrays
-    confidence_level : float, default=0.95
+    predictor : conformal predictor with `partial_fit`
+        A classifier or regressor, full or split (whose calibration set grows), a Venn predictor, a pipeline that ends
+        in one of them, an `AdaptiveLevel` around one, or anything with their methods. It learns: it knows the whole
+        stream afterwards. If it is fitted already, the first example is predicted.
+    stream : iterable of pairs (x, y), or the pair (X, y)
+        X may be an array, a frame, a sparse matrix or a list of texts; x one of its rows, or a dict, whose values are
+        then taken in the order of the first one's keys. Where y is None or nan, the label never comes: the example is
+        predicted, and neither scored nor learned.
+    confidence_level : float, default=None
+        None means 0.95, or the level of an `AdaptiveLevel`. Venn predictors have none.
     classes : array-like, default=None
         All labels that will ever come, if the classifier is not fitted yet. Without it, a label never seen is an error
         of the set, and then becomes a class.
     n_initial : int, default=None
         How many examples to learn before the first prediction. None means as few as possible: none if the predictor is
         fitted; else, for a classifier, one, or until there are two labels if `classes` are not given; for a regressor,
-        1/epsilon - 1, since every interval is infinite before.
+        1/epsilon - 1, since every interval is infinite before; twice as many for a split predictor.
+    delay : int, default=0
+        How many more examples are predicted before the label of one comes and is learned. Those that are still out when
+        the stream ends come then.
+    on_step : callable, default=None
+        Called with the `Step` of each prediction, also where the label never comes. If it returns True, the run ends.
     verbose : int, default=0
         Above 0, a progress bar, if the stream has a length.
 
@@ -160,6 +192,12 @@ def progressive(
     With `smoothed=True`, errors at different steps are independent, and their frequency is exactly epsilon, if the
     examples are exchangeable and their objects differ (equal objects have the same random number); otherwise errors are
     at most as frequent.
+
+    With a delay, or where labels never come, each prediction is as valid as that of a fit on what is known by then, if
+    it does not depend on the labels which of them come, and when.
+
+    An error or an interruption leaves the predictor with all examples before it, and a stream that is an iterator after
+    them: the same call goes on, but for labels that were still out. What has been scored was given to `on_step`.
 
     Examples
     --------
@@ -175,104 +213,59 @@ def progressive(
     >>> float(result.running_size[-1].round(2))
     1.04
     """
-    epsilon = pvalues.significance(confidence_level)
-    if not hasattr(predictor, "partial_fit"):
-        msg = f"{type(predictor).__name__} cannot learn one example at a time: use a predictor with partial_fit."
-        raise TypeError(msg)
-    if not (is_classifier(predictor) or is_regressor(predictor)):
-        msg = f"{type(predictor).__name__} is neither a classifier nor a regressor: expected a conformal predictor."
-        raise TypeError(msg)
-    step = _judge_labels if is_classifier(predictor) else _judge_interval
-    pairs, total = _pairs(stream)
-    rows: list[tuple[float, bool, float, float]] = []
-    shown: Iterable[tuple[np.ndarray, Any]] = pairs if total is None else progress(pairs, total, verbose, "learning")
-    arriving = iter(shown)
-    learned = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
-    for x, y in arriving:
-        rows.append(step(predictor, x, y, confidence_level))
-        predictor.partial_fit(x, np.asarray([y]))
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    size = np.array(columns[2], dtype=np.int64 if is_classifier(predictor) else np.float64)
-    return ProgressiveResult(
-        np.array(columns[0], dtype=np.float64),
-        np.array(columns[1], dtype=bool),
-        size,
-        np.array(columns[3], dtype=np.float64),
-        float(epsilon),
-        learned,
+    level = _level_of(predictor, confidence_level)
+    epsilon = pvalues.significance(level)
+    DELAY.check("delay", delay, 0)
+    judge = judge_of(predictor, level)
+    pairs, total = pairs_of(stream)
+    arriving = iter(enumerate(pairs if total is None else progress(pairs, total, verbose, "learning")))
+    n_initial = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
+    steps: list[Step] = []
+    waiting: deque[tuple[Any, Any, Step]] = deque()
+    for position, (x, y) in arriving:
+        step = judge.judge(position, x, y)
+        if step.error is not None:
+            steps.append(step)
+        waiting.append((x, y, step))
+        if len(waiting) > delay:
+            judge.learn(*waiting.popleft())
+        if on_step is not None and on_step(step) is True:
+            break
+    for example in waiting:
+        judge.learn(*example)
+    counts_labels = is_classifier(predictor) and not is_venn(predictor)
+    return ProgressiveResult.of_steps(
+        steps, float("nan") if is_venn(predictor) else float(epsilon), n_initial, counts_labels=counts_labels
     )
 
 
-def _pairs(stream: Any) -> tuple[Iterator[tuple[np.ndarray, Any]], int | None]:
-    """Return pairs (row (1, p), y), and how many there are if that is known."""
-    if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
-        X, y = stream[0], np.asarray(stream[1])
-        X = np.asarray(X) if isinstance(X, list | tuple) else X
-        if y.shape != (count_rows(X),):
-            msg = f"the stream is a pair of X of shape {X.shape} and y of shape {y.shape}: expected a y for each row."
-            raise ValueError(msg)
-        return ((take_rows(X, np.array([i])), y[i]) for i in range(len(y))), len(y)
-    total = len(stream) if hasattr(stream, "__len__") else None
-    return ((np.asarray(x).reshape(1, -1), y) for x, y in stream), total
-
-
-def _is_table(X: Any) -> bool:
-    return is_frame(X) or sparse.issparse(X) or np.ndim(X) == 2
-
-
-def _is_fitted(predictor: Any) -> bool:
-    try:
-        check_is_fitted(predictor)
-    except NotFittedError:
-        return False
-    return True
+def _level_of(predictor: Any, confidence_level: float | None) -> float:
+    """Return the level of the sets: what is given, or that of an adaptive predictor."""
+    if confidence_level is not None and is_venn(predictor):
+        name = type(predictor).__name__
+        msg = f"confidence_level={confidence_level} was given, and {name} has no levels: leave it out."
+        raise ValueError(msg)
+    if not isinstance(predictor, AdaptiveLevel):
+        return LEVEL if confidence_level is None else confidence_level
+    if confidence_level not in (None, predictor.confidence_level):
+        msg = (
+            f"confidence_level={confidence_level} was given, and AdaptiveLevel has a level of its own, "
+            f"{predictor.confidence_level}: leave one out."
+        )
+        raise ValueError(msg)
+    return predictor.confidence_level
 
 
 def _learn_initial(
-    predictor: Any, arriving: Iterator[tuple[np.ndarray, Any]], classes: Any, wanted: int | None, epsilon: Fraction
+    predictor: Any, arriving: Iterator[tuple[int, Pair]], classes: Any, wanted: int | None, epsilon: Fraction
 ) -> int:
     """Learn the first examples without predicting them; return how many they were."""
-    N_INITIAL.check("n_initial", wanted, None)
-    fitted, by_label = _is_fitted(predictor), is_classifier(predictor)
-    fewest = 0 if fitted else 1 if by_label else pvalues.fewest_examples(epsilon)
-    needed = fewest if wanted is None else wanted
-    X: list[Any] = []
-    labels: list[Any] = []
-    while len(labels) < needed or (not fitted and (not labels or _lacks_a_class(labels, classes, by_label=by_label))):
-        example = next(arriving, None)
-        if example is None:
-            if needed <= len(labels) or wanted is None:
-                msg = (
-                    f"the stream ended after {len(labels)} example(s), before {type(predictor).__name__} could predict."
-                )
-            else:
-                msg = f"n_initial={wanted} examples were to be learned first, and the stream has {len(labels)}."
-            raise ValueError(msg)
-        X.append(example[0])
-        labels.append(example[1])
-    if labels:
-        more = {} if classes is None or not by_label else {"classes": classes}
-        predictor.partial_fit(reduce(join_rows, X), np.asarray(labels), **more)
-    return len(labels)
-
-
-def _lacks_a_class(labels: list[Any], classes: Any, *, by_label: bool) -> bool:
-    return by_label and classes is None and len(set(np.asarray(labels).tolist())) < 2
-
-
-def _judge_labels(predictor: Any, x: np.ndarray, y: Any, confidence_level: float) -> tuple[float, bool, float, float]:
-    """Return p of the true label, whether it is an error, the size of the set, and the false labels' p-values."""
-    p = np.asarray(predictor.predict_p(x)[0])
-    inside, true = pvalues.exceeds(p, pvalues.significance(confidence_level)), predictor.classes_ == y
-    p_true = float(p[true][0]) if true.any() else float("nan")
-    return p_true, not inside[true].any(), int(inside.sum()), float(p[~true].sum())
-
-
-def _judge_interval(predictor: Any, x: np.ndarray, y: Any, confidence_level: float) -> tuple[float, bool, float, float]:
-    """Return p of the target, whether it is an error, and twice the length of the interval."""
-    low, high = predictor.predict_interval(x, confidence_level=confidence_level)[0]
-    length = float(high - low)
-    if not hasattr(predictor, "predict_p"):
-        return float("nan"), not low <= y <= high, length, length
-    p = np.ravel(predictor.predict_p(x, np.asarray([y])))[0]
-    return float(p), not pvalues.exceeds(p, pvalues.significance(confidence_level)), length, length
+    beginning = Beginning(predictor, epsilon, classes, wanted)
+    while beginning.lacks_some:
+        _, (x, y) = next(arriving, (0, (None, beginning)))
+        if y is beginning:
+            beginning.refuse_end()
+        elif not is_missing(y):
+            beginning.add(x, y)
+    beginning.learn()
+    return len(beginning)
