@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from exactcp import (
     FullConformalClassifier,
@@ -23,7 +24,7 @@ from exactcp import (
     VennPredictor,
 )
 from exactcp.measures import KNN, KNNResidual
-from exactcp.online import Step, progressive
+from exactcp.online import AdaptiveLevel, Step, progressive
 
 
 @pytest.fixture
@@ -206,22 +207,19 @@ class TestRows:
             progressive(_knn(), [*stream[:2], ({"a": 1.0, "b": "red"}, 1)])
 
 
-class Scaled(ClassifierMixin, BaseEstimator):
-    """A pipeline in miniature: transformed objects go to the predictor."""
+class Scaled(Pipeline):
+    """A pipeline of two steps that passes on what progressive asks for."""
 
-    def __init__(self, predictor):
-        self.predictor = predictor
-
-    def fit(self, X, y):
-        return self.partial_fit(X, y)
-
-    def partial_fit(self, X, y, **more):
-        self.predictor.partial_fit(3.0 * X, y, **more)
-        self.classes_ = self.predictor.classes_
+    def partial_fit(self, X, y):
+        self[-1].partial_fit(self[:-1].transform(X), y)
         return self
 
     def predict_p(self, X):
-        return self.predictor.predict_p(3.0 * X)
+        return self[-1].predict_p(self[:-1].transform(X))
+
+
+def _pipeline():
+    return Scaled([("scale", StandardScaler()), ("predict", _knn())])
 
 
 class TestPredictors:
@@ -271,8 +269,27 @@ class TestPredictors:
         assert (result.excess[9:] < 36).all()
 
     def test_pipelines(self, labelled):
-        result = progressive(Scaled(_knn()), labelled, classes=[0, 1])
-        _same(result, progressive(_knn(), (3.0 * labelled[0], labelled[1]), classes=[0, 1]))
+        X, y = labelled
+        fitted = progressive(_pipeline().fit(X[:20], y[:20]), (X[20:], y[20:]))
+        fresh = progressive(_pipeline(), (X, y), n_initial=20)
+        scale = StandardScaler().fit(X[:20]).transform
+        wanted = progressive(_knn(), (scale(X), y), n_initial=20)
+        np.testing.assert_array_equal(fitted.p, wanted.p)
+        _same(fresh, wanted)
+        with pytest.raises(ValueError, match="say in n_initial on how many"):
+            progressive(_pipeline(), labelled)
+        with pytest.raises(ValueError, match="takes them from the examples that it is fitted on"):
+            progressive(_pipeline(), labelled, n_initial=20, classes=[0, 1])
+
+    def test_adaptive_levels_around_pipelines(self, labelled):
+        X, y = labelled
+        pipeline = _pipeline().fit(X[:20], y[:20])
+        before = pipeline.predict_p(X)
+        adaptive = AdaptiveLevel(pipeline)
+        result = progressive(adaptive, (X[20:], y[20:]))
+        np.testing.assert_array_equal(pipeline.predict_p(X), before)  # a copy has learned
+        from_start = progressive(AdaptiveLevel(_pipeline()), (X, y), n_initial=20)
+        np.testing.assert_array_equal(from_start.to_numpy(), result.to_numpy())
 
     def test_others_are_refused(self, labelled):
         with pytest.raises(TypeError, match="neither p-values nor intervals"):

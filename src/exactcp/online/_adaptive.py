@@ -19,7 +19,7 @@ from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
 from exactcp._parameters import Allowed, check_parameters, positive, share
 from exactcp._rows import count_rows, take_rows
-from exactcp.online._beginning import is_fitted
+from exactcp.online._beginning import is_fitted, learn_first
 from exactcp.online._examples import row_of
 
 PREDICTOR = Allowed(
@@ -153,10 +153,7 @@ class AdaptiveLevel(Estimator):
             return self
         check_parameters(self)
         fresh = clone(self.predictor)
-        if hasattr(fresh, "partial_fit"):
-            fresh.partial_fit(X, y, **({} if classes is None else {"classes": classes}))
-        else:
-            fresh.fit(X, y)
+        learn_first(fresh, X, np.asarray(y), classes)
         self.predictor_, self._missed = fresh, b""
         return self
 

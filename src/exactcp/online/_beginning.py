@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
@@ -26,6 +27,25 @@ def is_fitted(predictor: Any) -> bool:
     except NotFittedError:
         return False
     return True
+
+
+def learn_first(predictor: Any, X: Any, y: np.ndarray, classes: Any = None) -> None:
+    """Let a predictor that has learned nothing learn its first examples."""
+    if not _wants_a_fit(predictor):
+        predictor.partial_fit(X, y, **({} if classes is None else {"classes": classes}))
+    elif classes is None:
+        predictor.fit(X, y)
+    else:
+        msg = (
+            f"classes= were given, and {type(predictor).__name__} takes them from the examples that it is fitted on: "
+            "leave them out."
+        )
+        raise ValueError(msg)
+
+
+def _wants_a_fit(predictor: Any) -> bool:
+    """Tell whether a predictor cannot start with `partial_fit`: it has none, or transformers that must be fitted."""
+    return isinstance(predictor, Pipeline) or not hasattr(predictor, "partial_fit")
 
 
 class Beginning:
@@ -56,7 +76,11 @@ class Beginning:
     def _fewest(self, epsilon: Fraction) -> int:
         if self._is_fitted:
             return 0
-        if hasattr(getattr(self._predictor, "predictor", self._predictor), "calibrate"):
+        inner = getattr(self._predictor, "predictor", self._predictor)  # of an adaptive level
+        if _wants_a_fit(inner):
+            msg = f"{type(inner).__name__} is fitted on the first examples of the stream: say in n_initial on how many."
+            raise ValueError(msg)
+        if hasattr(inner, "calibrate"):
             return 2 * pvalues.fewest_examples(epsilon)  # one half fits, the other calibrates
         return 1 if self._by_label else pvalues.fewest_examples(epsilon)
 
@@ -81,8 +105,11 @@ class Beginning:
     def learn(self) -> None:
         """Let the predictor learn the examples."""
         if self._y:
-            more = {} if self._classes is None or not self._by_label else {"classes": self._classes}
-            self._predictor.partial_fit(reduce(join_rows, self._X), np.asarray(self._y), **more)
+            X, y, classes = reduce(join_rows, self._X), np.asarray(self._y), self._classes if self._by_label else None
+            if self._is_fitted:
+                self._predictor.partial_fit(X, y)
+            else:
+                learn_first(self._predictor, X, y, classes)
 
     def refuse_end(self) -> None:
         """Say that the stream was too short."""

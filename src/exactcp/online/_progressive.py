@@ -174,7 +174,8 @@ def progressive(
     n_initial : int, default=None
         How many examples to learn before the first prediction. None means as few as possible: none if the predictor is
         fitted; else, for a classifier, one, or until there are two labels if `classes` are not given; for a regressor,
-        1/epsilon - 1, since every interval is infinite before; twice as many for a split predictor.
+        1/epsilon - 1, since every interval is infinite before; twice as many for a split predictor. A pipeline needs a
+        number, if it is not fitted: its transformers see these examples and no others.
     delay : int, default=0
         How many more examples are predicted before the label of one comes and is learned. Those that are still out when
         the stream ends come then.
