@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -168,6 +169,7 @@ class TestRows:
             ((frame.iloc[[i]], y[i]) for i in range(50)),
             zip(dicts, y, strict=True),
             list(zip(dicts, y, strict=True)),
+            (dicts, y),
             tuple(zip(X, y, strict=True)),
         ):
             _same(progressive(_knn(), stream), wanted)
@@ -195,6 +197,16 @@ class TestRows:
             progressive(FullConformalClassifier(FrozenEstimator(model)), (objects, y), n_initial=10)
             for objects in (X, sparse.csr_matrix(X))
         ]
+        _same(*results)
+
+    def test_dicts_go_to_models_as_they_are(self, rng):
+        y = np.arange(40) % 2
+        dicts = [{"colour": ("red", "blue")[label], f"word {i}": 1.0} for i, label in enumerate(y)]
+        model = make_pipeline(DictVectorizer(), LogisticRegression()).fit(dicts, y)
+        results = []
+        for stream in ((dicts, y), zip(dicts, y, strict=True)):
+            results.append(progressive(FullConformalClassifier(FrozenEstimator(model)), stream, n_initial=20))
+            assert not results[-1].error.any()
         _same(*results)
 
     def test_dicts_with_other_keys_are_refused(self):

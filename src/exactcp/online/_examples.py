@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from exactcp._parameters import shown
 from exactcp._rows import count_rows, is_frame, take_rows
+from exactcp.measures._choice import objects_of
+from exactcp.measures._contract import Objects
 
 Pair = tuple[Any, Any]  # one row of anything, and its label or target
 
@@ -43,12 +46,12 @@ class FixedKeys:
             lacks = f"lacks the keys {shown(missing)}" if missing else f"has the new keys {shown(new)}"
             msg = f"the example {lacks}: expected those of the first example, {shown(list(keys))}. Impute or drop them."
             raise ValueError(msg)
-        values = np.array([[_number(key, x[key]) for key in keys]])
+        values = np.array([[_value_of(key, x[key]) for key in keys]])
         self._keys = keys
         return values
 
 
-def _number(key: Any, value: Any) -> float:
+def _value_of(key: Any, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -57,38 +60,51 @@ def _number(key: Any, value: Any) -> float:
 
 
 def row_of(x: Any) -> Any:
-    """Return one object as rows of one: frames and sparse rows as they are, texts in a list, numbers as a matrix."""
-    if is_frame(x) or sparse.issparse(x):
-        return x
-    return [x] if isinstance(x, str | bytes) else np.asarray(x).reshape(1, -1)
+    """Return one object as rows: a text or a dict is a list of one, a row of a frame or a sparse matrix what it is."""
+    if isinstance(x, str | bytes | Mapping):
+        return [x]
+    return x if is_frame(x) or sparse.issparse(x) else np.asarray(x).reshape(1, -1)
 
 
-def pairs_of(stream: Any) -> tuple[Iterator[Pair], int | None]:
-    """Return pairs (row, y), and how many there are if that is known."""
+def pairs_of(stream: Any, predictor: Any) -> tuple[Iterator[Pair], int | None]:
+    """Return pairs (row, y), and how many there are if that is known; a predictor may want dicts as vectors."""
     if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
         X, y = stream[0], stream[1] if isinstance(stream[1], list) else np.asarray(stream[1])
-        X = np.asarray(X) if isinstance(X, list | tuple) and np.ndim(X) == 2 else X
         if np.ndim(y) != 1 or len(y) != count_rows(X):
-            size = X.shape if hasattr(X, "shape") else f"({len(X)},)"
-            msg = f"the stream is a pair of X of shape {size} and y of shape {np.shape(y)}: expected a y for each row."
+            msg = (
+                f"the stream is a pair of X with {count_rows(X)} rows and y of shape {np.shape(y)}: expected a y for "
+                "each row."
+            )
             raise ValueError(msg)
+        if _holds_dicts(X):
+            return _single(zip(X, y, strict=True), predictor), len(y)
         return ((take_rows(X, np.array([i])), y[i]) for i in range(len(y))), len(y)
-    return _single(stream), len(stream) if hasattr(stream, "__len__") else None
+    return _single(stream, predictor), len(stream) if hasattr(stream, "__len__") else None
 
 
-def _single(stream: Any) -> Iterator[Pair]:
-    keys = FixedKeys()
+def _single(stream: Any, predictor: Any) -> Iterator[Pair]:
+    keys, by_keys = FixedKeys(), _wants_vectors(predictor)
     for x, y in stream:
-        yield keys.row(x) if isinstance(x, Mapping) else row_of(x), y
+        yield keys.row(x) if by_keys and isinstance(x, Mapping) else row_of(x), y
+
+
+def _wants_vectors(predictor: Any) -> bool:
+    """Tell whether a predictor's measure takes vectors; models and pipelines say themselves what they take."""
+    inner = getattr(predictor, "predictor", predictor)  # of an adaptive level
+    return not isinstance(inner, Pipeline) and objects_of(getattr(inner, "measure", None)) is Objects.VECTORS
+
+
+def _holds_dicts(X: Any) -> bool:
+    return isinstance(X, list) and isinstance(X[0], Mapping)
 
 
 def _is_table(X: Any) -> bool:
-    is_texts = isinstance(X, list) and len(X) > 0 and all(isinstance(one, str | bytes) for one in X)
-    return is_texts or is_frame(X) or sparse.issparse(X) or _has_two_axes(X)
-
-
-def _has_two_axes(X: Any) -> bool:
-    try:
-        return np.ndim(X) == 2
-    except ValueError:  # rows of different lengths: the first two examples of a stream
-        return False
+    """Tell whether something is the objects of a stream, and not its first pair."""
+    if isinstance(X, list) and all(isinstance(x, str | bytes | Mapping) for x in X):
+        return len(X) > 0
+    if isinstance(X, list | tuple):
+        try:
+            return np.ndim(X) >= 2
+        except ValueError:  # a pair of an object and its label
+            return False
+    return is_frame(X) or sparse.issparse(X) or len(getattr(X, "shape", ())) >= 1

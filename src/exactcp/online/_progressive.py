@@ -163,9 +163,9 @@ def progressive(
         in one of them, an `AdaptiveLevel` around one, or anything with their methods. It learns: it knows the whole
         stream afterwards. If it is fitted already, the first example is predicted.
     stream : iterable of pairs (x, y), or the pair (X, y)
-        X may be an array, a frame, a sparse matrix or a list of texts; x one of its rows, or a dict, whose values are
-        then taken in the order of the first one's keys. Where y is None or nan, the label never comes: the example is
-        predicted, and neither scored nor learned.
+        X may be an array, a frame, a sparse matrix or a list of texts or dicts; x is one of its rows. Dicts go as they
+        are to models and pipelines; of others, their values are taken in the order of the first one's keys. Where y is
+        None or nan, the label never comes: the example is predicted, and neither scored nor learned.
     confidence_level : float, default=None
         None means 0.95, or the level of an `AdaptiveLevel`. Venn predictors have none.
     classes : array-like, default=None
@@ -218,7 +218,7 @@ def progressive(
     epsilon = pvalues.significance(level)
     DELAY.check("delay", delay, 0)
     judge = judge_of(predictor, level)
-    pairs, total = pairs_of(stream)
+    pairs, total = pairs_of(stream, predictor)
     arriving = iter(enumerate(pairs if total is None else progress(pairs, total, verbose, "learning")))
     n_initial = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
     steps: list[Step] = []
