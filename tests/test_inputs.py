@@ -218,19 +218,6 @@ def test_measures_know_how_many_features_they_have(measure) -> None:
         measure.score(np.ones((2, 3)), np.array([0, 1]))
 
 
-class TestPositions:
-    def test_a_mask_is_no_list_of_positions(self):
-        mask = np.arange(12) == 3
-        clf = FullConformalClassifier(KNN(2)).fit(X, LABELS)
-        reg = FullConformalRegressor(KNNResidual(2)).fit(X, TARGETS)
-        for estimator in (clf, reg, ConformalAnomalyDetector().fit(X)):
-            for indices in (mask, mask.tolist(), pd.Series(mask)):
-                with pytest.raises(
-                    TypeError, match=r"indices are a mask of 12 booleans: .* Use np.flatnonzero\(mask\)"
-                ):
-                    estimator.unlearn(indices)
-
-
 class TestAdvice:
     @pytest.mark.parametrize(
         "clf",

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from exactcp import (
@@ -26,6 +26,7 @@ from exactcp import (
 )
 from exactcp.measures import KNN, KNNResidual
 from exactcp.online import AdaptiveLevel, Step, progressive
+from exactcp.pipeline import make_pipeline as conformal_pipeline
 
 
 @pytest.fixture
@@ -219,19 +220,8 @@ class TestRows:
             progressive(_knn(), [*stream[:2], ({"a": 1.0, "b": "red"}, 1)])
 
 
-class Scaled(Pipeline):
-    """A pipeline of two steps that passes on what progressive asks for."""
-
-    def partial_fit(self, X, y):
-        self[-1].partial_fit(self[:-1].transform(X), y)
-        return self
-
-    def predict_p(self, X):
-        return self[-1].predict_p(self[:-1].transform(X))
-
-
 def _pipeline():
-    return Scaled([("scale", StandardScaler()), ("predict", _knn())])
+    return conformal_pipeline(StandardScaler(), _knn())
 
 
 class TestPredictors:

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from exactcp._parameters import shown
 from exactcp._rows import count_rows, is_missing, is_ragged
 from exactcp._warning import warn
 
@@ -422,30 +423,40 @@ def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: boo
 
 
 def check_indices(indices: Any, n: int) -> np.ndarray:
-    """Return distinct positions of examples among n."""
+    """Return distinct positions of examples among n: integers, negative ones from the end, or a mask."""
     array = np.atleast_1d(np.asarray(indices))
     if array.dtype == bool:
-        msg = (
-            f"indices are a mask of {array.size} booleans: expected positions of examples, integers from 0 to {n - 1}. "
-            "Use np.flatnonzero(mask)."
-        )
-        raise TypeError(msg)
+        return _positions_of_mask(array, n)
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1 or not all(
         isinstance(i, Integral) and not isinstance(i, bool | np.bool_) for i in array.tolist()
     ):
-        msg = f"indices={indices!r} are not positions of examples: expected integers from 0 to {n - 1}."
+        msg = (
+            f"indices={shown(indices)} are not positions of examples: expected integers from {-n} to {n - 1}, or a "
+            f"mask of {n} booleans."
+        )
         raise TypeError(msg)
-    array = array.astype(np.int64)
-    if array.min() < 0 or array.max() >= n:
-        wrong = array[(array < 0) | (array >= n)][0]
-        msg = f"index {wrong} is not there: the {n} examples have the positions 0 to {n - 1}."
+    out = (array < -n) | (array >= n)
+    if out.any():
+        msg = (
+            f"index {array[out][0]} is not there: the {n} examples have the positions 0 to {n - 1}, or from the end -1 "
+            f"to {-n}."
+        )
         raise IndexError(msg)
+    array = array.astype(np.int64)
+    array = np.where(array < 0, array + n, array)
     if array.size > 1 and np.unique(array).size < array.size:
-        msg = f"indices={indices!r} name an example twice: give each position once."
+        msg = f"indices={shown(indices)} name an example twice: give each position once."
         raise ValueError(msg)
     return array
+
+
+def _positions_of_mask(mask: np.ndarray, n: int) -> np.ndarray:
+    if mask.shape != (n,):
+        msg = f"indices are a mask of shape {mask.shape}: expected one boolean for each of the {n} examples."
+        raise ValueError(msg)
+    return np.flatnonzero(mask)
 
 
 def check_calibration_size(calibration_size: float, n: int) -> None:

@@ -21,6 +21,7 @@ from exactcp._parameters import (
     Allowed,
     check_parameters,
     share,
+    shown,
     unknown_name,
 )
 from exactcp._rows import count_rows
@@ -32,8 +33,9 @@ from exactcp.measures.models._detector import DetectorScore, is_detector, why_no
 from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.calibrated_bag import CalibratedBag
 from exactcp.predicting.calibration import draw_calibration
-from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.learning import Learning
 from exactcp.predicting.levels import warn_of_too_few
+from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike, count_within
 
 HALF = 0.5  # of the objects calibrate, unless something else is said
@@ -47,7 +49,7 @@ _ONE_CLASS_MEASURE = Allowed(
 )
 
 
-class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
+class ConformalAnomalyDetector(OutlierMixin, Learning):
     """Conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Full conformal with a measure of `exactcp.measures`; split or cross-conformal with any other detector.
@@ -72,6 +74,13 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         `fit` and in every question.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
+    preprocess : transformer, default=None
+        What X goes through before the measure: X may then be anything that the transformer takes. It is fitted without
+        labels. A `FrozenEstimator`, fitted on other data, is used as it is.
+    preprocess_on : {"together", "training"}, default="together"
+        What `preprocess` is fitted on. "together": on training and test objects of each call, which is exactly valid;
+        the answer then depends on the other objects of the call, and each call costs a new bag. "training": once, in
+        `fit`, which is fast and approximately valid.
     smoothed : bool, default=False
         Break ties at random, which makes that probability exactly epsilon. The random number of an object is a function
         of the seed and the object: it does not matter with which others it is judged. Equal objects thus have equal
@@ -95,6 +104,12 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         Of a detector: how strange the objects are that calibrate it; with `cv`, those of the first fold first.
     offset_ : float
         `decision_function` is `score_samples` minus this: the smallest number above epsilon.
+    preprocess_ : transformer
+        The fitted `preprocess`, unless each call fits its own.
+    n_examples_ : int
+        How many objects are learned; of a detector, how many calibrate it.
+    ids_ : list
+        Their ids in the order of learning, if they were given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -157,6 +172,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         "cv": CV | NONE,
         "mondrian": OBJECT_TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
+        "preprocess": PREPROCESS,
+        "preprocess_on": PREPROCESS_ON,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -172,6 +189,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         cv: Any = None,
         mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
+        preprocess: Any = None,
+        preprocess_on: str = "together",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -183,13 +202,22 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self.cv = cv
         self.mondrian = mondrian
         self.mondrian_columns = mondrian_columns
+        self.preprocess = preprocess
+        self.preprocess_on = preprocess_on
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any = None, categories: Any = None, **fit_parameters: Any) -> Self:  # noqa: ARG002
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        categories: Any = None,
+        ids: Any = None,
+        **fit_parameters: Any,
+    ) -> Self:
         """Learn the training objects; a detector learns one part of them, and the others calibrate it.
 
         Parameters
@@ -199,6 +227,9 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         y : ignored
         categories : array-like of shape (n,), default=None
             The category of each object, where X does not hold it; every question then needs those of its objects.
+        ids : array-like of shape (n,), default=None
+            A name for each object, any hashable, by which `unlearn` finds it; all objects have one, or none.
+            Not of a detector, which cannot unlearn.
         **fit_parameters
             For the detector's `fit`, such as sample_weight; what has a row for each object is taken with the rows.
 
@@ -206,16 +237,18 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         -------
         self
         """
-        return self._fit(X, categories, fit_parameters)
+        return self._fit(X, categories, ids, fit_parameters)
 
-    def _fit(self, X: Any, categories: Any, fit_parameters: dict[str, Any]) -> Self:
+    def _fit(self, X: Any, categories: Any, ids: Any, fit_parameters: dict[str, Any]) -> Self:
         check_parameters(self)
         for name in ("measure_", "measures_", "calibration_scores_"):  # of another measure, perhaps
             self.__dict__.pop(name, None)
         seed = draw_seed(self.random_state)
         measure = one_class_measure(DetectorScore(self.measure) if is_detector(self.measure) else self.measure, seed)
-        self._refuse_options(measure, fit_parameters)
+        self._refuse_options(measure, fit_parameters, ids)
+        self._begin_preprocessing(measure, seed)
         objects = self._take_training_objects(X)
+        self._name(ids, count_rows(objects))
         numbers = self._sort(X, objects, None, categories)
         if isinstance(measure, DetectorScore):
             split, parameters = self._split(measure, objects, seed), self._route(fit_parameters)
@@ -224,8 +257,8 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
             self.calibration_scores_ = self._bag.calibration_scores
             measures = self._bag.measures
         else:
-            codes, measures = np.zeros(count_rows(objects), np.int64), [measure]
-            self._bag = label_bag(measure, objects, codes, 1, alternative=ONE_CLASS, effort=effort_of(self))
+            self.measure_, measures = measure, [measure]
+            self._bag = self._begin_bag(objects, np.zeros(count_rows(objects), np.int64), 1)
         self._training_categories = None if self._taxonomy.is_trivial else numbers
         if self.cv is None:
             self.measure_ = measures[0]
@@ -236,8 +269,13 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         self._warned_levels: set[str] = set()
         return self
 
-    def _refuse_options(self, measure: Any, fit_parameters: dict[str, Any]) -> None:
+    def _build(self, objects: Any, y: np.ndarray) -> Any:
+        return label_bag(self.measure_, objects, y, 1, alternative=ONE_CLASS, effort=effort_of(self))
+
+    def _refuse_options(self, measure: Any, fit_parameters: dict[str, Any], ids: Any) -> None:
         """Refuse what was given and would not be used."""
+        if isinstance(measure, DetectorScore):
+            self._refuse_before_detector(ids)
         given = {"calibration_size": self.calibration_size != HALF, "cv": self.cv is not None}
         name = next((name for name, is_given in given.items() if is_given), None)
         if not isinstance(measure, DetectorScore):
@@ -255,6 +293,18 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
             msg = f"{name}={getattr(self, name)!r} would have no effect: {reason}. Leave it out."
             raise ValueError(msg)
 
+    def _refuse_before_detector(self, ids: Any) -> None:
+        """Refuse what is for full CP only."""
+        if self.preprocess is not None:
+            msg = (
+                f"preprocess={shown(self.preprocess)} is for measures, in full CP: give a detector its transformer in "
+                "a pipeline, sklearn.pipeline.make_pipeline(transformer, detector)."
+            )
+            raise ValueError(msg)
+        if ids is not None:
+            msg = "ids= would have no effect: a detector cannot unlearn the objects that they name. Leave it out."
+            raise ValueError(msg)
+
     def _split(self, measure: DetectorScore, X: Any, seed: int) -> list[Fold]:
         """Return which objects fit and which calibrate, for each detector that is fitted."""
         n = count_rows(X)
@@ -263,7 +313,7 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         return [draw_calibration(self, n, seed)] if self.cv is None else make_folds(self.cv, X, np.zeros(n), seed)
 
     @changes
-    def partial_fit(self, X: Any, y: Any = None, categories: Any = None) -> Self:  # noqa: ARG002
+    def partial_fit(self, X: Any, y: Any = None, categories: Any = None, ids: Any = None) -> Self:  # noqa: ARG002
         """Learn more objects; the state is then that of `fit` on all of them. A detector is calibrated with more.
 
         Parameters
@@ -274,14 +324,17 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         y : ignored
         categories : array-like of shape (m,), default=None
             As in `fit`.
+        ids : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self._fit(X, categories, {})
+            return self._fit(X, categories, ids, {})
         objects = self._take_more_objects(X)
+        self._name_more(ids, count_rows(objects))
         numbers = self._sort(X, objects, None, categories, more=True)
         learn(self, objects, np.zeros(count_rows(objects), np.int64), effort=effort_of(self))
         if isinstance(self._bag, CalibratedBag):
@@ -322,23 +375,27 @@ class ConformalAnomalyDetector(OutlierMixin, FrontDoor):
         return self
 
     @changes
-    def unlearn(self, indices: Any) -> Self:
+    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
         """Forget objects; the state is then that of `fit` on the rest. A detector cannot.
 
         Parameters
         ----------
-        indices : int or array-like of int
-            Positions in the order of learning, counted from 0. The objects after a forgotten one move up.
+        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
+            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
+            objects after a forgotten one move up.
+        ids : array-like, default=None
+            The ids of the objects instead, if they were given when these were learned.
 
         Returns
         -------
         self
         """
-        positions = self._take_positions(indices)
+        positions = self._take_forgotten(indices, ids)
         if positions.size == self._bag.n and not isinstance(self._bag, CalibratedBag):
             msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
             raise ValueError(msg)
         if positions.size:
+            self._unname(positions)
             unlearn(self, positions, effort=effort_of(self))
             if self._training_categories is not None:
                 self._training_categories = np.delete(self._training_categories, positions)

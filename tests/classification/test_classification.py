@@ -331,9 +331,9 @@ class TestBadInput:
         ("indices", "error", "sentence"),
         [
             (150, IndexError, "index 150 is not there: the 150 examples have the positions 0 to 149"),
-            ([3, -1], IndexError, "index -1 is not there"),
+            ([3, -151], IndexError, "index -151 is not there"),
             ([3, 3], ValueError, "twice"),
-            ([0.5], TypeError, "expected integers from 0 to 149"),
+            ([0.5], TypeError, "expected integers from -150 to 149"),
             ("first", TypeError, "expected integers"),
             (np.arange(100), ValueError, "would leave 50 of 1 class"),
             (np.arange(150), ValueError, "would leave 0"),

@@ -19,6 +19,7 @@ from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
+from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike, count_within
 
 
@@ -39,6 +40,13 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         gave. Categories can be given beside the objects instead, in `fit` and in every question.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
+    preprocess : transformer, default=None
+        What X goes through before the measure: X may then be anything that the transformer takes. It is fitted without
+        labels. A `FrozenEstimator`, fitted on other data, is used as it is.
+    preprocess_on : {"together", "training"}, default="together"
+        What `preprocess` is fitted on. "together": on training and test objects of each call, which is exactly valid;
+        the answer then depends on the other objects of the call, and each call costs a new bag. "training": once, in
+        `fit`, which is fast and approximately valid.
     smoothed : bool, default=False
         Break ties at random, which makes p-values exactly uniform instead of conservative. The random number of an
         object is a function of the seed and the object: it does not matter with which others it is predicted. Equal
@@ -57,6 +65,12 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     classes_ : ndarray of shape (l,)
     measure_ : measure
         The clone of `measure` in use.
+    preprocess_ : transformer
+        The fitted `preprocess`, unless each call fits its own.
+    n_examples_ : int
+        How many are learned.
+    ids_ : list
+        Their ids in the order of learning, if they were given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -108,6 +122,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         "algorithm": one_of("optimized", "standard"),
         "mondrian": TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
+        "preprocess": PREPROCESS,
+        "preprocess_on": PREPROCESS_ON,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -121,6 +137,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         algorithm: str = "optimized",
         mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
+        preprocess: Any = None,
+        preprocess_on: str = "together",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -130,36 +148,40 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         self.algorithm = algorithm
         self.mondrian = mondrian
         self.mondrian_columns = mondrian_columns
+        self.preprocess = preprocess
+        self.preprocess_on = preprocess_on
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any, categories: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, categories: Any = None, ids: Any = None) -> Self:
         """Learn the training examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a model takes
+        X : array-like of shape (n, p), or whatever a model or `preprocess` takes
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
             The category of each example, where X does not hold it; every question then needs the objects' categories.
+        ids : array-like of shape (n,), default=None
+            A name for each example, any hashable, by which `unlearn` finds it; all examples have one, or none.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None, categories)
+        return self._fit(X, y, None, categories, ids)
 
     @changes
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, categories: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, categories: Any = None, ids: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model takes
+        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
             With metric="precomputed", their distances to the examples learned so far, then to each other.
         y : array-like of shape (m,)
         classes : array-like, default=None
@@ -167,18 +189,22 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
             label becomes a new class.
         categories : array-like of shape (m,), default=None
             As in `fit`.
+        ids : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
-        return self._partial_fit(X, y, classes, categories)
+        return self._partial_fit(X, y, classes, ids, categories)
 
-    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any, ids: Any) -> Self:
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
+        self._begin_preprocessing(measure, seed)
         objects, y = self._take_labelled(X, y)
+        self._name(ids, y.size)
         known = measure.fixed_classes
         if known is not None and declared is not None:
             encode(np.unique(declared), known, what="classes", remedy=KNOWN_LABELS)
@@ -190,11 +216,14 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         numbers = self._sort(X, objects, y, categories)
         if not self._counts_by_label():
             self._training_categories = numbers
-        bag = label_bag(measure, objects, codes, classes.size, algorithm=self.algorithm, effort=effort_of(self))
-        self.classes_, self.measure_, self._bag, self._declared = classes, measure, bag, fixed
-        self._seed = seed
+        self.classes_, self.measure_, self._declared, self._seed = classes, measure, fixed, seed
+        self._bag = self._begin_bag(objects, codes, classes.size)
         self._warned_levels: set[str] = set()
         return self
+
+    def _build(self, objects: Any, y: np.ndarray) -> Any:
+        n_labels, algorithm = self.classes_.size, self.algorithm
+        return label_bag(self.measure_, objects, y, n_labels, algorithm=algorithm, effort=effort_of(self))
 
     def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
         self._warned_levels = set()

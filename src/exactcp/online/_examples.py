@@ -89,9 +89,11 @@ def _single(stream: Any, predictor: Any) -> Iterator[Pair]:
 
 
 def _wants_vectors(predictor: Any) -> bool:
-    """Tell whether a predictor's measure takes vectors; models and pipelines say themselves what they take."""
+    """Tell whether a predictor's measure takes vectors; models and transformers say themselves what they take."""
     inner = getattr(predictor, "predictor", predictor)  # of an adaptive level
-    return not isinstance(inner, Pipeline) and objects_of(getattr(inner, "measure", None)) is Objects.VECTORS
+    if isinstance(inner, Pipeline) or getattr(inner, "preprocess", None) is not None:
+        return False
+    return objects_of(getattr(inner, "measure", None)) is Objects.VECTORS
 
 
 def _holds_dicts(X: Any) -> bool:

@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._estimator import Estimator
+from exactcp._parameters import check_parameters
 from exactcp._rows import is_frame
 from exactcp._validation import (
     check_answers,
     check_anything,
     check_examples,
-    check_indices,
     check_labels,
     check_new_pairs,
     check_objects,
@@ -29,6 +30,7 @@ from exactcp._validation import (
 from exactcp.measures._choice import held_by, objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
+from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
 from exactcp.predicting.taxonomy import Taxonomy, columns_of, without_columns
 
 
@@ -37,8 +39,12 @@ class FrontDoor(Estimator):
 
     _has_labels: ClassVar[bool] = True
     measure: Any
+    measure_: Any
+    preprocess_on: str
     _bag: Any
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
+    _preprocessing: Preprocessing | None = None
+    _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
 
     def _kind(self) -> Objects:
         """Return what the objects may be: what the measure says, once there is one the fitted measure."""
@@ -54,6 +60,9 @@ class FrontDoor(Estimator):
         if held is not None:
             describe_input(tags, held)
         tags.input_tags.pairwise = self._takes_pairs()
+        preprocess = vars(self).get("preprocess")
+        if hasattr(preprocess, "__sklearn_tags__"):
+            describe_input(tags, preprocess)
         return tags
 
     def get_metadata_routing(self) -> Any:
@@ -85,13 +94,68 @@ class FrontDoor(Estimator):
     def _take_objects(self, X: Any) -> Any:
         """Return the objects of a question to a fitted predictor."""
         self._require_fitted()
-        X = self._inside(X)
-        return check_anything(self, X, reset=False) if self._kind() is Objects.ANYTHING else check_objects(self, X)
+        if self._preprocessing is not None and self._preprocessing.is_together:
+            return self._meet(X)
+        return self._take_one_by_one(X)
 
-    def _take_positions(self, indices: Any) -> np.ndarray:
-        """Return the positions of examples to forget, each once."""
-        self._require_fitted()
-        return check_indices(indices, self._bag.n)
+    def _take_one_by_one(self, X: Any) -> Any:
+        """Return objects that each become what they are without the others."""
+        X = self._inside(X)
+        if self._takes_anything():
+            return self._transform(check_anything(self, X, reset=False))
+        return check_objects(self, X)
+
+    def _takes_anything(self) -> bool:
+        """Tell whether a model, or a transformer, says what objects may be."""
+        return self._preprocessing is not None or self._kind() is Objects.ANYTHING
+
+    def _transform(self, X: Any, *, reset: bool = False) -> Any:
+        """Return checked objects as the measure takes them; those that wait for test objects as they are."""
+        if self._preprocessing is None:
+            return X
+        if not reset:
+            return X if self._preprocessing.is_together else self._preprocessing.transform(X)
+        objects = self._preprocessing.fit(X)
+        if self._preprocessing.fitted is not None:
+            self.preprocess_ = self._preprocessing.fitted
+        return objects
+
+    def _meet(self, X: Any) -> Any:
+        """Return the objects of a question, transformed together with the training objects, in a view with their bag.
+
+        A question may take its objects several times.
+        """
+        if self._met is not None and self._met[0] is X:
+            return self._met[1]
+        waiting: WaitingBag = self._bag if self._met is None else self._met[2]
+        training, objects = waiting.meet(check_anything(self, self._inside(X), reset=False))
+        self.measure_ = clone(self.measure_)  # several questions may be answered at once
+        self._bag = self._build(training, waiting.codes())
+        self._met = X, objects, waiting
+        return objects
+
+    def _begin_preprocessing(self, measure: Any, seed: int) -> None:
+        """Take note, in `fit`, of the transformer before a measure."""
+        self.__dict__.pop("preprocess_", None)
+        given = vars(self).get("preprocess")
+        if given is None:
+            if self.preprocess_on != "together":
+                msg = f"preprocess_on={self.preprocess_on!r} would have no effect without preprocess=: leave it out."
+                raise ValueError(msg)
+            self._preprocessing = None
+            return
+        check_parameters(measure)  # its bag, which would do it, is not built yet
+        self._preprocessing = Preprocessing(given, self.preprocess_on, objects_of(measure), seed)
+
+    def _begin_bag(self, objects: Any, y: np.ndarray, n_labels: int = 0) -> Any:
+        """Return the bag of a fit, or what waits for test objects."""
+        if self._preprocessing is not None and self._preprocessing.is_together:
+            return WaitingBag(self._preprocessing, objects, y, n_labels)
+        return self._build(objects, y)
+
+    def _build(self, objects: Any, y: np.ndarray) -> Any:
+        """Return the measure's bag of these examples."""
+        raise NotImplementedError
 
     def _require_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -100,31 +164,33 @@ class FrontDoor(Estimator):
     def _take_training_objects(self, X: Any) -> Any:
         """Return the objects of `fit`, where there are no labels."""
         X = self._inside(X)
-        if self._kind() is Objects.ANYTHING:
-            return check_anything(self, X, reset=True)
+        if self._takes_anything():
+            return self._transform(check_anything(self, X, reset=True), reset=True)
         return check_training_objects(self, X)
 
     def _take_labelled(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and labels of `fit`, or others beside them."""
         X = self._inside(X)
-        if self._kind() is not Objects.ANYTHING:
+        if not self._takes_anything():
             return check_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
-        return X, check_answers(self, X, y, check_labels)
+        y = check_answers(self, X, y, check_labels)
+        return self._transform(X, reset=reset), y
 
     def _take_targeted(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and targets of `fit`, or others beside them."""
         X = self._inside(X)
-        if self._kind() is not Objects.ANYTHING:
+        if not self._takes_anything():
             return check_regression_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
-        return X, check_answers(self, X, y, check_targets)
+        y = check_answers(self, X, y, check_targets)
+        return self._transform(X, reset=reset), y
 
     def _take_more_objects(self, X: Any) -> Any:
         """Return objects for the bag to learn; precomputed, with those that it has and with each other."""
         if self._takes_pairs():
             return check_new_pairs(X, np.zeros(len(X)), self._bag.n)[0]
-        return self._take_objects(X)
+        return self._take_one_by_one(X)
 
     def _take_more_labelled(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Return labelled examples for the bag to learn."""
@@ -161,5 +227,7 @@ class FrontDoor(Estimator):
         return self._taxonomy.of_candidates(self._as_given(X, objects), classes, categories)
 
     def _as_given(self, X: Any, objects: Any) -> Any:
-        """Return X, if it is a frame or array; what became a matrix in the door, as this matrix."""
+        """Return X, if it is a frame or array, or was transformed; what became a matrix in the door, as this matrix."""
+        if self._preprocessing is not None:
+            return X
         return objects if isinstance(objects, np.ndarray) and not is_frame(X) else X

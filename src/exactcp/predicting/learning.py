@@ -1,27 +1,88 @@
-"""Learning and unlearning labelled examples, for predictors that keep them in a bag."""
+"""Learning and unlearning examples, for predictors that keep them in a bag."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
 
 from exactcp._changes import changes, forked, learn, unlearn
 from exactcp._parallel import effort_of
-from exactcp._validation import encode
+from exactcp._validation import check_indices, encode
 from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.names import Names
 
 
-class LabelledLearning(FrontDoor):
+class Learning(FrontDoor):
+    """Base of predictors that unlearn examples, by their positions or their ids."""
+
+    _names: Names | None = None
+
+    @property
+    def n_examples_(self) -> int:
+        """Number of examples that have been learned and not forgotten."""
+        self._require_fitted()
+        return int(self._bag.n)
+
+    @property
+    def ids_(self) -> list[Hashable]:
+        """The ids of these examples in the order of learning, if they were given."""
+        self._require_fitted()
+        if self._names is None:
+            msg = f"this {type(self).__name__} has no ids_, since fit got none: give fit(..., ids=...)."
+            raise AttributeError(msg)
+        return self._names.ids
+
+    def _name(self, ids: Any, n: int) -> None:
+        """Take note of the ids of the examples of `fit`."""
+        self._names = None if ids is None else Names(ids, n)
+
+    def _name_more(self, ids: Any, m: int) -> None:
+        """Take note of the ids of m more examples; all have one, or none."""
+        if (ids is None) != (self._names is None):
+            msg = (
+                "ids= was given here and not in fit: give the ids of all examples in fit, or of none."
+                if self._names is None
+                else "fit got ids=, and this call has none: give ids= here, too, an id for each example."
+            )
+            raise ValueError(msg)
+        if self._names is not None:
+            self._names = self._names.joined(ids, m)
+
+    def _unname(self, positions: np.ndarray) -> None:
+        """Take note that examples are forgotten."""
+        if self._names is not None:
+            self._names = self._names.without(positions)
+
+    def _take_forgotten(self, indices: Any, ids: Any) -> np.ndarray:
+        """Return the positions of examples to forget, each once."""
+        self._require_fitted()
+        if (indices is None) == (ids is None):
+            msg = (
+                f"unlearn got {'neither indices nor ids' if ids is None else 'both indices and ids'}: expected one of "
+                "them, unlearn([0, 1]) or unlearn(ids=['Ada', 'Bob'])."
+            )
+            raise TypeError(msg)
+        if ids is None:
+            return check_indices(indices, self._bag.n)
+        if self._names is None:
+            msg = "unlearn got ids=, and fit got none: give fit(..., ids=...), or unlearn by position."
+            raise ValueError(msg)
+        return self._names.positions(ids)
+
+
+class LabelledLearning(Learning):
     """Base of predictors that learn and unlearn labelled examples.
 
-    The predictor defines `_fit(X, y, declared, categories)`, and may want to know what was `_learned` and `_forgotten`.
+    The predictor defines `_fit(X, y, declared, categories, ids)`, and may want to know what was `_learned` and
+    `_forgotten`.
     """
 
     classes_: np.ndarray
     _declared: Any
 
-    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any, ids: Any) -> Self:
         raise NotImplementedError
 
     def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
@@ -30,11 +91,12 @@ class LabelledLearning(FrontDoor):
     def _forgotten(self, positions: np.ndarray) -> None:
         """Take note that the bag forgot examples."""
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, categories: Any = None) -> Self:
+    def _partial_fit(self, X: Any, y: Any, classes: Any, ids: Any, categories: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them."""
         if not self.__sklearn_is_fitted__():
-            return self._fit(X, y, classes, categories)
+            return self._fit(X, y, classes, categories, ids)
         objects, y = self._take_more_labelled(X, y)
+        self._name_more(ids, y.size)
         declared = self._declared
         if classes is not None:
             remedy = "declare every label that has been learned, too."
@@ -54,19 +116,22 @@ class LabelledLearning(FrontDoor):
         return self
 
     @changes
-    def unlearn(self, indices: Any) -> Self:
+    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
 
         Parameters
         ----------
-        indices : int or array-like of int
-            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
+        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
+            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
+            examples after a forgotten one move up.
+        ids : array-like, default=None
+            The ids of the examples instead, if they were given when these were learned.
 
         Returns
         -------
         self
         """
-        positions = self._take_positions(indices)
+        positions = self._take_forgotten(indices, ids)
         if positions.size == 0:
             return self
         sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
@@ -78,6 +143,7 @@ class LabelledLearning(FrontDoor):
             )
             raise ValueError(msg)
         self._forgotten(positions)
+        self._unname(positions)
         if kept.size < self.classes_.size:
             new_codes = np.full(self.classes_.size, -1)
             new_codes[kept] = np.arange(kept.size)

@@ -18,12 +18,14 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.learning import Learning
+from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._distributions import PredictiveDistribution
 
 
-class FullConformalRegressor(IntervalPrediction):
+class FullConformalRegressor(IntervalPrediction, Learning):
     """Full (transductive) conformal regressor: exact regions from all of the training data, without split or grid.
 
     Parameters
@@ -40,6 +42,13 @@ class FullConformalRegressor(IntervalPrediction):
         `fit` and in every question.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
+    preprocess : transformer, default=None
+        What X goes through before the measure: X may then be anything that the transformer takes. It is fitted without
+        labels. A `FrozenEstimator`, fitted on other data, is used as it is.
+    preprocess_on : {"together", "training"}, default="together"
+        What `preprocess` is fitted on. "together": on training and test objects of each call, which is exactly valid;
+        the answer then depends on the other objects of the call, and each call costs a new bag. "training": once, in
+        `fit`, which is fast and approximately valid.
     smoothed : bool, default=False
         Break ties at random, which makes p-values exactly uniform, and regions exactly valid, instead of conservative.
         The random number of an object is a function of the seed and the object: it does not matter with which others it
@@ -57,6 +66,12 @@ class FullConformalRegressor(IntervalPrediction):
     ----------
     measure_ : measure
         The clone of `measure` in use.
+    preprocess_ : transformer
+        The fitted `preprocess`, unless each call fits its own.
+    n_examples_ : int
+        How many are learned.
+    ids_ : list
+        Their ids in the order of learning, if they were given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -97,6 +112,8 @@ class FullConformalRegressor(IntervalPrediction):
         "algorithm": one_of("optimized", "standard"),
         "mondrian": OBJECT_TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
+        "preprocess": PREPROCESS,
+        "preprocess_on": PREPROCESS_ON,
         "smoothed": BOOLEAN,
         "random_state": RANDOM_STATE,
         "n_jobs": N_JOBS,
@@ -110,6 +127,8 @@ class FullConformalRegressor(IntervalPrediction):
         algorithm: str = "optimized",
         mondrian: TaxonomyLike = None,
         mondrian_columns: str = "drop",
+        preprocess: Any = None,
+        preprocess_on: str = "together",
         smoothed: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -119,22 +138,26 @@ class FullConformalRegressor(IntervalPrediction):
         self.algorithm = algorithm
         self.mondrian = mondrian
         self.mondrian_columns = mondrian_columns
+        self.preprocess = preprocess
+        self.preprocess_on = preprocess_on
         self.smoothed = smoothed
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @changes
-    def fit(self, X: Any, y: Any, categories: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, categories: Any = None, ids: Any = None) -> Self:
         """Learn the training examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a model takes
+        X : array-like of shape (n, p), or whatever a model or `preprocess` takes
             Objects; with metric="precomputed" or kernel="precomputed", their values with each other.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
             The category of each example, where X does not hold it; every question then needs the objects' categories.
+        ids : array-like of shape (n,), default=None
+            A name for each example, any hashable, by which `unlearn` finds it; all examples have one, or none.
 
         Returns
         -------
@@ -143,24 +166,31 @@ class FullConformalRegressor(IntervalPrediction):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
+        self._begin_preprocessing(measure, seed)
         objects, y = self._take_targeted(X, y)
+        self._name(ids, y.size)
         self._training_categories = self._sort(X, objects, y, categories)
-        self._bag = target_bag(measure, objects, y, algorithm=self.algorithm, effort=effort_of(self))
         self.measure_ = measure
+        self._bag = self._begin_bag(objects, y)
         self._seed = seed
         self._warned_levels: set[str] = set()
         return self
 
+    def _build(self, objects: Any, y: np.ndarray) -> Any:
+        return target_bag(self.measure_, objects, y, algorithm=self.algorithm, effort=effort_of(self))
+
     @changes
-    def partial_fit(self, X: Any, y: Any, categories: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, categories: Any = None, ids: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model takes
+        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
             With precomputed values, those with the examples learned so far, then with each other.
         y : array-like of shape (m,)
         categories : array-like of shape (m,), default=None
+            As in `fit`.
+        ids : array-like of shape (m,), default=None
             As in `fit`.
 
         Returns
@@ -168,8 +198,9 @@ class FullConformalRegressor(IntervalPrediction):
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, categories)
+            return self.fit(X, y, categories, ids)
         objects, y = self._take_more_targeted(X, y)
+        self._name_more(ids, y.size)
         numbers = self._sort(X, objects, y, categories, more=True)
         learn(self, objects, y, effort=effort_of(self))
         self._training_categories = np.concatenate([self._training_categories, numbers])
@@ -177,24 +208,28 @@ class FullConformalRegressor(IntervalPrediction):
         return self
 
     @changes
-    def unlearn(self, indices: Any) -> Self:
+    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
 
         Parameters
         ----------
-        indices : int or array-like of int
-            Positions in the order of learning, counted from 0. The examples after a forgotten one move up.
+        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
+            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
+            examples after a forgotten one move up.
+        ids : array-like, default=None
+            The ids of the examples instead, if they were given when these were learned.
 
         Returns
         -------
         self
         """
-        positions = self._take_positions(indices)
+        positions = self._take_forgotten(indices, ids)
         if positions.size == 0:
             return self
         if positions.size == self._bag.n:
             msg = f"unlearning all {self._bag.n} examples would leave none: keep one at least, or fit anew."
             raise ValueError(msg)
+        self._unname(positions)
         unlearn(self, positions, effort=effort_of(self))
         self._training_categories = np.delete(self._training_categories, positions)
         self._examples_changed()
@@ -262,7 +297,7 @@ class FullConformalRegressor(IntervalPrediction):
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model takes
+        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
         y : array-like of shape (m,)
         categories : array-like of shape (m,), default=None
             As in `predict_region`.

@@ -42,6 +42,10 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
+    n_examples_ : int
+        How many are learned.
+    ids_ : list
+        Their ids in the order of learning, if they were given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -122,7 +126,7 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         return pairs_or_vectors(metric)
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, ids: Any = None) -> Self:
         """Learn the training examples.
 
         Parameters
@@ -130,15 +134,17 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         X : array-like of shape (n, p)
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
+        ids : array-like of shape (n,), default=None
+            A name for each example, any hashable, by which `unlearn` finds it; all examples have one, or none.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None, None)
+        return self._fit(X, y, None, None, ids)
 
     @changes
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, ids: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
 
         Parameters
@@ -149,17 +155,20 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         classes : array-like, default=None
             All labels that will ever come. They stay in `classes_` even when no example has them. Without it, a new
             label becomes a new class.
+        ids : array-like of shape (m,), default=None
+            As in `fit`.
 
         Returns
         -------
         self
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, ids)
 
-    def _fit(self, X: Any, y: Any, declared: Any, categories: Any) -> Self:  # noqa: ARG002
+    def _fit(self, X: Any, y: Any, declared: Any, categories: Any, ids: Any) -> Self:  # noqa: ARG002
         check_parameters(self)
         distance = Distance(self.metric, self.metric_params)
         X, y = self._take_labelled(X, y)
+        self._name(ids, y.size)
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")

@@ -321,3 +321,14 @@ def test_wrong_parameters_get_a_sentence(parameters, sentence):
     for use in (FullConformalClassifier, SplitConformalClassifier):
         with pytest.raises(ValueError, match=sentence):
             use(RandomForest(**parameters)).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+
+
+def test_compacted_ranks_are_those_of_a_fresh_start():
+    rng = np.random.default_rng(0)
+    for X in (rng.normal(size=(9, 3)), rng.integers(0, 3, (30, 2)).astype(float), np.zeros((4, 1))):
+        for gone in ([0], [0, 2, 3], []):
+            positions = np.array(gone, dtype=np.int64)
+            ours, fresh = RankCodes(X).without(positions).compacted(), RankCodes(np.delete(X, positions, axis=0))
+            for name in ("codes", "values", "first"):
+                np.testing.assert_array_equal(getattr(ours, name), getattr(fresh, name))
+            assert ours.codes.dtype == fresh.codes.dtype

@@ -278,6 +278,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
         self._ranks = self._ranks.without(indices)
         self._codes, self._arrivals = self._codes[kept], self._arrivals[kept]
         if not self._independent:
+            self._ranks = self._ranks.compacted()  # whoever is to be forgotten leaves no number behind
             self.fill(effort=effort)
             return
         self._grow_on(self._trees, effort)

@@ -68,6 +68,17 @@ class RankCodes:
         fewer.codes = np.ascontiguousarray(np.delete(self.codes, positions, axis=1))
         return fewer
 
+    def compacted(self) -> RankCodes:
+        """Return the ranks of the same objects without values that nothing has any more: those of a fresh start."""
+        distinct, columns = [], []
+        for f, codes in enumerate(self.codes):
+            used, ranks = np.unique((codes.astype(np.int64) - 2) // 2, return_inverse=True)
+            distinct.append(self.values[self.first[f] + used])
+            columns.append(2 * ranks + 2)
+        fresh = copy.copy(self)
+        fresh.codes, fresh.values, fresh.first = _together(np.array(columns), distinct)
+        return fresh
+
 
 def _together(codes: np.ndarray, distinct: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return codes in the smallest type, all features' distinct values together, and where each feature's begin."""

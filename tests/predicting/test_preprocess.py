@@ -1,0 +1,417 @@
+"""A transformer before a full predictor: what is done by hand, count for count, and what validity comes of it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.stats import binomtest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
+from sklearn.ensemble import IsolationForest
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.utils import get_tags
+
+from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor
+from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, ModelScore, RandomForest, RidgeResidual, SimplifiedKNN
+
+RNG = np.random.default_rng(1)
+SCALES = np.array([1.0, 1000.0, 0.01])
+X = RNG.normal(size=(24, 3)) * SCALES
+X[5], X[7] = X[4], X[6]  # duplicates
+LABELS = np.arange(24) % 3
+TARGETS = np.round(X[:, 0] + X[:, 1] / 1000, 1)
+X_TEST = np.vstack([RNG.normal(size=(4, 3)) * SCALES, X[:2]])
+TEXTS = ["good nice day", "bad awful day", "nice good cat", "awful terrible dog", "good day", "terrible cat"] * 4
+TEXT_LABELS = np.array(["+", "-", "+", "-", "+", "-"] * 4)
+
+COST = "fitted anew in every call"
+ALONE = "fitted on the training objects alone"
+
+
+@pytest.fixture
+def quiet():
+    """Let preprocess say what it costs."""
+    with warnings.catch_warnings():
+        for text in (COST, ALONE):
+            warnings.filterwarnings("ignore", message=f".*{text}.*")
+        yield
+
+
+def _by_hand(predictor, transformer, X_train, X_test, *y):
+    """Return a predictor without `preprocess`, and test objects, after the transformer has seen all."""
+    n = len(X_train)
+    made = clone(transformer).fit_transform(np.vstack([X_train, X_test]))
+    plain = clone(predictor).set_params(preprocess=None)
+    return plain.fit(made[:n], *y), made[n:]
+
+
+@pytest.mark.usefixtures("quiet")
+class TestByHand:
+    @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(2), QuantileTransformer(n_quantiles=10)])
+    @pytest.mark.parametrize("measure", [KNN(3), SimplifiedKNN(2), KDE(0.5), LSSVM(), RandomForest(5, random_state=0)])
+    def test_classification(self, measure, transformer):
+        clf = FullConformalClassifier(measure, preprocess=transformer, random_state=0)
+        plain, objects = _by_hand(clf, transformer, X, X_TEST, LABELS)
+        clf.fit(X, LABELS)
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(objects))
+        np.testing.assert_array_equal(clf.predict_set(X_TEST, 0.8), plain.predict_set(objects, 0.8))
+        np.testing.assert_array_equal(clf.predict(X_TEST), plain.predict(objects))
+
+    @pytest.mark.parametrize("how", [{"mondrian": "label"}, {"smoothed": True}, {"mondrian": lambda X, y: y > 0}])
+    def test_taxonomies_and_smoothing(self, how):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), random_state=0, **how)
+        plain, objects = _by_hand(clf, StandardScaler(), X, X_TEST, LABELS)
+        clf.fit(X, LABELS)
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(objects))
+        np.testing.assert_array_equal(clf.predict_set(X_TEST, 0.6), plain.predict_set(objects, 0.6))
+
+    @pytest.mark.parametrize("measure", [KNNResidual(3), RidgeResidual()])
+    def test_regression(self, measure):
+        reg = FullConformalRegressor(measure, preprocess=StandardScaler())
+        plain, objects = _by_hand(reg, StandardScaler(), X, X_TEST, TARGETS)
+        reg.fit(X, TARGETS)
+        np.testing.assert_array_equal(reg.predict_p(X_TEST, np.zeros(6)), plain.predict_p(objects, np.zeros(6)))
+        np.testing.assert_array_equal(reg.predict_interval(X_TEST, 0.8), plain.predict_interval(objects, 0.8))
+        np.testing.assert_array_equal(reg.predict(X_TEST), plain.predict(objects))
+        ours, theirs = reg.predict_region(X_TEST, 0.8), plain.predict_region(objects, 0.8)
+        np.testing.assert_equal([one.intervals for one in ours], [one.intervals for one in theirs])
+
+    def test_anomalies(self):
+        detector = ConformalAnomalyDetector(preprocess=StandardScaler(), epsilon=0.1)
+        plain, objects = _by_hand(detector, StandardScaler(), X, X_TEST)
+        detector.fit(X)
+        np.testing.assert_array_equal(detector.predict_p(X_TEST), plain.predict_p(objects))
+        np.testing.assert_array_equal(detector.predict(X_TEST), plain.predict(objects))
+        np.testing.assert_array_equal(detector.select(X_TEST, 0.5), plain.select(objects, 0.5))
+
+    @pytest.mark.parametrize("on", ["together", "training"])
+    def test_learning_and_unlearning(self, on):
+        how = {"preprocess": StandardScaler(), "preprocess_on": on}
+        clf = FullConformalClassifier(KNN(3), **how).fit(X, LABELS)
+        clf.partial_fit(X_TEST, [0, 1, 2, 3, 3, 3]).unlearn([0, -1]).unlearn(3)
+        kept = np.delete(np.arange(30), [0, 29, 4])
+        all_X, all_y = np.vstack([X, X_TEST])[kept], np.append(LABELS, [0, 1, 2, 3, 3, 3])[kept]
+        if on == "together":
+            fresh = FullConformalClassifier(KNN(3), **how).fit(all_X, all_y)
+            expected = fresh.predict_p(X_TEST)
+        else:
+            scaler = StandardScaler().fit(X)
+            fresh = FullConformalClassifier(KNN(3)).fit(scaler.transform(all_X), all_y)
+            expected = fresh.predict_p(scaler.transform(X_TEST))
+        assert clf.classes_.tolist() == [0, 1, 2, 3]
+        assert clf.n_examples_ == 27
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), expected)
+        reg = FullConformalRegressor(KNNResidual(3), **how).fit(X[:20], TARGETS[:20])
+        reg.partial_fit(X[20:], TARGETS[20:]).unlearn(range(4))
+        if on == "together":
+            again = FullConformalRegressor(KNNResidual(3), **how).fit(X[4:], TARGETS[4:])
+            np.testing.assert_array_equal(reg.predict_interval(X_TEST, 0.8), again.predict_interval(X_TEST, 0.8))
+        detector = ConformalAnomalyDetector(**how).fit(X[:20]).partial_fit(X[20:]).unlearn(range(4))
+        assert detector.n_examples_ == 20
+        if on == "together":
+            np.testing.assert_array_equal(
+                detector.predict_p(X_TEST), ConformalAnomalyDetector(**how).fit(X[4:]).predict_p(X_TEST)
+            )
+
+    def test_training_objects_alone(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), preprocess_on="training").fit(X, LABELS)
+        scaler = StandardScaler().fit(X)
+        np.testing.assert_array_equal(clf.preprocess_.mean_, scaler.mean_)
+        plain = FullConformalClassifier(KNN(3)).fit(scaler.transform(X), LABELS)
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(scaler.transform(X_TEST)))
+
+    def test_random_transformers_repeat_themselves(self):
+        svd = make_pipeline(TfidfVectorizer(), TruncatedSVD(3))
+        clf = FullConformalClassifier(KNN(3), preprocess=svd).fit(TEXTS, TEXT_LABELS)
+        np.testing.assert_array_equal(clf.predict_p(TEXTS[:2]), clf.predict_p(TEXTS[:2]))
+        assert svd[-1].random_state is None
+
+
+def test_a_frozen_transformer_is_used_as_it_is() -> None:
+    scaler = FrozenEstimator(StandardScaler().fit(X_TEST))
+    clf = FullConformalClassifier(KNN(3), preprocess=scaler).fit(X, LABELS)
+    plain = FullConformalClassifier(KNN(3)).fit(scaler.transform(X), LABELS)
+    np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(scaler.transform(X_TEST)))
+    clf.partial_fit(X_TEST[:1], [0])
+    plain.partial_fit(scaler.transform(X_TEST[:1]), [0])
+    np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(scaler.transform(X_TEST)))
+    assert clf.preprocess_ is scaler
+
+
+class TestWords:
+    def test_cost_is_told_once(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler()).fit(X, LABELS)
+        with pytest.warns(UserWarning, match=COST):
+            clf.predict_p(X_TEST)
+        clf.predict_set(X_TEST, 0.8)
+        clf.partial_fit(X_TEST[:1], [0]).predict_p(X_TEST)
+        with pytest.warns(UserWarning, match=COST):
+            clf.fit(X, LABELS).predict(X_TEST)
+
+    def test_approximate_validity_is_told_in_fit(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), preprocess_on="training")
+        with pytest.warns(UserWarning, match=ALONE):
+            clf.fit(X, LABELS)
+        clf.predict_p(X_TEST)
+        clf.partial_fit(X_TEST[:1], [0]).predict_p(X_TEST)
+
+    def test_a_level_with_too_few_examples(self):
+        clf = FullConformalClassifier(KNN(1), preprocess=StandardScaler()).fit(X[:6], LABELS[:6])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            clf.predict_set(X_TEST, 0.95)
+        assert [COST in str(one.message) for one in told] == [True, False]
+
+
+@pytest.mark.usefixtures("quiet")
+def test_coverage_is_exact_with_nine_examples() -> None:
+    """Heavy tails, where one object moves the scale of all, and other test objects that are not like the first."""
+    covered, n_draws = 0, 200
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 12)
+        Z = rng.standard_cauchy((12, 2)) * [1.0, 50.0] + y[:, None]
+        Z[10:] *= 100.0
+        clf = FullConformalClassifier(SimplifiedKNN(1), preprocess=StandardScaler(), smoothed=True, random_state=seed)
+        p = clf.partial_fit(Z[:9], y[:9], classes=[0, 1]).predict_p(Z[9:])[0]
+        covered += p[y[9]] > 0.2
+    assert binomtest(int(covered), n_draws, 0.8).pvalue > 1e-3
+
+
+class _Spread(TransformerMixin, BaseEstimator):
+    """Says how far an object is from all objects of the fit: small for those that were in it."""
+
+    def fit(self, X, y=None):
+        self.X_ = np.asarray(X)
+        return self
+
+    def transform(self, X):
+        gaps = np.abs(np.asarray(X)[:, None, 0] - self.X_[None, :, 0])
+        return gaps.min(axis=1)[:, None]
+
+
+@pytest.mark.usefixtures("quiet")
+def test_fitting_on_training_objects_alone_may_break_validity() -> None:
+    """The checker can tell: with such a transformer "together" keeps the level, and "training" loses it."""
+    alarms = {"together": 0, "training": 0}
+    for seed in range(60):
+        Z = np.random.default_rng(seed).normal(size=(10, 1))
+        for on in alarms:
+            detector = ConformalAnomalyDetector(SimplifiedKNN(1), preprocess=_Spread(), preprocess_on=on)
+            alarms[on] += detector.fit(Z[:9]).predict_p(Z[9:])[0] <= 0.2
+    assert binomtest(alarms["together"], 60, 0.2, alternative="greater").pvalue > 1e-3
+    assert binomtest(alarms["training"], 60, 0.2, alternative="greater").pvalue < 1e-3
+
+
+@pytest.mark.usefixtures("quiet")
+class TestWhatXMayBe:
+    def test_text(self):
+        vectors = make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))
+        clf = FullConformalClassifier(KNN(3), preprocess=vectors).fit(TEXTS, TEXT_LABELS)
+        new = ["a good day", "an awful dog"]
+        made = clone(vectors).fit_transform(TEXTS + new)
+        plain = FullConformalClassifier(KNN(3)).fit(made[:24], TEXT_LABELS)
+        for asked in (new, np.array(new), tuple(new)):
+            np.testing.assert_array_equal(clf.predict_p(asked), plain.predict_p(made[24:]))
+        assert not hasattr(clf, "n_features_in_")
+        clf.partial_fit(new, ["+", "-"]).unlearn([24, 25])
+        np.testing.assert_array_equal(clf.predict_p(new), plain.predict_p(made[24:]))
+
+    def test_a_mixed_frame_with_categories(self):
+        frame = pd.DataFrame({"a": X[:, 0], "colour": np.array(["red", "blue"])[LABELS % 2], "site": LABELS % 2})
+        test = pd.DataFrame({"a": X_TEST[:, 0], "colour": "blue", "site": [0, 1, 0, 1, 0, 5]})
+        columns = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(sparse_output=False), ["colour"]))
+        reg = FullConformalRegressor(KNNResidual(3), preprocess=columns, mondrian="site").fit(frame, TARGETS)
+        made = clone(columns).fit_transform(pd.concat([frame, test]).drop(columns="site"))
+        plain = FullConformalRegressor(KNNResidual(3)).fit(made[:24], TARGETS, categories=frame["site"])
+        expected = plain.predict_p(made[24:], np.zeros(6), categories=test["site"])
+        np.testing.assert_array_equal(reg.predict_p(test, np.zeros(6)), expected)
+        assert reg.feature_names_in_.tolist() == ["a", "colour"]
+        with pytest.raises(ValueError, match="feature names"):
+            reg.predict(test.rename(columns={"a": "b"}))
+
+    def test_polars(self):
+        pl = pytest.importorskip("polars")
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler())
+        frames = [pl.DataFrame(part, schema=["a", "b", "c"], orient="row") for part in (X, X_TEST)]
+        p = clf.fit(frames[0], LABELS).predict_p(frames[1])
+        np.testing.assert_array_equal(p, clf.fit(X, LABELS).predict_p(X_TEST))
+
+    def test_sparse_for_a_model(self):
+        clf = FullConformalClassifier(
+            ModelScore(LogisticRegression()), preprocess=CountVectorizer(), algorithm="standard"
+        )
+        clf.fit(TEXTS[:8], TEXT_LABELS[:8])
+        counts = CountVectorizer().fit_transform([*TEXTS[:8], "good dog"])
+        plain = FullConformalClassifier(ModelScore(LogisticRegression()), algorithm="standard")
+        plain.fit(counts[:8], TEXT_LABELS[:8])
+        np.testing.assert_array_equal(clf.predict_p(["good dog"]), plain.predict_p(counts[8:]))
+
+    def test_sparse_input(self):
+        svd = TruncatedSVD(2, random_state=0)
+        assert get_tags(FullConformalClassifier(preprocess=svd)).input_tags.sparse
+        clf = FullConformalClassifier(KNN(3), preprocess=svd).fit(sparse.csr_array(X), LABELS)
+        made = clone(svd).fit_transform(sparse.csr_array(np.vstack([X, X_TEST])))
+        plain = FullConformalClassifier(KNN(3)).fit(made[:24], LABELS)
+        np.testing.assert_array_equal(clf.predict_p(sparse.csr_array(X_TEST)), plain.predict_p(made[24:]))
+
+
+@pytest.mark.usefixtures("quiet")
+class TestWithinScikitLearn:
+    @pytest.mark.parametrize("on", ["together", "training"])
+    def test_clone_and_pickle(self, on):
+        clf = FullConformalClassifier(KNN(3), preprocess=PCA(2), preprocess_on=on, random_state=0).fit(X, LABELS)
+        expected = clf.predict_p(X_TEST)
+        for other in (pickle.loads(pickle.dumps(clf)), copy.deepcopy(clf), clone(clf).fit(X, LABELS)):
+            np.testing.assert_array_equal(other.predict_p(X_TEST), expected)
+        assert not hasattr(clf.preprocess, "components_")
+
+    def test_search(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=PCA())
+        search = GridSearchCV(clf, {"preprocess__n_components": [1, 2], "measure__k": [1, 3]}, cv=2).fit(X, LABELS)
+        assert search.best_params_.keys() == {"preprocess__n_components", "measure__k"}
+        assert search.predict(X_TEST).shape == (6,)
+
+    def test_fitted_anew_without(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), preprocess_on="training").fit(X, LABELS)
+        clf.set_params(preprocess=None, preprocess_on="together").fit(X, LABELS)
+        plain = FullConformalClassifier(KNN(3)).fit(X, LABELS)
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(X_TEST))
+        assert not hasattr(clf, "preprocess_")
+
+    def test_the_training_objects_are_kept(self):
+        mine = X.copy()
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler()).fit(mine, LABELS)
+        expected = clf.predict_p(X_TEST)
+        mine[:] = 0
+        np.testing.assert_array_equal(clf.predict_p(X_TEST), expected)
+
+
+class _Counting(StandardScaler):
+    fits = 0
+
+    def fit(self, X, y=None, sample_weight=None):
+        type(self).fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("measure", [KNN(3), RandomForest(5, random_state=0)])  # by all counts, and by sets alone
+def test_a_question_fits_the_transformer_once(measure) -> None:
+    frame = pd.DataFrame(X, columns=list("abc")).assign(site=LABELS)
+    for mondrian, objects in ((None, X), ("label", X), ("site", frame)):
+        clf = FullConformalClassifier(measure, preprocess=_Counting(), mondrian=mondrian).fit(objects, LABELS)
+        detector = ConformalAnomalyDetector(SimplifiedKNN(2), preprocess=_Counting(), epsilon=0.2).fit(X)
+        for question in (
+            lambda: clf.predict_p(objects),  # noqa: B023
+            lambda: clf.predict_set(objects, 0.6),  # noqa: B023
+            lambda: clf.predict_confidence(objects),  # noqa: B023
+            lambda: detector.predict(X),  # noqa: B023
+        ):
+            before = _Counting.fits
+            question()
+            assert _Counting.fits == before + 1
+
+
+class _Picky(TransformerMixin, BaseEstimator):
+    """Refuses objects beyond 5."""
+
+    def fit(self, X, y=None):
+        if np.max(X) > 5:
+            msg = "an object is beyond 5"
+            raise ValueError(msg)
+        return self
+
+    def transform(self, X):
+        return np.asarray(X)
+
+
+class _Dropping(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X[1:]
+
+
+@pytest.mark.usefixtures("quiet")
+def test_all_or_nothing() -> None:
+    clf = FullConformalClassifier(KNN(3), preprocess=_Picky()).fit(X[:, [0]], LABELS)
+    expected = clf.predict_p(X_TEST[:, [0]])
+    for learn in (clf.fit, clf.partial_fit):
+        with pytest.raises(ValueError, match=r"_Picky raised ValueError in fit_transform.*beyond 5"):
+            learn(np.array([[1.0], [9.0]]), [0, 1])
+    with pytest.raises(ValueError, match="beyond 5"):
+        clf.predict_p([[9.0]])
+    np.testing.assert_array_equal(clf.predict_p(X_TEST[:, [0]]), expected)
+    assert clf.n_examples_ == 24
+
+
+@pytest.mark.usefixtures("quiet")
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("how", "error", "said"),
+        [
+            ({"preprocess": "scale"}, TypeError, "preprocess='scale' is not a transformer"),
+            ({"preprocess": StandardScaler}, TypeError, r"is a class: give an instance, StandardScaler\("),
+            ({"preprocess": StandardScaler(), "preprocess_on": "test"}, ValueError, "use 'together' or 'training'"),
+            ({"preprocess_on": "training"}, ValueError, "would have no effect without preprocess="),
+            ({"preprocess": SelectKBest(k=2)}, ValueError, "SelectKBest, which learns from labels"),
+            ({"preprocess": make_pipeline(SelectKBest(k=2), StandardScaler())}, ValueError, "Pipeline, which learns"),
+            ({"preprocess": make_pipeline(StandardScaler(), LDA())}, ValueError, "LinearDiscriminantAnalysis, which"),
+            (
+                {"preprocess": FrozenEstimator(StandardScaler().fit(X)), "preprocess_on": "training"},
+                ValueError,
+                "a FrozenEstimator learns nothing",
+            ),
+            ({"preprocess": FrozenEstimator(StandardScaler())}, ValueError, "is frozen, and has not been fitted"),
+            ({"preprocess": OneHotEncoder()}, TypeError, "sparse matrix, and the measure takes dense vectors"),
+            ({"preprocess": _Dropping()}, ValueError, "_Dropping returned 23 rows for 24 objects"),
+            ({"preprocess": StandardScaler(), "measure": KNN(0)}, ValueError, "k=0"),
+            (
+                {"preprocess": StandardScaler(), "measure": KNN(metric="precomputed")},
+                ValueError,
+                "nothing to transform",
+            ),
+        ],
+    )
+    def test_in_fit(self, how, error, said):
+        with pytest.raises(error, match=said):
+            FullConformalClassifier(**how).fit(X, LABELS)
+
+    def test_a_supervised_one_that_is_frozen(self):
+        best = FrozenEstimator(SelectKBest(k=2).fit(X, LABELS))
+        for transformer in (best, make_pipeline(StandardScaler(), best)):
+            clf = FullConformalClassifier(KNN(3), preprocess=transformer).fit(X, LABELS)
+            assert clf.predict_p(X_TEST).shape == (6, 3)
+
+    def test_missing_values_that_stay(self):
+        holes = X.copy()
+        holes[0, 0] = np.nan
+        with pytest.raises(ValueError, match=r"StandardScaler made of X what the measure does not take.*NaN"):
+            FullConformalClassifier(KNN(3), preprocess=StandardScaler()).fit(holes, LABELS)
+
+    def test_objects_of_another_type(self):
+        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler()).fit(X, LABELS)
+        with pytest.raises(TypeError, match="X is of type csr_array, and fit got ndarray"):
+            clf.predict(sparse.csr_array(X_TEST))
+        with pytest.raises(ValueError, match="2 features, but FullConformalClassifier is expecting 3"):
+            clf.predict(X_TEST[:, :2])
+
+    def test_before_a_detector(self):
+        with pytest.raises(ValueError, match="give a detector its transformer in a pipeline"):
+            ConformalAnomalyDetector(IsolationForest(), preprocess=StandardScaler()).fit(X)

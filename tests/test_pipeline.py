@@ -1,0 +1,196 @@
+"""Pipelines can be asked what their last step can be asked, and say the same."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import pipeline as plain
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import OneClassSVM
+
+from exactcp import (
+    ConformalAnomalyDetector,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+    VennPredictor,
+)
+from exactcp.measures import KNN, KNNResidual
+from exactcp.pipeline import Pipeline, make_pipeline
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3)) * [1.0, 100.0, 0.01]
+LABELS = np.arange(40) % 2
+TARGETS = X[:, 0] + X[:, 1] / 100
+X_TEST = RNG.normal(size=(6, 3)) * [1.0, 100.0, 0.01]
+SCALED, SCALED_TEST = (StandardScaler().fit(X).transform(part) for part in (X, X_TEST))
+
+QUESTIONS = [
+    (FullConformalClassifier(KNN(3)), LABELS, "predict_p", {}),
+    (FullConformalClassifier(KNN(3)), LABELS, "predict_set", {"confidence_level": 0.8}),
+    (FullConformalClassifier(KNN(3)), LABELS, "predict_confidence", {}),
+    (FullConformalRegressor(KNNResidual(3)), TARGETS, "predict_interval", {"confidence_level": 0.8}),
+    (FullConformalRegressor(KNNResidual(3)), TARGETS, "predict_region", {"confidence_level": 0.8}),
+    (FullConformalRegressor(KNNResidual(3)), TARGETS, "predict_distribution", {}),
+    (FullConformalRegressor(KNNResidual(3)), TARGETS, "predict_p", {"y": np.zeros(6)}),
+    (VennPredictor(3), LABELS, "predict_proba_interval", {}),
+    (ConformalAnomalyDetector(), None, "select", {"fdr": 0.5}),
+    (ConformalAnomalyDetector(), None, "predict_p", {}),
+]
+
+
+def _numbers(answer):
+    """Return the numbers in an answer, whatever it is."""
+    if isinstance(answer, list):
+        return [one.intervals.tolist() for one in answer]
+    if hasattr(answer, "credibility"):
+        return answer.label, answer.confidence, answer.credibility
+    return answer.mean() if hasattr(answer, "cdf") else answer
+
+
+@pytest.mark.parametrize(("predictor", "y", "question", "how"), QUESTIONS)
+def test_answers_are_those_of_the_last_step(predictor, y, question, how) -> None:
+    pipe = make_pipeline(StandardScaler(), clone(predictor)).fit(X, y)
+    expected = getattr(clone(predictor).fit(SCALED, y), question)(SCALED_TEST, **how)
+    np.testing.assert_equal(_numbers(getattr(pipe, question)(X_TEST, **how)), _numbers(expected))
+
+
+def test_a_pipeline_has_what_its_last_step_has() -> None:
+    pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))
+    assert hasattr(pipe, "predict_set")
+    assert not hasattr(pipe, "predict_interval")
+    with pytest.raises(AttributeError, match="predict_interval"):
+        pipe.predict_interval(X)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    absent = ("predict_p", "predict_set", "unlearn", "calibrate", "partial_fit", "predict_frame", "select")
+    assert not any(hasattr(model, name) for name in absent)
+    assert model.fit(X, LABELS).predict(X_TEST).shape == (6,)
+
+
+def test_not_fitted() -> None:
+    pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))
+    with pytest.raises(NotFittedError):
+        pipe.predict_set(X_TEST)
+    with pytest.raises(NotFittedError):
+        pipe.partial_fit(X, LABELS)
+    with pytest.raises(NotFittedError):
+        pipe.unlearn(0)
+
+
+class TestChanges:
+    def test_learning_leaves_the_transformers_alone(self):
+        pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3))).fit(X, LABELS)
+        mean = pipe[0].mean_.copy()
+        assert pipe.partial_fit(X_TEST, np.ones(6, int)) is pipe
+        expected = FullConformalClassifier(KNN(3)).fit(np.vstack([SCALED, SCALED_TEST]), np.append(LABELS, np.ones(6)))
+        np.testing.assert_array_equal(pipe.predict_p(X_TEST), expected.predict_p(SCALED_TEST))
+        np.testing.assert_array_equal(pipe[0].mean_, mean)
+        assert pipe.unlearn(np.arange(40, 46)) is pipe
+        np.testing.assert_array_equal(
+            pipe.predict_p(X_TEST), FullConformalClassifier(KNN(3)).fit(SCALED, LABELS).predict_p(SCALED_TEST)
+        )
+
+    def test_by_name(self):
+        ids = [f"row {i}" for i in range(40)]
+        pipe = make_pipeline(StandardScaler(), FullConformalRegressor(KNNResidual(3)))
+        pipe.fit(X, TARGETS, fullconformalregressor__ids=ids)
+        pipe.partial_fit(X_TEST[:1], TARGETS[:1], ids=["new"]).unlearn(ids=["row 3", "new"])
+        assert pipe[-1].ids_ == [one for one in ids if one != "row 3"]
+
+    def test_without_labels(self):
+        pipe = make_pipeline(StandardScaler(), ConformalAnomalyDetector()).fit(X).partial_fit(X_TEST)
+        assert pipe[-1].n_examples_ == 46
+
+    def test_the_first_examples_after_a_frozen_transformer(self):
+        pipe = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), FullConformalClassifier(KNN(3)))
+        pipe.partial_fit(X, LABELS, classes=[0, 1, 2])
+        assert pipe.predict_p(X_TEST).shape == (6, 3)
+
+    def test_calibration(self):
+        for predictor, y in (
+            (SplitConformalClassifier(LogisticRegression(), random_state=0), LABELS),
+            (SplitConformalRegressor(Ridge(), random_state=0), TARGETS),
+        ):
+            pipe = make_pipeline(StandardScaler(), clone(predictor)).fit(X[:20], y[:20]).calibrate(X[20:], y[20:])
+            scaler = StandardScaler().fit(X[:20])
+            by_hand = clone(predictor).fit(scaler.transform(X[:20]), y[:20])
+            by_hand.calibrate(scaler.transform(X[20:]), y[20:])
+            np.testing.assert_array_equal(pipe.predict(X_TEST), by_hand.predict(scaler.transform(X_TEST)))
+        pipe = make_pipeline(StandardScaler(), ConformalAnomalyDetector(OneClassSVM(), epsilon=0.2))
+        pipe.fit(X).calibrate(X[20:])
+        assert pipe.predict_p(X_TEST).min() >= 1 / 21
+
+
+class TestWithinScikitLearn:
+    def test_names_and_options(self):
+        pipe = make_pipeline(StandardScaler(), StandardScaler(), FullConformalClassifier(), memory=None, verbose=True)
+        assert type(pipe) is Pipeline
+        assert list(pipe.named_steps) == ["standardscaler-1", "standardscaler-2", "fullconformalclassifier"]
+        assert pipe.verbose is True
+
+    def test_clone_pickle_and_diagram(self):
+        pipe = clone(make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))).fit(X, LABELS)
+        again = pickle.loads(pickle.dumps(pipe))
+        np.testing.assert_array_equal(again.predict_p(X_TEST), pipe.predict_p(X_TEST))
+        assert "FullConformalClassifier" in pipe._repr_html_()
+        assert type(pipe[:-1]) is Pipeline
+
+    def test_search(self):
+        pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))
+        grid = {"standardscaler": [StandardScaler(), "passthrough"], "fullconformalclassifier__measure__k": [1, 3]}
+        search = GridSearchCV(pipe, grid, cv=2).fit(X, LABELS)
+        assert search.best_estimator_.predict_set(X_TEST, confidence_level=0.8).shape == (6, 2)
+        assert cross_val_score(pipe, X, LABELS, cv=2).shape == (2,)
+
+    def test_frames(self):
+        frame = pd.DataFrame(X, columns=list("abc"))
+        pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3))).set_output(transform="pandas")
+        pipe.fit(frame, LABELS)
+        assert pipe[-1].feature_names_in_.tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(
+            pipe.predict_p(pd.DataFrame(X_TEST, columns=list("abc"))),
+            FullConformalClassifier(KNN(3)).fit(SCALED, LABELS).predict_p(SCALED_TEST),
+        )
+
+    def test_steps_that_pass_through(self):
+        for pipe in (
+            make_pipeline("passthrough", FullConformalClassifier(KNN(3))),
+            make_pipeline(FullConformalClassifier(KNN(3))),
+        ):
+            pipe.fit(X, LABELS).partial_fit(X_TEST, np.zeros(6, int)).unlearn(range(40, 46))
+            np.testing.assert_array_equal(
+                pipe.predict_p(X_TEST), FullConformalClassifier(KNN(3)).fit(X, LABELS).predict_p(X_TEST)
+            )
+
+    def test_a_plain_pipeline_stays_usable(self):
+        pipe = plain.make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3))).fit(X, LABELS)
+        ours = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3))).fit(X, LABELS)
+        np.testing.assert_array_equal(pipe.predict(X_TEST), ours.predict(X_TEST))
+        np.testing.assert_array_equal(pipe[-1].predict_p(pipe[:-1].transform(X_TEST)), ours.predict_p(X_TEST))
+
+
+class _Framing(FullConformalClassifier):
+    def predict_frame(self, X, confidence_level=0.95):
+        """Return a frame that has lost the index."""
+        return pd.DataFrame({"label": self.predict(np.asarray(X))})
+
+
+def test_a_frame_has_the_index_of_x() -> None:
+    pipe = make_pipeline(StandardScaler(), _Framing(KNN(3))).fit(X, LABELS)
+    names = [f"row {i}" for i in range(6)]
+    fitted_on_frame = make_pipeline(StandardScaler(), _Framing(KNN(3))).fit(
+        pd.DataFrame(X, columns=list("abc")), LABELS
+    )
+    frame = fitted_on_frame.predict_frame(pd.DataFrame(X_TEST, index=names, columns=list("abc")))
+    assert frame.index.tolist() == names
+    assert frame["label"].tolist() == pipe.predict(X_TEST).tolist()
+    assert pipe.predict_frame(X_TEST).index.tolist() == list(range(6))
