@@ -171,7 +171,8 @@ def check_stream_labels(y: Any) -> None:
     if target is not None:
         msg = (
             f"y has the value {target}: expected labels, and numbers with fractions are targets of regression, each "
-            "of which would be a label of its own. Leave y out, put it into X as one more feature, or give labels."
+            "of which would be a label of its own. Use a measure of regression, such as KNNResidual(), leave y out, or "
+            "give labels."
         )
         raise ValueError(msg)
 

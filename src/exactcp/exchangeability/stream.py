@@ -11,17 +11,37 @@ from exactcp import pvalues
 from exactcp._changes import changes, drop_bag, forked, stream
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE
-from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, one_of
+from exactcp._parameters import NONE, RANDOM_STATE, Allowed, check_parameters, integer, one_of, shown
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_stream_labels, check_stream_objects
+from exactcp._validation import check_stream_labels, check_stream_objects, check_targets
 from exactcp._warning import warn
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
-from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of, one_class_measure
+from exactcp.measures._choice import (
+    LABEL_MEASURE,
+    TARGET_MEASURE,
+    classification_measure,
+    label_bag,
+    objects_of,
+    one_class_measure,
+    regression_measure,
+    target_bag,
+)
 from exactcp.measures._contract import Objects
 
 CHUNK = 1024  # examples that a bag counts and learns together
+MEASURE = (
+    Allowed(
+        "a nonconformity measure",
+        "an instance from exactcp.measures, such as KNN(k=15) or KNNResidual(k=15), a scikit-learn classifier or "
+        "regressor",
+        lambda value: LABEL_MEASURE.accepts(value) or TARGET_MEASURE.accepts(value),
+        LABEL_MEASURE.hint,
+        TypeError,
+    )
+    | NONE
+)
 
 
 class ExchangeabilityTest(Estimator):
@@ -29,9 +49,9 @@ class ExchangeabilityTest(Estimator):
 
     Parameters
     ----------
-    measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
+    measure : measure from `exactcp.measures`, or scikit-learn classifier or regressor, default=None
         How strange an example is to those before it. None means `SimplifiedKNN()` for a stream of objects and `KNN()`
-        for a stream of labelled objects.
+        for a stream of labelled objects. With a measure of regression, such as `KNNResidual()`, y is a real target.
     betting : {"power", "mixture", "jumper", "composite", "plugin"} or Betting, default="composite"
         How to bet against the p-values' uniformity; `exactcp.exchangeability` has the strategies with parameters.
     alarm : {"ville", "cusum", "shiryaev-roberts"}, default="ville"
@@ -61,6 +81,9 @@ class ExchangeabilityTest(Estimator):
         the first one.
     alarms_ : ndarray of int
         The examples, counted from 0, that raised an alarm.
+    p_value_ : float
+        Against exchangeability, of the whole stream so far: 1 over the largest wealth, and at most 1. It may be looked
+        at whenever one likes: below any c, ever, with probability at most c.
     measure_ : measure
         The clone of `measure` in use.
     classes_ : ndarray
@@ -97,10 +120,20 @@ class ExchangeabilityTest(Estimator):
     >>> p = test.update_many(X)
     >>> bool(abs(p[:200].mean() - 0.5) < 0.1), test.alarms_[:1]
     (True, array([225]))
+
+    What a signal causes changes, and the signal itself does not:
+
+    >>> from exactcp.measures import KNNResidual
+    >>> X, noise = rng.normal(size=(400, 1)), rng.normal(size=400)
+    >>> y = np.where(np.arange(400) < 200, X[:, 0], -X[:, 0]) + 0.3 * noise
+    >>> test = ExchangeabilityTest(KNNResidual(), alarm="cusum", random_state=0)
+    >>> p = test.update_many(X, y)
+    >>> test.alarms_[:1], test.p_value_ < 0.001
+    (array([245]), True)
     """
 
     allowed_parameters: ClassVar = {
-        "measure": LABEL_MEASURE,
+        "measure": MEASURE,
         "betting": BETTING,
         "alarm": ALARM,
         "threshold": THRESHOLD,
@@ -138,7 +171,7 @@ class ExchangeabilityTest(Estimator):
         Parameters
         ----------
         x : array-like of shape (p,)
-        y : label, default=None
+        y : label, or target if the measure is one of regression, default=None
             Give it with every example, or with none.
 
         Returns
@@ -151,9 +184,7 @@ class ExchangeabilityTest(Estimator):
         if X.ndim != 2 or X.shape[0] != 1:
             msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
             raise ValueError(msg)
-        if y is not None:
-            check_stream_labels([y])
-        return float(self._advance(X, None if y is None else [y])[-1])
+        return float(self._advance(X, None if y is None else self._take_answers([y], single=True))[-1])
 
     @changes
     def update_many(self, X: Any, y: Any = None) -> np.ndarray:
@@ -172,13 +203,12 @@ class ExchangeabilityTest(Estimator):
         if X.ndim != 2:
             msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
             raise ValueError(msg)
-        if y is not None:
-            check_stream_labels(y)
-        labels = None if y is None else np.asarray(y)
-        if labels is not None and labels.shape != X.shape[:1]:
-            msg = f"y has shape {labels.shape}: expected one label for each of the {X.shape[0]} rows of X."
+        answers = None if y is None else self._take_answers(y)
+        if answers is not None and len(answers) != X.shape[0]:
+            what = "target" if self._wants_targets else "label"
+            msg = f"y has shape {np.shape(y)}: expected one {what} for each of the {X.shape[0]} rows of X."
             raise ValueError(msg)
-        return np.array(self._advance(X, None if labels is None else labels.tolist()))
+        return np.array(self._advance(X, answers))
 
     @changes
     def reset(self) -> Self:
@@ -188,7 +218,7 @@ class ExchangeabilityTest(Estimator):
         -------
         self
         """
-        for name in ("_bag", "_codes", "_martingale", "_p", "_seed", "measure_", "n_features_in_"):
+        for name in ("_bag", "_codes", "_martingale", "_p", "_seed", "_has_answers", "measure_", "n_features_in_"):
             self.__dict__.pop(name, None)
         return self
 
@@ -213,6 +243,11 @@ class ExchangeabilityTest(Estimator):
         return self._martingale.alarms if self._started else np.empty(0, np.int64)
 
     @property
+    def p_value_(self) -> float:
+        """1 over the largest wealth so far, and at most 1."""
+        return float(np.exp(-self.log_martingale_.max(initial=0.0)))
+
+    @property
     def classes_(self) -> np.ndarray:
         """Labels in the order in which they came first; before them, those that a frozen model knows."""
         return np.array(list(self._codes) if self._started and self._codes is not None else [])
@@ -220,6 +255,24 @@ class ExchangeabilityTest(Estimator):
     @property
     def _started(self) -> bool:
         return "_martingale" in self.__dict__
+
+    @property
+    def _wants_targets(self) -> bool:
+        """Whether y is a real target: the measure says so."""
+        return self.measure is not None and TARGET_MEASURE.accepts(self.measure)
+
+    def _take_answers(self, y: Any, *, single: bool = False) -> list[Any]:
+        """Return the labels or targets of examples; of a single one, the label as it is."""
+        if self._wants_targets:
+            return check_targets(y).tolist()
+        check_stream_labels(y)
+        if single:
+            return list(y)
+        labels = np.asarray(y)
+        if labels.ndim != 1:
+            msg = f"y has shape {labels.shape}: expected one label for each row of X, a flat array."
+            raise ValueError(msg)
+        return labels.tolist()
 
     def _start(self, n_features: int, *, labelled: bool) -> None:
         """Check the parameters, and take the first example's word for its kind."""
@@ -234,13 +287,33 @@ class ExchangeabilityTest(Estimator):
             raise ValueError(msg)
         martingale = Martingale(self.betting, self.alarm, self.threshold)
         seed = draw_seed(self.random_state)
-        choose = classification_measure if labelled else one_class_measure
-        self.measure_, self.n_features_in_, self._seed = choose(self.measure, seed), n_features, seed
+        self.measure_, self.n_features_in_, self._seed = self._choose(seed, labelled=labelled), n_features, seed
         self._bag: Any = None
-        known = [] if self.measure_.fixed_classes is None else self.measure_.fixed_classes.tolist()
-        self._codes: dict[Any, int] | None = {label: c for c, label in enumerate(known)} if labelled else None
+        self._has_answers = labelled
+        self._codes: dict[Any, int] | None = None
+        if labelled and not self._wants_targets:
+            known = self.measure_.fixed_classes
+            self._codes = {label: c for c, label in enumerate([] if known is None else known.tolist())}
         self._p = Record()
         self._martingale = martingale
+
+    def _choose(self, seed: int, *, labelled: bool) -> Any:
+        """Return a fresh measure that suits the examples."""
+        if not self._wants_targets:
+            return (classification_measure if labelled else one_class_measure)(self.measure, seed)
+        if not labelled:
+            msg = (
+                f"measure={shown(self.measure)} scores targets, and the example has none: give y, or use a measure of "
+                "objects alone, such as SimplifiedKNN()."
+            )
+            raise ValueError(msg)
+        if self.mondrian == "label":
+            msg = (
+                f"mondrian='label' needs labels, and y are the targets of measure={shown(self.measure)}: "
+                "use mondrian=None."
+            )
+            raise ValueError(msg)
+        return regression_measure(self.measure, seed)
 
     def _check(self, X: np.ndarray, labels: list[Any] | None) -> None:
         """Refuse examples that are not like those before them, or not numbers."""
@@ -262,9 +335,10 @@ class ExchangeabilityTest(Estimator):
             if X.shape[1] != self.n_features_in_:
                 msg = f"the object has {X.shape[1]} features, and those before it {self.n_features_in_}: give as many."
                 raise ValueError(msg)
-            if (labels is None) != (self._codes is None):
-                had, has = ("no", "one") if self._codes is None else ("one", "none")
-                msg = f"the examples before had {had} label, and this one has {has}: give y always or never."
+            if (labels is None) == self._has_answers:
+                had, has = ("one", "none") if self._has_answers else ("no", "one")
+                what = "target" if self._wants_targets else "label"
+                msg = f"the examples before had {had} {what}, and this one has {has}: give y always or never."
                 raise ValueError(msg)
 
     def _advance(self, X: np.ndarray, labels: list[Any] | None) -> Sequence[float] | np.ndarray:
@@ -275,7 +349,7 @@ class ExchangeabilityTest(Estimator):
         codes, n_labels = self._encode(X.shape[0], labels)
         self._p, self._martingale = self._p.fork(), self._martingale.fork()
         if self._bag is not None:
-            n_known = self._bag.sizes.size
+            n_known = n_labels if self._wants_targets else self._bag.sizes.size
             if codes.size == 1 and self.window is None and n_labels == n_known:
                 return [self._take_one(X, codes)]
             bag = forked(self)
@@ -288,9 +362,11 @@ class ExchangeabilityTest(Estimator):
         return self._p.values[before:]
 
     def _encode(self, m: int, labels: list[Any] | None) -> tuple[np.ndarray, int]:
-        """Return the labels as numbers, in the order in which they came first, and how many there are."""
-        if self._codes is None or labels is None:
+        """Return the labels as numbers, in the order in which they came first, and how many there are; or targets."""
+        if labels is None:
             return np.zeros(m, np.int64), 1
+        if self._codes is None:
+            return np.array(labels, dtype=np.float64), 1
         known = self._codes
         codes = [known.get(label, -1) for label in labels]
         if -1 in codes:
@@ -331,20 +407,22 @@ class ExchangeabilityTest(Estimator):
     def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> pvalues.Counts:
         """Return, for each example, the counts of smoothed p-values given all before it; learn it then."""
         m, n, sizes = codes.size, 0, np.zeros(n_labels, np.int64)
-        counts, first = np.zeros((m, 4), np.int64), 0
+        counts, first, by_label = np.zeros((m, 4), np.int64), 0, self.mondrian == "label"
         if self._bag is None:
             self._bag = self._first_bag(X[:1], codes[:1], n_labels)
             first = 1
         else:
-            n, sizes = self._bag.n, np.array(self._bag.sizes)
+            n, sizes = self._bag.n, np.array(self._bag.sizes) if by_label else sizes
         if first < m:
             counts[first:] = self._bag.stream(X[first:], codes[first:])
-        if self.mondrian == "label":
+        if by_label:
             before = np.array([(codes[:i] == codes[i]).sum() for i in range(m)], dtype=np.int64)
             return pvalues.Counts(counts[:, 0], counts[:, 1], sizes[codes] + before)
         return pvalues.Counts(counts[:, 0] + counts[:, 2], counts[:, 1] + counts[:, 3], n + np.arange(m))
 
     def _first_bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> Any:
+        if self._wants_targets:
+            return target_bag(self.measure_, X, codes, effort=ALONE)  # which says itself what it costs
         bag = label_bag(self.measure_, X, codes, n_labels, effort=ALONE)
         if bag.refits:
             msg = (

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._changes import Bag
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import count_affine, covered, typical_size
-from exactcp.measures._contract import Within
+from exactcp.measures._contract import TargetBagBase, Within
 
 
 class Piece(NamedTuple):
@@ -28,7 +27,7 @@ class Piece(NamedTuple):
     slack: np.ndarray  # its part of the tie band
 
 
-class AffineBag(Bag):
+class AffineBag(TargetBagBase):
     """Base of bags that define `affine(X)`, `targets()` and `n`; each answers one test object at a time, in O(n log n).
 
     `within` is None, or gives for test object i the mask (n,) of the examples it is compared with.

@@ -130,6 +130,12 @@ class TargetBag(AnyBag, Protocol):
     def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
         """Yield for every test object the targets where signed residuals of examples equal its own."""
 
+    def stream(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another."""
+
+    def streaming(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Change] | None:
+        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
+
 
 class LabelBagBase(Bag):
     """Defaults of a bag of labelled examples: what it cannot do cheaper than by all of its counts."""
@@ -173,6 +179,35 @@ class LabelBagBase(Bag):
         return out
 
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:  # noqa: ARG002
+        """Return None: a fork should learn the example."""
+        return None
+
+
+class TargetBagBase(Bag):
+    """Defaults of a bag of examples with targets: a stream is counting and then learning."""
+
+    def stream(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it, one after another.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+        y : ndarray of shape (m,)
+
+        Returns
+        -------
+        ndarray of int of shape (m, 4)
+            What `counts` gives before `learn`, as of one label: greater and equal scores, and none among others.
+        """
+        bag: Any = self
+        out = np.zeros((y.size, 4), np.int64)
+        for i in range(y.size):
+            greater, equal, _ = bag.counts(X[i : i + 1], y[i : i + 1], effort=ALONE)
+            bag.learn(X[i : i + 1], y[i : i + 1], effort=ALONE)
+            out[i, :2] = greater[0], equal[0]
+        return out
+
+    def streaming(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Change] | None:  # noqa: ARG002
         """Return None: a fork should learn the example."""
         return None
 

@@ -30,7 +30,7 @@ class Band(NamedTuple):
         """Return the middle; the prediction, where the band is one."""
         return np.asarray(0.5 * (self.lower + self.upper))
 
-    def rows(self, which: np.ndarray) -> Band:
+    def rows(self, which: np.ndarray | slice) -> Band:
         """Return the band of these objects."""
         return Band(self.lower[which], self.upper[which], self.scale[which])
 

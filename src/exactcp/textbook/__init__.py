@@ -12,7 +12,7 @@ from exactcp.textbook.label_scores import aps_score, margin_score, odds_score, r
 from exactcp.textbook.lasso import lasso, lasso_counts
 from exactcp.textbook.least_squares import lssvm, ridge
 from exactcp.textbook.neighbours import DistanceFunction, between, euclidean, knn, nn, simplified_knn
-from exactcp.textbook.online import stream_p_values
+from exactcp.textbook.online import stream_p_values, stream_target_p_values
 from exactcp.textbook.regression import (
     ResidualFunction,
     absolute,
@@ -57,6 +57,7 @@ __all__ = [
     "ridge_residual",
     "simplified_knn",
     "stream_p_values",
+    "stream_target_p_values",
     "target_counts",
     "tau_of_object",
     "tau_of_step",

@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
-from exactcp.pvalues import compare_scores, smoothed_p
+from exactcp.pvalues import compare_scores, origin_of, smoothed_p
 from exactcp.textbook.algorithm import ScoreFunction, algorithm_1
+from exactcp.textbook.regression import target_counts
 
 
 def stream_p_values(
@@ -65,6 +66,56 @@ def stream_p_values(
         counts = compare_scores(training[None], np.array([candidate]), floor=floor, tolerance=tolerance)
         out[t] = smoothed_p(counts, tau[t : t + 1])[0]
     return out
+
+
+def stream_target_p_values(
+    score: ScoreFunction,
+    X: np.ndarray,
+    y: np.ndarray,
+    tau: np.ndarray,
+    *,
+    window: int | None = None,
+    follows_shifts: bool = False,
+) -> np.ndarray:
+    """Return the smoothed p-value of every example (x, y) of a stream with real targets, given those before it.
+
+    Parameters
+    ----------
+    score : callable
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    tau : ndarray of shape (n,)
+    window : int, default=None
+        How many of the last examples are known; None means all.
+    follows_shifts : bool
+        Whether adding a number to all targets changes no score; they are then counted from their origin.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    The last target is far from that of the same object before, which is now as strange:
+
+    >>> from exactcp.textbook import absolute, knn_residual
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [1.0]]), np.array([0.0, 1.0, 2.0, 9.0])
+    >>> stream_target_p_values(absolute(knn_residual(1)), X, y, np.full(4, 0.5)).round(3)
+    array([0.5  , 0.5  , 0.333, 0.25 ])
+    """
+    out = np.array(tau, dtype=np.float64)  # of the first example, which has none to be compared with
+    for t in range(1, len(y)):
+        first = 0 if window is None else max(0, t - window)
+        known = slice(first, t)
+        origin = float(origin_of(y[known])) if follows_shifts else 0.0
+        counts = target_counts(score, X[known], y[known], X[t : t + 1], y[t : t + 1], origin=origin)
+        out[t] = smoothed_p(counts, tau[t : t + 1])[0]
+    return out
+
+
+def anytime_p_value(S: np.ndarray) -> float:
+    """Return the smallest 1/S_n, or 1 if that is smaller: valid whenever one stops to look, by Ville's inequality."""
+    return float(min([1.0, *(1 / value for value in S)]))
 
 
 def power(p: np.ndarray, epsilon: float = 0.92) -> float:

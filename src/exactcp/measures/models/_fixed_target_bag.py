@@ -11,11 +11,11 @@ from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort
 from exactcp._rows import count_rows
 from exactcp.measures._affine_bag import hulls
-from exactcp.measures._contract import Within
+from exactcp.measures._contract import TargetBagBase, Within
 from exactcp.measures._ranked_scores import Band, RankedScores, band_of
 
 
-class FixedTargetBag(ReplacingBag):
+class FixedTargetBag(ReplacingBag, TargetBagBase):
     """Targets, bands and scales of the examples, which no candidate changes: the objects themselves are not kept.
 
     A measure that `is_fixed` scores an example alike in every bag, so full CP is split CP calibrated with all examples.
@@ -43,8 +43,10 @@ class FixedTargetBag(ReplacingBag):
 
     def learn(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples."""
-        more = band_of(self._measure, X, effort)
-        joined = (np.concatenate(pair) for pair in zip(self._band, more, strict=True))
+        self._insert(y, band_of(self._measure, X, effort))
+
+    def _insert(self, y: np.ndarray, band: Band) -> None:
+        joined = (np.concatenate(pair) for pair in zip(self._band, band, strict=True))
         self._set(np.concatenate([self._y, y]), Band(*joined))
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
@@ -68,7 +70,9 @@ class FixedTargetBag(ReplacingBag):
         self, X: Any, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        band = band_of(self._measure, X, effort)
+        return self._count(band_of(self._measure, X, effort), y, within)
+
+    def _count(self, band: Band, y: np.ndarray, within: Within) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         out = np.empty((3, y.size), np.int64)
         for objects, ranked in self._groups(y.size, within):
             lower, upper, scale = band.rows(objects)
@@ -82,6 +86,16 @@ class FixedTargetBag(ReplacingBag):
             ):
                 out[row, objects] = np.where(is_above, one, other)
         return out[0], out[1], out[2]
+
+    def stream(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Count each example against all before it, and learn it; all are scored at once."""
+        band, out = band_of(self._measure, X), np.zeros((y.size, 4), np.int64)
+        for i in range(y.size):
+            one = slice(i, i + 1)
+            greater, equal, _ = self._count(band.rows(one), y[one], None)
+            out[i, :2] = greater[0], equal[0]
+            self._insert(y[one], band.rows(one))
+        return out
 
     def regions(
         self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE

@@ -14,13 +14,13 @@ from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._warning import warn
 from exactcp.counting.targets import own_slack, slack_of, typical_size
 from exactcp.measures._affine_bag import hulls
-from exactcp.measures._contract import Within
+from exactcp.measures._contract import TargetBagBase, Within
 
 MODELS = ("estimator", "lower")  # what measures call the models that they hold
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
 
 
-class ModelBag(ReplacingBag):
+class ModelBag(ReplacingBag, TargetBagBase):
     """Training examples and a measure that is fitted anew for every candidate."""
 
     def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:

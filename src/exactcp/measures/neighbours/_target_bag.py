@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort
+from exactcp._changes import Change
+from exactcp._parallel import ALONE, FREE, Effort
 from exactcp.counting.targets import SAMPLE_TARGETS, origin_of, slack_of, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
 from exactcp.measures._contract import Within
@@ -124,6 +125,13 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         args = (y - state.origin, untouched, self.k, self._targets, state, out)
         self.search.visit(count_residuals, X, self.order, self._touch(), *args, effort=effort)
         return out[:, 0], out[:, 1], np.full(m, self.n)
+
+    def streaming(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Change] | None:
+        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
+        counts = np.zeros((1, 4), np.int64)
+        counts[0, :2] = [count[0] for count in self.counts(X, y, effort=ALONE)[:2]]
+        change = self.learning(X, y)  # only now: counting settles the origin of the sums that it changes
+        return None if change is None else (counts, change)
 
     def intervals(
         self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE

@@ -1,0 +1,112 @@
+"""The examples of a stream: whatever comes becomes a row and an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from exactcp._parameters import shown
+from exactcp._rows import count_rows, is_frame, take_rows
+from exactcp.measures._choice import objects_of
+from exactcp.measures._contract import Objects
+
+Pair = tuple[Any, Any]  # one row of anything, and its label or target
+
+
+class FixedKeys:
+    """Turns dicts into vectors: their values, in the order of the keys of the first.
+
+    Parameters
+    ----------
+    keys : tuple, default=None
+        None until the first dict has come.
+
+    Examples
+    --------
+    >>> keys = FixedKeys()
+    >>> keys.row({"length": 2.0, "width": 1}), keys.row({"width": 3, "length": 4})
+    (array([[2., 1.]]), array([[4., 3.]]))
+    """
+
+    def __init__(self, keys: tuple[Any, ...] | None = None) -> None:
+        self._keys = keys
+
+    def row(self, x: Mapping[Any, Any]) -> np.ndarray:
+        """Return a dict as a matrix of one row; the first one gives the keys."""
+        if not isinstance(x, Mapping):
+            msg = f"x is of type {type(x).__name__}: expected a dict, as all examples of this stream."
+            raise TypeError(msg)
+        keys = tuple(x) if self._keys is None else self._keys
+        if x.keys() != set(keys):
+            missing, new = [key for key in keys if key not in x], [key for key in x if key not in keys]
+            lacks = f"lacks the keys {shown(missing)}" if missing else f"has the new keys {shown(new)}"
+            msg = f"the example {lacks}: expected those of the first example, {shown(list(keys))}. Impute or drop them."
+            raise ValueError(msg)
+        values = np.array([[_value_of(key, x[key]) for key in keys]])
+        self._keys = keys
+        return values
+
+
+def _value_of(key: Any, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        msg = f"the example has {key!r}: {shown(value)}, which is not a number: encode it first."
+        raise ValueError(msg) from error
+
+
+def row_of(x: Any) -> Any:
+    """Return one object as rows: a text or a dict is a list of one, a row of a frame or a sparse matrix what it is."""
+    if isinstance(x, str | bytes | Mapping):
+        return [x]
+    return x if is_frame(x) or sparse.issparse(x) else np.asarray(x).reshape(1, -1)
+
+
+def pairs_of(stream: Any, predictor: Any) -> tuple[Iterator[Pair], int | None]:
+    """Return pairs (row, y), and how many there are if that is known; a predictor may want dicts as vectors."""
+    if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
+        X, y = stream[0], stream[1] if isinstance(stream[1], list) else np.asarray(stream[1])
+        if np.ndim(y) != 1 or len(y) != count_rows(X):
+            msg = (
+                f"the stream is a pair of X with {count_rows(X)} rows and y of shape {np.shape(y)}: expected a y for "
+                "each row."
+            )
+            raise ValueError(msg)
+        if _holds_dicts(X):
+            return _single(zip(X, y, strict=True), predictor), len(y)
+        return ((take_rows(X, np.array([i])), y[i]) for i in range(len(y))), len(y)
+    return _single(stream, predictor), len(stream) if hasattr(stream, "__len__") else None
+
+
+def _single(stream: Any, predictor: Any) -> Iterator[Pair]:
+    keys, by_keys = FixedKeys(), _wants_vectors(predictor)
+    for x, y in stream:
+        yield keys.row(x) if by_keys and isinstance(x, Mapping) else row_of(x), y
+
+
+def _wants_vectors(predictor: Any) -> bool:
+    """Tell whether a predictor's measure takes vectors; models and transformers say themselves what they take."""
+    inner = getattr(predictor, "predictor", predictor)  # of an adaptive level
+    if isinstance(inner, Pipeline) or getattr(inner, "preprocess", None) is not None:
+        return False
+    return objects_of(getattr(inner, "measure", None)) is Objects.VECTORS
+
+
+def _holds_dicts(X: Any) -> bool:
+    return isinstance(X, list) and isinstance(X[0], Mapping)
+
+
+def _is_table(X: Any) -> bool:
+    """Tell whether something is the objects of a stream, and not its first pair."""
+    if isinstance(X, list) and all(isinstance(x, str | bytes | Mapping) for x in X):
+        return len(X) > 0
+    if isinstance(X, list | tuple):
+        try:
+            return np.ndim(X) >= 2
+        except ValueError:  # a pair of an object and its label
+            return False
+    return is_frame(X) or sparse.issparse(X) or len(getattr(X, "shape", ())) >= 1

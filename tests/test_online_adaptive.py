@@ -1,0 +1,219 @@
+"""Adaptive levels."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import GaussianNB
+
+from exactcp import (
+    CrossConformalClassifier,
+    CVPlusRegressor,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+)
+from exactcp.measures import KNN, KNNResidual
+from exactcp.online import AdaptiveLevel, progressive
+from exactcp.pvalues import as_decimal
+from interruptions import interrupted
+
+REGRESSORS = {
+    "full": FullConformalRegressor(KNNResidual(k=3)),
+    "split": SplitConformalRegressor(LinearRegression(), random_state=0),
+    "CV+": CVPlusRegressor(LinearRegression(), cv=3, random_state=0),
+}
+CLASSIFIERS = {
+    "full": FullConformalClassifier(KNN(k=3)),
+    "smoothed": FullConformalClassifier(KNN(k=3), smoothed=True, random_state=0),
+    "split": SplitConformalClassifier(GaussianNB(), random_state=0),
+    "cross": CrossConformalClassifier(GaussianNB(), cv=3, random_state=0),
+}
+
+
+def _drifting(rng, n=160):
+    X = rng.normal(size=(n, 1))
+    return X, X[:, 0] + (1 + np.arange(n) / 10) * rng.normal(size=n)
+
+
+def _changing(rng, n=160):
+    y = np.concatenate([[0, 1], rng.integers(0, 2, n - 2)])
+    X = rng.normal(size=(n, 1)) + np.where(np.arange(n) < n // 2, 2.0, -2.0)[:, None] * y[:, None]
+    return X, y
+
+
+def _respects_the_bound(adaptive, errors):
+    """The theorem, as Gibbs and Candes state it, in fractions."""
+    epsilon, gamma, steps = 1 - as_decimal(adaptive.confidence_level), as_decimal(adaptive.gamma), len(errors)
+    bound = (max(epsilon, 1 - epsilon) + gamma) / (gamma * steps)
+    return abs(Fraction(int(np.sum(errors)), steps) - epsilon) <= bound
+
+
+class TestTheorem:
+    @pytest.mark.parametrize("gamma", [0.005, 0.05, 0.7])
+    @pytest.mark.parametrize("level", [0.9, 0.5])
+    @pytest.mark.parametrize("name", REGRESSORS)
+    def test_errors_of_intervals(self, name, level, gamma, rng):
+        X, y = _drifting(rng)
+        adaptive = AdaptiveLevel(REGRESSORS[name], gamma, level).fit(X[:40], y[:40])
+        result = progressive(adaptive, (X[40:], y[40:]))
+        np.testing.assert_array_equal(result.error, adaptive.errors_)
+        np.testing.assert_array_equal(result.error, ~((result.lower <= y[40:]) & (y[40:] <= result.upper)))
+        for t in range(1, len(result) + 1):
+            assert _respects_the_bound(adaptive, result.error[:t])
+        assert adaptive.epsilons_.min() >= -gamma - 1e-12
+        assert adaptive.epsilons_.max() <= 1 + gamma + 1e-12
+
+    @pytest.mark.parametrize("gamma", [0.01, 0.3])
+    @pytest.mark.parametrize("name", CLASSIFIERS)
+    def test_errors_of_sets(self, name, gamma, rng):
+        X, y = _changing(rng)
+        adaptive = AdaptiveLevel(CLASSIFIERS[name], gamma).fit(X[:40], y[:40])
+        result = progressive(adaptive, (X[40:], y[40:]))
+        np.testing.assert_array_equal(result.error, adaptive.errors_)
+        for t in range(1, len(result) + 1):
+            assert _respects_the_bound(adaptive, result.error[:t])
+
+    def test_a_hostile_stream_cannot_break_it_and_breaks_a_fixed_level(self, rng):
+        X, y = rng.normal(size=(300, 1)), 4.0 ** np.arange(300)[::-1] ** 0.5
+        y = y[::-1].copy()  # always beyond everything before
+        adaptive = AdaptiveLevel(FullConformalRegressor(KNNResidual(k=1)), gamma=0.1)
+        result = progressive(adaptive, (X, y), n_initial=20)
+        fixed = progressive(FullConformalRegressor(KNNResidual(k=1)), (X, y), n_initial=20, confidence_level=0.9)
+        assert _respects_the_bound(adaptive, result.error)
+        assert not _respects_the_bound(adaptive, fixed.error)
+
+    def test_the_level_is_what_the_formula_says(self, rng):
+        X, y = _drifting(rng)
+        adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.03, confidence_level=0.8).fit(X[:30], y[:30])
+        epsilon, seen = Fraction(1, 5), [Fraction(1, 5)]
+        for x, target in zip(X[30:90], y[30:90], strict=True):
+            low, high = adaptive.predict_interval(x[None])[0]
+            missed = not low <= target <= high
+            assert adaptive.update(x, target) == missed
+            epsilon += Fraction(3, 100) * (Fraction(1, 5) - missed)
+            assert adaptive.epsilon_ == epsilon
+            seen.append(epsilon)
+        np.testing.assert_allclose(adaptive.epsilons_, [float(e) for e in seen], rtol=0, atol=1e-12)
+
+
+class TestPredictions:
+    def test_at_the_present_level(self, rng):
+        X, y = _drifting(rng)
+        adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.04).fit(X[:60], y[:60])
+        for example in zip(X[60:80], y[60:80], strict=True):
+            adaptive.update(*example)
+        fresh = FullConformalRegressor().fit(X[:80], y[:80])
+        level = float(1 - adaptive.epsilon_)
+        expected = fresh.predict_interval(X[80:], confidence_level=level)
+        np.testing.assert_array_equal(adaptive.predict_interval(X[80:]), expected)
+        np.testing.assert_array_equal(adaptive.predict(X[80:]), fresh.predict(X[80:]))
+        np.testing.assert_array_equal(adaptive.predict_p(X[80:], y[80:]), fresh.predict_p(X[80:], y[80:]))
+
+    def test_everything_below_0_and_nothing_above_1(self, rng):
+        X, y = _changing(rng)
+        sets = AdaptiveLevel(FullConformalClassifier(KNN(k=3)), gamma=0.9, confidence_level=0.5).fit(X[:30], y[:30])
+        intervals = AdaptiveLevel(FullConformalRegressor(), gamma=0.9, confidence_level=0.5).fit(X[:30], y[:30])
+        for one in (sets, intervals):
+            one.update(X[30], y[30], error=True)
+            one.update(X[31], y[31], error=True)
+            assert one.epsilon_ == Fraction(1, 2) - Fraction(9, 10)
+        assert sets.predict_set(X).all()
+        np.testing.assert_array_equal(intervals.predict_interval(X[:3]), [[-np.inf, np.inf]] * 3)
+        for one in (sets, intervals):
+            for i in range(32, 35):
+                one.update(X[i], y[i], error=False)
+            assert one.epsilon_ >= 0.95
+        for one in (sets, intervals):
+            one.update(X[35], y[35], error=False)
+        assert not sets.predict_set(X).any()
+        assert np.isnan(intervals.predict_interval(X[:3])).all()
+
+    def test_what_it_is(self):
+        classifier, regressor = AdaptiveLevel(FullConformalClassifier()), AdaptiveLevel(FullConformalRegressor())
+        assert is_classifier(classifier)
+        assert is_regressor(regressor)
+        assert hasattr(classifier, "predict_set")
+        assert not hasattr(classifier, "predict_interval")
+        assert hasattr(regressor, "predict_interval")
+        assert not hasattr(regressor, "predict_set")
+        assert not hasattr(AdaptiveLevel(CVPlusRegressor()), "predict_p")
+        assert clone(regressor).get_params()["gamma"] == 0.005
+
+    def test_a_fitted_predictor_is_used_and_stays_as_it_is(self, rng):
+        X, y = _changing(rng)
+        fitted = FullConformalClassifier(KNN(k=3)).fit(X[:40], y[:40])
+        before = fitted.predict_p(X[:5])
+        adaptive = AdaptiveLevel(fitted)
+        np.testing.assert_array_equal(adaptive.predict_p(X[:5]), before)
+        adaptive.partial_fit(X[40:60], y[40:60])
+        assert len(adaptive.errors_) == 20
+        np.testing.assert_array_equal(fitted.predict_p(X[:5]), before)
+        fresh = FullConformalClassifier(KNN(k=3)).fit(X[:60], y[:60])
+        np.testing.assert_array_equal(adaptive.predict_p(X[:5]), fresh.predict_p(X[:5]))
+
+    def test_in_a_stream_from_the_start(self, rng):
+        X, y = _changing(rng)
+        adaptive = AdaptiveLevel(FullConformalClassifier(KNN(k=3)))
+        result = progressive(adaptive, (X, y), classes=[0, 1])
+        assert result.n_initial == 1
+        assert result.epsilon == 0.1
+        assert len(adaptive.errors_) == len(result) == 159
+        split = progressive(AdaptiveLevel(SplitConformalRegressor(LinearRegression(), random_state=0)), _drifting(rng))
+        assert split.n_initial == 18
+
+    def test_with_a_delay_the_error_is_that_of_the_set_that_was_given_out(self, rng):
+        X, y = _drifting(rng)
+        adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.1)
+        result = progressive(adaptive, (X, y), delay=7)
+        np.testing.assert_array_equal(adaptive.errors_, result.error)
+
+
+class TestState:
+    @pytest.mark.parametrize("name", ["full", "split"])
+    def test_an_interruption_at_any_place_changes_nothing(self, name, rng):
+        X, y = _drifting(rng)
+        adaptive, k = AdaptiveLevel(REGRESSORS[name]).fit(X[:30], y[:30]), 0
+        asked = X[:3], y[:3]
+        before = adaptive.predict_p(*asked)
+        while interrupted(lambda: adaptive.update(X[30], y[30]), k):
+            assert len(adaptive.errors_) == 0
+            np.testing.assert_array_equal(adaptive.predict_p(*asked), before)
+            k += 1
+        assert k > 10
+        assert len(adaptive.errors_) == 1
+
+    def test_pickle_has_the_same_future(self, rng):
+        X, y = _drifting(rng)
+        adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.05).fit(X[:30], y[:30])
+        adaptive.partial_fit(X[30:60], y[30:60])
+        restored = pickle.loads(pickle.dumps(adaptive))
+        for one in (adaptive, restored):
+            one.partial_fit(X[60:80], y[60:80])
+        assert restored.epsilon_ == adaptive.epsilon_
+        np.testing.assert_array_equal(restored.predict_interval(X), adaptive.predict_interval(X))
+
+    def test_refusals(self, rng):
+        X, y = _drifting(rng)
+        for parameters, sentence in (
+            ({"gamma": 0.0}, "is not the size of a step"),
+            ({"gamma": np.nan}, "is not the size of a step"),
+            ({"confidence_level": 95}, "is not a probability"),
+        ):
+            with pytest.raises(ValueError, match=sentence):
+                AdaptiveLevel(FullConformalRegressor(), **parameters).fit(X, y)
+        with pytest.raises(TypeError, match="is not a conformal predictor"):
+            AdaptiveLevel(LinearRegression()).fit(X, y)
+        with pytest.raises(NotFittedError, match="neither has its FullConformalRegressor"):
+            AdaptiveLevel(FullConformalRegressor()).predict_interval(X)
+        with pytest.raises(ValueError, match="has a level of its own"):
+            progressive(AdaptiveLevel(FullConformalRegressor()), (X, y), confidence_level=0.8)
+        with pytest.raises(TypeError, match="got alpha="):
+            AdaptiveLevel(FullConformalRegressor(), alpha=0.1)
