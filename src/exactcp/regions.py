@@ -113,11 +113,16 @@ class Region:
 
 def best_labels(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the column with the largest p of each row; ties go to the smaller score, then to the first."""
-    return np.asarray([np.lexsort((s, -row))[0] for row, s in zip(p, scores, strict=True)], dtype=np.int64)
+    return np.lexsort((scores, -p), axis=1)[:, 0]
 
 
 def confidence_prediction(p: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> ConfidencePrediction:
     """Return the best label of each row of p with its confidence and credibility."""
+    return ConfidencePrediction(classes[best_labels(p, scores)], *trust(p))
+
+
+def trust(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the confidence and the credibility of each row of p."""
     ordered = np.sort(p, axis=1)
     second = ordered[:, -2] if p.shape[1] > 1 else np.zeros(p.shape[0])
-    return ConfidencePrediction(classes[best_labels(p, scores)], 1 - second, ordered[:, -1])
+    return 1 - second, ordered[:, -1]
