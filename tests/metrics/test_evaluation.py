@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +150,16 @@ class TestScorers:
         for scorer in (scorers.mean_set_size_scorer, scorers.interval_score_scorer):
             with pytest.raises(ValueError, match="confidence_level=90 is not a probability"):
                 scorer(90)
+
+
+def test_the_page_runs():
+    page = Path(__file__).parents[2] / "docs" / "metrics.md"
+    if not page.exists():
+        pytest.skip("the documentation is not part of this distribution")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(block, names)  # each goes on where the one before ended
+    assert len(names["unsure"]) > 0
+    assert names["table"].shape == (3, 10)
+    assert len(names["by_species"]) == len(names["by_length"]) == 3
+    assert names["search"].best_params_["measure__alpha"] < 100
