@@ -113,7 +113,10 @@ class Region:
 
 def best_labels(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the column with the largest p of each row; ties go to the smaller score, then to the first."""
-    return np.lexsort((scores, -p), axis=1)[:, 0]
+    best = p.argmax(axis=1)
+    tied = np.flatnonzero((p == np.take_along_axis(p, best[:, None], axis=1)).sum(axis=1) > 1)
+    best[tied] = np.lexsort((scores[tied], -p[tied]), axis=1)[:, 0]
+    return np.asarray(best)
 
 
 def confidence_prediction(p: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> ConfidencePrediction:
