@@ -91,7 +91,7 @@ def join_rows(first: Any, second: Any) -> Any:
         return import_module("pyarrow").concat_tables([first, second])
     if hasattr(first, "vstack"):  # a polars frame
         return first.vstack(second)
-    return import_module("polars").concat([first, second]) if _is_polars(first) else np.concatenate([first, second])
+    return import_module("polars").concat([first, second]) if is_polars(first) else np.concatenate([first, second])
 
 
 def drop_rows(X: Any, positions: np.ndarray) -> Any:
@@ -139,7 +139,7 @@ def _is_arrow(X: Any) -> bool:
     return type(X).__module__.startswith("pyarrow.")
 
 
-def _is_polars(X: Any) -> bool:
+def is_polars(X: Any) -> bool:
     return type(X).__module__.startswith("polars.")
 
 

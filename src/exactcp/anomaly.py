@@ -33,8 +33,9 @@ from exactcp.measures.models._detector import DetectorScore, is_detector, why_no
 from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.calibrated_bag import CalibratedBag
 from exactcp.predicting.calibration import draw_calibration
+from exactcp.predicting.frames import FramePrediction
 from exactcp.predicting.learning import Learning
-from exactcp.predicting.levels import warn_of_too_few
+from exactcp.predicting.levels import Levels, warn_of_too_few
 from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike, count_within
 
@@ -49,7 +50,7 @@ _ONE_CLASS_MEASURE = Allowed(
 )
 
 
-class ConformalAnomalyDetector(OutlierMixin, Learning):
+class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
     """Conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Full conformal with a measure of `exactcp.measures`; split or cross-conformal with any other detector.
@@ -483,6 +484,34 @@ class ConformalAnomalyDetector(OutlierMixin, Learning):
         flags = np.where(self.decision_function(X, categories) >= 0, 1, -1)
         self._warn_of_silence(f"epsilon={self.epsilon}", self.epsilon)
         return flags
+
+    @reads
+    def predict_frame(self, X: Any, confidence_level: Any = None, categories: Any = None) -> Any:
+        """Return the p-values and the anomalies as a data frame with the index of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+        confidence_level : float or list of float, default=None
+            The probability, at least, with which an object like the training objects is not called an anomaly. None
+            means 1 - epsilon.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the training objects.
+
+        Returns
+        -------
+        DataFrame of pandas or polars, as X is or `set_output` says
+            With the columns p and is_anomaly; with several levels, is_anomaly_0.9, and so on.
+        """
+        check_is_fitted(self)
+        levels = Levels.of(1 - pvalues.as_decimal(self.epsilon) if confidence_level is None else confidence_level)
+        p = self.predict_p(X, categories)
+        columns = {"p": p}
+        for name, level, epsilon in zip(levels.names("is_anomaly"), levels.given, levels.epsilons, strict=True):
+            asked = f"epsilon={self.epsilon}" if confidence_level is None else f"confidence_level={level}"
+            columns[name] = ~pvalues.exceeds(p, epsilon)
+            self._warn_of_silence(asked, epsilon)
+        return self._frame(X, columns)
 
     def _warn_of_silence(self, level: str, epsilon: Any) -> None:
         """Say once that no object can be called an anomaly, whatever it is."""

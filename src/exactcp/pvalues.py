@@ -8,6 +8,7 @@ A level, of confidence or of significance, is the decimal number that it prints 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
@@ -33,6 +34,7 @@ __all__ = [
     "exceeds",
     "fewest_examples",
     "label_conditional",
+    "list_levels",
     "marginal",
     "mean_counts",
     "origin_of",
@@ -335,6 +337,24 @@ def significance(confidence_level: Any) -> Fraction:
     return 1 - as_decimal(confidence_level)
 
 
+def list_levels(confidence_level: Any) -> tuple[list[Any], bool]:
+    """Return the levels of a question, of which there is one at least, and whether several may come: it was a list.
+
+    Examples
+    --------
+    >>> list_levels(0.9), list_levels((0.8, 0.9))
+    (([0.9], False), ([0.8, 0.9], True))
+    """
+    is_list = isinstance(confidence_level, Iterable) and not isinstance(confidence_level, str | bytes)
+    if not is_list or getattr(confidence_level, "ndim", 1) == 0:  # an array without axes is no list
+        return [confidence_level], False
+    given = list(confidence_level)
+    if not given:
+        msg = f"confidence_level={confidence_level!r} has no level: give a number such as 0.95, or several."
+        raise ValueError(msg)
+    return given, True
+
+
 def fewest_examples(epsilon: Any) -> int:
     """Return how many examples it takes for a deterministic p-value of at most epsilon.
 
@@ -388,7 +408,10 @@ def _float_below(number: Fraction) -> float:
 
 def are_inside(counts: Counts, epsilon: Any) -> np.ndarray:
     """Tell of each candidate whether its deterministic p-value exceeds epsilon, by counts."""
-    return np.asarray(counts.greater + counts.equal >= threshold(epsilon, counts.total), dtype=bool)
+    total = counts.total
+    same = total.size > 0 and bool((total == total.flat[0]).all())  # then there is no need to look for different ones
+    wanted = threshold(epsilon, total.flat[0] if same else total)
+    return np.asarray(counts.greater + counts.equal >= wanted, dtype=bool)
 
 
 def exceeds(p: np.ndarray, epsilon: Any) -> np.ndarray:

@@ -113,11 +113,19 @@ class Region:
 
 def best_labels(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the column with the largest p of each row; ties go to the smaller score, then to the first."""
-    return np.asarray([np.lexsort((s, -row))[0] for row, s in zip(p, scores, strict=True)], dtype=np.int64)
+    best = p.argmax(axis=1)
+    tied = np.flatnonzero((p == np.take_along_axis(p, best[:, None], axis=1)).sum(axis=1) > 1)
+    best[tied] = np.lexsort((scores[tied], -p[tied]), axis=1)[:, 0]
+    return np.asarray(best)
 
 
 def confidence_prediction(p: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> ConfidencePrediction:
     """Return the best label of each row of p with its confidence and credibility."""
+    return ConfidencePrediction(classes[best_labels(p, scores)], *trust(p))
+
+
+def trust(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the confidence and the credibility of each row of p."""
     ordered = np.sort(p, axis=1)
     second = ordered[:, -2] if p.shape[1] > 1 else np.zeros(p.shape[0])
-    return ConfidencePrediction(classes[best_labels(p, scores)], 1 - second, ordered[:, -1])
+    return 1 - second, ordered[:, -1]

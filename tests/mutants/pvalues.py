@@ -104,8 +104,8 @@ FAMILY = Family(
         ),
         "sets that hold what is outside": Mutant(
             "pvalues.py",
-            "counts.greater + counts.equal >= threshold",
-            "counts.greater + counts.equal > threshold",
+            "counts.greater + counts.equal >= wanted",
+            "counts.greater + counts.equal > wanted",
             THRESHOLDS,
         ),
         "p at epsilon exceeds it": Mutant("pvalues.py", "p > float(epsilon)", "p >= float(epsilon)", THRESHOLDS),

@@ -60,16 +60,16 @@ FAMILY = Family(
             "self.intervals.shape == other.intervals.shape",
         ),
         "ties of p go to the stranger label": Mutant(
-            "regions.py", "np.lexsort((s, -row))[0]", "np.lexsort((-s, -row))[0]", LABELS
+            "regions.py", "np.lexsort((scores[tied], -p[tied])", "np.lexsort((-scores[tied], -p[tied])", LABELS
         ),
         "the label with the smallest p": Mutant(
-            "regions.py", "np.lexsort((s, -row))[0]", "np.lexsort((s, row))[0]", LABELS
+            "regions.py", "best = p.argmax(axis=1)", "best = p.argmin(axis=1)", LABELS
         ),
         "confidence by the largest p": Mutant(
             "regions.py", "second = ordered[:, -2]", "second = ordered[:, -1]", LABELS
         ),
         "credibility is the second p": Mutant(
-            "regions.py", "1 - second, ordered[:, -1])", "1 - second, second)", LABELS
+            "regions.py", "return 1 - second, ordered[:, -1]", "return 1 - second, second", LABELS
         ),
         "sorted over the objects": Mutant("regions.py", "np.sort(p, axis=1)", "np.sort(p, axis=0)", LABELS),
         "a warning one example too late": Mutant(
@@ -120,33 +120,33 @@ FAMILY = Family(
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",
-            "np.partition(lower - widths, count - 1, axis=1)[:, count - 1]",
-            "np.partition(lower - widths, count, axis=1)[:, count]",
+            "down, up = np.asarray(counts) - 1,",
+            "down, up = np.asarray(counts),",
             INTERVALS,
         ),
         "the upper end's rank": Mutant(
             "measures/_left_out.py",
-            "np.partition(upper + widths, n - count, axis=1)[:, n - count]",
-            "np.partition(upper + widths, n - count - 1, axis=1)[:, n - count - 1]",
+            "self.residuals.size - np.asarray(counts)",
+            "self.residuals.size - np.asarray(counts) - 1",
             INTERVALS,
         ),
         "the upper end without residuals": Mutant(
-            "measures/_left_out.py", "np.partition(upper + widths, n", "np.partition(upper + 0 * widths, n", INTERVALS
+            "measures/_left_out.py", "np.partition(upper + widths, up", "np.partition(upper + 0 * widths, up", INTERVALS
         ),
         "extremes over the objects": Mutant(
             "measures/_left_out.py",
-            "np.column_stack([(lower - widths).min(axis=1), (upper + widths).max(axis=1)])",
-            "np.column_stack([(lower - widths).max(axis=1), (upper + widths).max(axis=1)])",
+            "(lower - width * scale).min(axis=1)",
+            "(lower - width * scale).max(axis=1)",
             INTERVALS,
         ),
         "the sign of an end": Mutant(
             "regression/_left_out.py",
-            "[lower - width * scale, upper + width * scale]",
-            "[lower + width * scale, upper + width * scale]",
+            "[lower - widths * scale, upper + widths * scale]",
+            "[lower + widths * scale, upper + widths * scale]",
             ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_jackknife",),
         ),
         "jackknife's rank": Mutant(
-            "regression/_left_out.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS
+            "regression/_left_out.py", "self._descending[counts - 1]", "self._descending[counts]", INTERVALS
         ),
         "residuals of another fold": Mutant(
             "measures/_left_out.py",

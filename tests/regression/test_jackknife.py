@@ -78,7 +78,7 @@ def _compare(measure, problem, tolerance):
     np.testing.assert_allclose(fast.residuals, slow.residuals, **close)
     np.testing.assert_allclose(fast.extremes(X_test), slow.extremes(X_test), **close)
     for count in {*range(1, len(y) + 1, max(1, len(y) // 4)), len(y)}:
-        np.testing.assert_allclose(fast.plus(X_test, count), slow.plus(X_test, count), **close)
+        np.testing.assert_allclose(fast.plus(X_test, [count]), slow.plus(X_test, [count]), **close)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.metrics.bands import binomial_band
+
 
 class VennReliabilityDisplay:
     """Lower and upper probabilities of one label as a band, and how often the label occurred.
@@ -124,7 +126,6 @@ class VennReliabilityDisplay:
         self
         """
         import matplotlib.pyplot as plt
-        from scipy.stats import beta
 
         if ax is None:
             _, ax = plt.subplots(figsize=(5.2, 5.0), layout="constrained")
@@ -138,9 +139,7 @@ class VennReliabilityDisplay:
         for bound in (self.lower, self.upper):  # narrow bands are seen, too
             ax.plot(x, bound, "_", color="C0", markersize=14, markeredgewidth=1.5)
         hits = np.round(self.frequency * self.counts)
-        with np.errstate(invalid="ignore"):
-            low = np.where(hits == 0, 0.0, beta.ppf(0.025, hits, self.counts - hits + 1))
-            high = np.where(hits == self.counts, 1.0, beta.ppf(0.975, hits + 1, self.counts - hits))
+        low, high = binomial_band(hits, self.counts)
         bars = np.abs([self.frequency - low, high - self.frequency])
         ax.errorbar(x, self.frequency, yerr=bars, fmt="o", color="C1", markersize=5, capsize=2, linewidth=1,
                     label="frequency")  # fmt: skip

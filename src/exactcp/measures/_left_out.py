@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,33 +42,39 @@ class LeftOut:
         P = self.predictions(X)
         return P, P, self.scales(X)
 
-    def plus(self, X: Any, count: int, *, effort: Effort = FREE) -> np.ndarray:
-        """Return (m, 2): the count-th smallest l_-i(x) - R_i sigma_-i(x), and the count-th largest u_-i(x) + ..."""
+    def plus(self, X: Any, counts: Sequence[int], *, effort: Effort = FREE) -> np.ndarray:
+        """Return (m, 2, counts): the count-th smallest l_-i(x) - R_i sigma_-i(x), the count-th largest u_-i(x) + ..."""
         if self.fold is None:
-            return self._map(partial(self._plus_of_each, count), X, effort=effort)
+            return self._map(partial(self._plus_of_each, counts), X, effort=effort)
         sizes = np.bincount(self.fold)
         ascending = self.residuals[np.lexsort((self.residuals, self.fold))]
         starts = np.concatenate([[0], np.cumsum(sizes)])
 
         def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
             scales = np.broadcast_to(scale, lower.shape)
-            ends = [kth_largest(ascending, starts, edges, scales, count) for edges in (-lower, upper)]
-            return np.column_stack([-ends[0], ends[1]])
+            above, below = (
+                np.stack([kth_largest(ascending, starts, edges, scales, count) for count in counts], axis=1)
+                for edges in (upper, -lower)
+            )
+            return np.stack([-below, above], axis=1)
 
         return self._map(select, X, effort=effort)
 
-    def _plus_of_each(self, count: int, lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Return the ends (b, 2) where each example has a model of its own."""
-        n, widths = self.residuals.size, self.residuals * scale
-        low = np.partition(lower - widths, count - 1, axis=1)[:, count - 1]
-        return np.column_stack([low, np.partition(upper + widths, n - count, axis=1)[:, n - count]])
+    def _plus_of_each(
+        self, counts: Sequence[int], lower: np.ndarray, upper: np.ndarray, scale: np.ndarray
+    ) -> np.ndarray:
+        """Return the ends (b, 2, counts) where each example has a model of its own."""
+        widths = self.residuals * scale
+        down, up = np.asarray(counts) - 1, self.residuals.size - np.asarray(counts)
+        low = np.partition(lower - widths, down, axis=1)[:, down]
+        return np.stack([low, np.partition(upper + widths, up, axis=1)[:, up]], axis=1)
 
-    def extremes(self, X: Any, width: float = 0.0, *, effort: Effort = FREE) -> np.ndarray:
-        """Return (m, 2): the smallest l_-i(x) - width sigma_-i(x), and the largest u_-i(x) + width sigma_-i(x)."""
+    def extremes(self, X: Any, widths: Sequence[float] = (0.0,), *, effort: Effort = FREE) -> np.ndarray:
+        """Return (m, 2, widths): the smallest l_-i(x) - width sigma_-i(x), the largest u_-i(x) + width sigma_-i(x)."""
 
         def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
-            widths = width * scale
-            return np.column_stack([(lower - widths).min(axis=1), (upper + widths).max(axis=1)])
+            low = [(lower - width * scale).min(axis=1) for width in widths]
+            return np.stack([low, [(upper + width * scale).max(axis=1) for width in widths]]).transpose(2, 0, 1)
 
         return self._map(select, X, effort=effort)
 

@@ -86,6 +86,18 @@ def check_p(p: ArrayLike) -> Floats:
     return values.astype(np.float64, copy=False)
 
 
+def check_flat(p: ArrayLike) -> Floats:
+    """P-values as a float64 array (m,), which may be empty, or a sentence that says what is wrong."""
+    values = np.asarray(p)
+    if values.ndim != 1:
+        msg = (
+            f"p has shape {values.shape}: expected (m,), one p-value for each hypothesis. Of a matrix of p-values, "
+            "select from one column at a time, or from p.ravel()."
+        )
+        raise ValueError(msg)
+    return np.asarray(check_p(values[np.newaxis])[0]) if values.size else np.empty(0)
+
+
 def check_sets(sets: ArrayLike) -> Bools:
     """Prediction sets as a bool array (m, l), or a sentence that says what is wrong."""
     values = check_shape(np.asarray(sets), "sets")

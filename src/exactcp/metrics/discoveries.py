@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exactcp._parameters import one_of, share
-from exactcp.metrics._inputs import Bools, Floats, check_p
+from exactcp.metrics._inputs import Bools, check_flat
 from exactcp.pvalues import as_decimal
 
 METHOD = one_of("bh", "by")
@@ -48,7 +48,7 @@ def select(p: ArrayLike, q: float = 0.1, method: str = "bh") -> Bools:
     """
     METHOD.check("method", method)
     RATE.check("q", q)
-    checked = _check_flat(p)
+    checked = check_flat(p)
     m = checked.size
     if m == 0:
         return np.zeros(0, dtype=bool)
@@ -57,17 +57,6 @@ def select(p: ArrayLike, q: float = 0.1, method: str = "bh") -> Bools:
     ordered = np.sort(checked)
     below = np.flatnonzero(ordered <= largest)
     return np.asarray(checked <= ordered[below[-1]]) if below.size else np.zeros(m, dtype=bool)
-
-
-def _check_flat(p: ArrayLike) -> Floats:
-    values = np.asarray(p)
-    if values.ndim != 1:
-        msg = (
-            f"p has shape {values.shape}: expected (m,), one p-value for each hypothesis. Of a matrix of p-values, "
-            "select from one column at a time, or from p.ravel()."
-        )
-        raise ValueError(msg)
-    return np.asarray(check_p(values[np.newaxis])[0]) if values.size else np.empty(0)
 
 
 def largest_discovery(q: float, method: str, m: int) -> Fraction:

@@ -1,7 +1,8 @@
-"""What split CP, CV+ and jackknife+ for regression have in common: intervals at a level, and a word about levels."""
+"""What split CP, CV+ and jackknife+ for regression have in common: intervals at levels, and a word about levels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -11,18 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
 from exactcp._validation import warn_of_low_level
+from exactcp.predicting.frames import FramePrediction
 from exactcp.predicting.front_door import FrontDoor
-from exactcp.predicting.levels import warn_of_too_few
-from exactcp.pvalues import significance
+from exactcp.predicting.levels import Levels, warn_of_too_few
+from exactcp.pvalues import threshold
 
 
-class IntervalPrediction(RegressorMixin, FrontDoor):
+class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
     """Base of regressors that define `_intervals` and `_points`."""
 
     _has_labels: ClassVar[bool] = False
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
-        """Return the intervals (m, 2) of objects in these categories, and the size of the smallest category."""
+    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+        """Return the intervals (m, 2, levels) of objects in these categories, and the size of the smallest category."""
         raise NotImplementedError
 
     def _points(self, X: Any) -> np.ndarray:
@@ -49,27 +51,58 @@ class IntervalPrediction(RegressorMixin, FrontDoor):
         return self._points(self._take_objects(X))
 
     @reads
-    def predict_interval(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> np.ndarray:
+    def predict_interval(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> np.ndarray:
         """Return a prediction interval for every object.
 
         Parameters
         ----------
         X : array-like of shape (m, p), or whatever a model takes
-        confidence_level : float, default=0.95
+        confidence_level : float or list of float, default=0.95
             The notes of the class say with what probability an interval contains the true target. It is the decimal
-            number that it prints as: at 0.9, epsilon is 0.1.
+            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis.
         categories : array-like of shape (m,), default=None
             The category of each object, if `fit` was given those of the examples.
 
         Returns
         -------
-        ndarray of shape (m, 2)
+        ndarray of shape (m, 2), or (m, 2, levels) with several levels
             Lower and upper ends; infinite where there are too few examples for the level.
         """
         check_is_fitted(self)
-        epsilon = significance(confidence_level)
-        intervals, n = self._intervals(*self._take_sorted(X, categories), epsilon)
-        self._warn_of_level(confidence_level, epsilon, n)
+        levels = Levels.of(confidence_level)
+        intervals = self._intervals_at(levels, *self._take_sorted(X, categories))
+        return intervals if levels.are_several else intervals[..., 0]
+
+    @reads
+    def predict_frame(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> Any:
+        """Return the predictions as a data frame with the index of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p), or whatever a model takes
+        confidence_level : float or list of float, default=0.95
+            As in `predict_interval`.
+        categories : array-like of shape (m,), default=None
+            The category of each object, if `fit` was given those of the examples.
+
+        Returns
+        -------
+        DataFrame of pandas or polars, as X is or `set_output` says
+            With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
+        """
+        check_is_fitted(self)
+        levels = Levels.of(confidence_level)
+        objects, numbers = self._take_sorted(X, categories)
+        columns, intervals = {"prediction": self._points(objects)}, self._intervals_at(levels, objects, numbers)
+        for j, ends in enumerate(zip(levels.names("lower"), levels.names("upper"), strict=True)):
+            columns |= {name: intervals[:, side, j] for side, name in enumerate(ends)}
+        return self._frame(X, columns)
+
+    def _intervals_at(self, levels: Levels, objects: Any, numbers: np.ndarray) -> np.ndarray:
+        """Return the intervals (m, 2, levels), with a word about levels."""
+        intervals, n = self._intervals(objects, numbers, levels.epsilons)
+        for level, epsilon in zip(levels.given, levels.epsilons, strict=True):
+            self._warn_of_level(level, epsilon, n)
         return intervals
 
     def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
@@ -78,3 +111,15 @@ class IntervalPrediction(RegressorMixin, FrontDoor):
         warn_of_low_level(confidence_level)
         purpose, result = "to exclude a target", "its intervals are infinite"
         warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)
+
+
+def ends_at(epsilons: list[Fraction], n: int, m: int, ends: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return the intervals (m, 2, levels) of m objects, infinite at levels that n examples are too few for.
+
+    `ends` gives the intervals that counts, above 0, of examples at least as strange make: (m, 2, counts).
+    """
+    counts = np.array([int(threshold(epsilon, n)) for epsilon in epsilons])
+    intervals = np.tile(np.array([[-np.inf], [np.inf]]), (m, 1, counts.size))
+    if counts.any():
+        intervals[..., counts > 0] = ends(counts[counts > 0])
+    return intervals

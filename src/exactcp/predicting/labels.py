@@ -9,8 +9,10 @@ import numpy as np
 
 from exactcp import pvalues, regions
 from exactcp._changes import reads
+from exactcp._parameters import BOOLEAN
 from exactcp._validation import warn_of_low_level
-from exactcp.predicting.levels import warn_of_too_few
+from exactcp.predicting.frames import FramePrediction, labels_at, set_columns
+from exactcp.predicting.levels import Levels, warn_of_too_few
 
 Size = int | Fraction | None  # of the smallest category, whose p-values are 1/(size + 1) at least; None: any p-value
 
@@ -29,9 +31,15 @@ class Evaluation(NamedTuple):
         size = int(counts.total.min()) if smallest is None else smallest
         return cls(pvalues.deterministic_p(counts), scores, counts, size)
 
+    def sets(self, epsilon: Fraction) -> np.ndarray:
+        """Return the prediction sets (m, l): by counts, where there are any."""
+        return pvalues.exceeds(self.p, epsilon) if self.counts is None else pvalues.are_inside(self.counts, epsilon)
 
-class LabelPrediction:
+
+class LabelPrediction(FramePrediction):
     """Mixin for classifiers that define `_evaluate(X) -> Evaluation` and `classes_`."""
+
+    classes_: np.ndarray
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         raise NotImplementedError
@@ -39,9 +47,7 @@ class LabelPrediction:
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         """Return the prediction sets (m, l), and the size of the smallest category."""
         evaluation = self._evaluate(X, categories)
-        if evaluation.counts is None:
-            return pvalues.exceeds(evaluation.p, epsilon), None
-        return pvalues.are_inside(evaluation.counts, epsilon), evaluation.smallest
+        return evaluation.sets(epsilon), evaluation.smallest
 
     @reads
     def predict_p(self, X: Any, categories: Any = None) -> np.ndarray:
@@ -61,30 +67,79 @@ class LabelPrediction:
         return self._evaluate(X, categories).p
 
     @reads
-    def predict_set(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> np.ndarray:
+    def predict_set(
+        self, X: Any, confidence_level: Any = 0.95, categories: Any = None, *, nonempty: bool = False
+    ) -> np.ndarray:
         """Return the prediction sets: all labels whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
         ----------
         X : array-like of shape (m, p)
-        confidence_level : float, default=0.95
+        confidence_level : float or list of float, default=0.95
             The probability, at least, with which a set contains the true label. It is the decimal number that it
-            prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not exceed it.
+            prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not exceed it. Several levels make a last axis,
+            from one evaluation.
+        categories : array-like of shape (m,), default=None
+            As in `predict_p`.
+        nonempty : bool, default=False
+            Whether a set without labels gets that of `predict`. It only adds, so the guarantee stays.
+
+        Returns
+        -------
+        ndarray of bool of shape (m, l), or (m, l, levels) with several levels
+            Columns in the order of `classes_`.
+        """
+        levels = Levels.of(confidence_level)
+        BOOLEAN.check("nonempty", nonempty)
+        if nonempty or levels.are_several:
+            evaluation = self._evaluate(X, categories)
+            n, found = evaluation.smallest, [evaluation.sets(epsilon) for epsilon in levels.epsilons]
+            if nonempty:
+                _fill_empty(found, evaluation)
+        else:
+            sets, n = self._decide(X, levels.epsilons[0], categories)
+            found = [sets]
+        self._warn_of_levels(levels, n)
+        return levels.shaped(found)
+
+    def _warn_of_levels(self, levels: Levels, n: Size) -> None:
+        """Say what there is to say about each level, for n examples in the smallest category."""
+        purpose, result = "to exclude a label", "its labels are in every set"
+        for level, epsilon in zip(levels.given, levels.epsilons, strict=True):
+            warn_of_low_level(level)
+            if n is not None:
+                warn_of_too_few(self, f"confidence_level={level}", epsilon, n, purpose=purpose, result=result)
+
+    @reads
+    def predict_frame(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> Any:
+        """Return the predictions as a data frame with the index of X, all from one evaluation.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p), or whatever a model takes
+        confidence_level : float or list of float, default=0.95
+            As in `predict_set`.
         categories : array-like of shape (m,), default=None
             As in `predict_p`.
 
         Returns
         -------
-        ndarray of bool of shape (m, l)
-            Columns in the order of `classes_`.
+        DataFrame of pandas or polars, as X is or `set_output` says
+            With the columns prediction (the label of `predict`), set (its labels, in polars a list), set_text ("a|b"),
+            confidence, credibility, and p_<label> for every label; with several levels, set_0.8, set_text_0.8, and so
+            on.
         """
-        epsilon = pvalues.significance(confidence_level)
-        sets, n = self._decide(X, epsilon, categories)
-        warn_of_low_level(confidence_level)
-        if n is not None:
-            purpose, result = "to exclude a label", "its labels are in every set"
-            warn_of_too_few(self, f"confidence_level={confidence_level}", epsilon, n, purpose=purpose, result=result)
-        return sets
+        levels = Levels.of(confidence_level)
+        evaluation = self._evaluate(X, categories)
+        best = regions.best_labels(evaluation.p, evaluation.scores)
+        columns = {"prediction": labels_at(self.classes_, best)}
+        names = zip(levels.names("set"), levels.names("set_text"), levels.epsilons, strict=True)
+        for labels, text, epsilon in names:
+            columns[labels], columns[text] = set_columns(evaluation.sets(epsilon), self.classes_)
+        columns |= dict(zip(("confidence", "credibility"), regions.trust(evaluation.p), strict=True))
+        columns |= {f"p_{label}": evaluation.p[:, code] for code, label in enumerate(self.classes_.tolist())}
+        self._warn_of_levels(levels, evaluation.smallest)
+        return self._frame(X, columns)
 
     @reads
     def predict(self, X: Any, categories: Any = None) -> np.ndarray:
@@ -101,7 +156,7 @@ class LabelPrediction:
         ndarray of shape (m,)
         """
         evaluation = self._evaluate(X, categories)
-        return np.asarray(self.classes_[regions.best_labels(evaluation.p, evaluation.scores)])  # type: ignore[attr-defined]
+        return np.asarray(self.classes_[regions.best_labels(evaluation.p, evaluation.scores)])
 
     @reads
     def predict_confidence(self, X: Any, categories: Any = None) -> regions.ConfidencePrediction:
@@ -118,4 +173,12 @@ class LabelPrediction:
         ConfidencePrediction
         """
         evaluation = self._evaluate(X, categories)
-        return regions.confidence_prediction(evaluation.p, evaluation.scores, self.classes_)  # type: ignore[attr-defined]
+        return regions.confidence_prediction(evaluation.p, evaluation.scores, self.classes_)
+
+
+def _fill_empty(sets: list[np.ndarray], evaluation: Evaluation) -> None:
+    """Give sets (m, l) that have no label the best one."""
+    best = regions.best_labels(evaluation.p, evaluation.scores)
+    for inside in sets:
+        empty = np.flatnonzero(~inside.any(axis=1))
+        inside[empty, best[empty]] = True

@@ -1,15 +1,39 @@
-"""A word, once, about levels that there are too few examples for."""
+"""One level or several in one question, and a word, once, about levels that there are too few examples for."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from exactcp._warning import warn
-from exactcp.pvalues import as_decimal, fewest_examples
+from exactcp.pvalues import as_decimal, fewest_examples, list_levels, significance
 
 CATEGORY = " (in the smallest category, if there are categories)"
+
+
+class Levels(NamedTuple):
+    """The confidence levels of a question: one number, or several."""
+
+    given: list[Any]
+    epsilons: list[Fraction]
+    are_several: bool
+
+    @classmethod
+    def of(cls, confidence_level: Any) -> Levels:
+        """Return the levels of what a user gave, or say what is no level."""
+        given, are_several = list_levels(confidence_level)
+        return cls(given, [significance(level) for level in given], are_several)
+
+    def shaped(self, answers: list[np.ndarray]) -> np.ndarray:
+        """Return the answer at the level, or with several levels the answers at all, along a last axis."""
+        return np.stack(answers, axis=-1) if self.are_several else answers[0]
+
+    def names(self, name: str) -> list[str]:
+        """Return what the columns of a frame are called: with several levels, their name and the level."""
+        return [f"{name}_{level}" for level in self.given] if self.are_several else [name]
 
 
 def warn_of_too_few(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,8 +18,7 @@ from exactcp.measures._choice import held_by
 from exactcp.measures._contract import Measure, RegressionMeasure
 from exactcp.measures._model import describe_input, is_frozen, is_precomputed, may_be, route, why_no
 from exactcp.measures.models._residual import ModelResidual
-from exactcp.predicting.intervals import IntervalPrediction
-from exactcp.pvalues import threshold
+from exactcp.predicting.intervals import IntervalPrediction, ends_at
 from exactcp.regression._resampled_models import LackingModels, ResampledModels, draws_samples
 
 USUAL = 30  # resamplings
@@ -243,11 +243,17 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
             return np.full(answers.shape[0], aggregated(self._targets))
         return np.asarray(aggregated(answers, axis=1))
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:  # noqa: ARG002
+    def _intervals(
+        self,
+        X: Any,
+        categories: np.ndarray,  # noqa: ARG002
+        epsilons: list[Fraction],
+    ) -> tuple[np.ndarray, int]:
         answers, n = self._models.answers(X), self.residuals_.size
-        m = int(threshold(epsilon, n))
-        if m == 0:
-            return np.tile([-np.inf, np.inf], (answers.shape[0], 1)), n
+        return ends_at(epsilons, n, answers.shape[0], partial(self._ends, answers)), n
+
+    def _ends(self, answers: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the intervals (m, 2, counts) that so many examples at least as strange make."""
         if self.method == "plus":
-            return self._left_out.plus(answers, m, effort=effort_of(self)), n
-        return self._left_out.extremes(answers, float(self._descending[m - 1]), effort=effort_of(self)), n
+            return self._left_out.plus(answers, counts.tolist(), effort=effort_of(self))
+        return self._left_out.extremes(answers, self._descending[counts - 1].tolist(), effort=effort_of(self))

@@ -261,10 +261,10 @@ class FullConformalRegressor(IntervalPrediction, Learning):
     def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self._bag.predict(X, effort=effort_of(self)))
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         how = self._how(categories)
-        thresholds, smallest = self._thresholds(how, X, epsilon)
-        return np.asarray(self._bag.intervals(X, thresholds, **how)), smallest
+        thresholds, smallest = zip(*(self._thresholds(how, X, epsilon) for epsilon in epsilons), strict=True)
+        return np.stack([self._bag.intervals(X, wanted, **how) for wanted in thresholds], axis=2), smallest[0]
 
     @reads
     def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,9 +19,8 @@ from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._folds import CV, make_folds
 from exactcp.measures._left_out import LeftOut
 from exactcp.measures._ranked_scores import band_of
-from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.intervals import IntervalPrediction, ends_at
 from exactcp.predicting.left_out_models import RefittedModels
-from exactcp.pvalues import threshold
 from exactcp.regression._limits import LIMIT, Limits
 
 
@@ -86,22 +86,24 @@ class _LeftOutRegressor(IntervalPrediction):
     def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:  # noqa: ARG002
+    def _intervals(
+        self,
+        X: Any,
+        categories: np.ndarray,  # noqa: ARG002
+        epsilons: list[Fraction],
+    ) -> tuple[np.ndarray, int]:
         n = self.residuals_.size
-        m = int(threshold(epsilon, n))
-        return Limits.of(self).clip(self._ends(X, m)), n
+        return Limits.of(self).clip(ends_at(epsilons, n, count_rows(X), partial(self._ends, X))), n
 
-    def _ends(self, X: Any, m: int) -> np.ndarray:
-        """Return the intervals (m, 2) that m examples at least as strange make."""
-        if m == 0:
-            return np.tile([-np.inf, np.inf], (count_rows(X), 1))
+    def _ends(self, X: Any, counts: np.ndarray) -> np.ndarray:
+        """Return the intervals (m, 2, counts) that so many examples at least as strange make."""
         if self.method == "plus":
-            return self._left_out.plus(X, m, effort=effort_of(self))
-        width = float(self._descending[m - 1])
+            return self._left_out.plus(X, counts.tolist(), effort=effort_of(self))
+        widths = self._descending[counts - 1]
         if self.method == "minmax":
-            return self._left_out.extremes(X, width, effort=effort_of(self))
-        lower, upper, scale = band_of(self.measure_, X, effort_of(self))
-        return np.column_stack([lower - width * scale, upper + width * scale])
+            return self._left_out.extremes(X, widths.tolist(), effort=effort_of(self))
+        lower, upper, scale = (part[:, None] for part in band_of(self.measure_, X, effort_of(self)))
+        return np.stack([lower - widths * scale, upper + widths * scale], axis=1)
 
 
 class CVPlusRegressor(_LeftOutRegressor):

@@ -278,9 +278,10 @@ class SplitConformalRegressor(IntervalPrediction):
     def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
         super()._warn_of_level(confidence_level, epsilon / 2 if self.side == "each" else epsilon, n)
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilon: Fraction) -> tuple[np.ndarray, int]:
-        ends = self._calibration.intervals(self._band(X), epsilon, categories, self._tau(X))
-        return Limits.of(self).clip(ends), self._enough(categories)
+    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+        band, tau = self._band(X), self._tau(X)
+        ends = [self._calibration.intervals(band, epsilon, categories, tau) for epsilon in epsilons]
+        return Limits.of(self).clip(np.stack(ends, axis=2)), self._enough(categories)
 
     @reads
     def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:

@@ -20,10 +20,11 @@ from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import MatrixStore, Store, VectorStore
 from exactcp.measures._contract import Objects, pairs_or_vectors
 from exactcp.measures.neighbours._category_bag import VennBag
+from exactcp.predicting.frames import ProbabilityFrame
 from exactcp.predicting.learning import LabelledLearning
 
 
-class VennPredictor(ClassifierMixin, LabelledLearning):
+class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
 
     Parameters
@@ -203,12 +204,7 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
         ndarray of shape (m, l, 2)
             Labels in the order of `classes_`; [..., 0] is the lower probability, [..., 1] the upper one.
         """
-
-        def bounds(tables: np.ndarray) -> np.ndarray:
-            P = _distributions(tables)
-            return np.stack([P.min(axis=1), P.max(axis=1)], axis=2)
-
-        return self._map(X, bounds, 2)
+        return self._map(X, lambda tables: _bounds(_distributions(tables)), 2)
 
     @reads
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -224,6 +220,14 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
             Labels in the order of `classes_`.
         """
         return self._map(X, lambda tables: _distributions(tables).mean(axis=1))
+
+    def _probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        def work(tables: np.ndarray) -> np.ndarray:
+            P = _distributions(tables)
+            return np.concatenate([_bounds(P), P.mean(axis=1)[..., None]], axis=2)
+
+        found = self._map(X, work, 3)
+        return found[..., :2], found[..., 2]
 
     @reads
     def predict(self, X: Any) -> np.ndarray:
@@ -244,3 +248,8 @@ class VennPredictor(ClassifierMixin, LabelledLearning):
 def _distributions(tables: np.ndarray) -> np.ndarray:
     """Return P_c (m, l, l) for every label c of the test object."""
     return np.asarray(tables / tables.sum(axis=2, keepdims=True))
+
+
+def _bounds(P: np.ndarray) -> np.ndarray:
+    """Return the smallest and the largest probability (m, l, 2) of each label."""
+    return np.stack([P.min(axis=1), P.max(axis=1)], axis=2)

@@ -20,7 +20,9 @@ from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.measures._model import refuse_idle
+from exactcp.metrics.probabilities import points_between
 from exactcp.predicting.calibration import draw_calibration
+from exactcp.predicting.frames import ProbabilityFrame
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
@@ -35,7 +37,7 @@ def _has_calibration_set(predictor: Any) -> bool:
     return True
 
 
-class VennAbersPredictor(ClassifierMixin, FrontDoor):
+class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
     """Venn-Abers predictor: for every label two probabilities, one of which is calibrated.
 
     Parameters
@@ -341,9 +343,11 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         ndarray of shape (m, l)
             Labels in the order of `classes_`.
         """
-        lower, upper = np.moveaxis(self.predict_proba_interval(X), 2, 0)
-        points = upper / (1.0 - lower + upper)
-        return np.asarray(points / points.sum(axis=1, keepdims=True))
+        return self._probabilities(X)[1]
+
+    def _probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        intervals = self.predict_proba_interval(X)
+        return intervals, points_between(intervals)
 
     @reads
     def predict(self, X: Any) -> np.ndarray:

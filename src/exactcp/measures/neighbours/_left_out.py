@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,10 @@ class NeighbourLeftOut(LeftOut):
         bag.search.visit(left_out_ends, X, bag.order, None, *args, **how)
         return out + bag.origin()
 
-    def plus(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        """Return (m, 2): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
-        return self._ends(X, count, **how)[:, :2]
+    def plus(self, X: np.ndarray, counts: Sequence[int], **how: Any) -> np.ndarray:
+        """Return (m, 2, counts): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
+        return np.stack([self._ends(X, count, **how)[:, :2] for count in counts], axis=2)
 
-    def extremes(self, X: np.ndarray, width: float = 0.0, **how: Any) -> np.ndarray:
-        """Return (m, 2): the smallest mu_-i(x) - width, and the largest mu_-i(x) + width."""
-        return self._ends(X, 1, **how)[:, 2:] + np.array([-width, width])
+    def extremes(self, X: np.ndarray, widths: Sequence[float] = (0.0,), **how: Any) -> np.ndarray:
+        """Return (m, 2, widths): the smallest mu_-i(x) - width, and the largest mu_-i(x) + width."""
+        return self._ends(X, 1, **how)[:, 2:, None] + np.array([[-1.0], [1.0]]) * np.asarray(widths)

@@ -1,0 +1,56 @@
+"""Columns become a data frame, of pandas or polars; neither is imported before one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp._optional import require
+
+PURPOSE = "a data frame of predictions"
+
+
+class Repeated(NamedTuple):
+    """A column with few different values: row i has values[places[i]]."""
+
+    values: list[Any]
+    places: np.ndarray
+
+
+def make_frame(columns: Mapping[str, Any], library: str = "pandas", index: Any = None) -> Any:
+    """Return a frame of columns, which are arrays or `Repeated`.
+
+    Parameters
+    ----------
+    columns : mapping from names to arrays of shape (m,) or Repeated
+    library : {"pandas", "polars"}
+    index : index of pandas, default=None
+        What rows are called, where the frame is one of pandas.
+
+    Returns
+    -------
+    pandas.DataFrame or polars.DataFrame
+    """
+    if library == "polars":
+        polars = require("polars", "polars", PURPOSE)
+        return polars.DataFrame([_polars_column(polars, name, column) for name, column in columns.items()])
+    pandas = require("pandas", "frames", PURPOSE)
+    arrays = {name: _gathered(column) if isinstance(column, Repeated) else column for name, column in columns.items()}
+    return pandas.DataFrame(arrays, index=index)
+
+
+def _polars_column(polars: Any, name: str, column: Any) -> Any:
+    if isinstance(column, Repeated):
+        values = [list(value) if isinstance(value, tuple) else value for value in column.values]
+        return polars.Series(name, values).gather(column.places)
+    return polars.Series(name, column)
+
+
+def _gathered(column: Repeated) -> np.ndarray:
+    """Return the values as an array of objects, so that a tuple stays one value."""
+    values = np.empty(len(column.values), dtype=object)
+    for i, value in enumerate(column.values):
+        values[i] = value
+    return np.asarray(values[column.places])

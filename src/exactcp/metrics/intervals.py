@@ -1,0 +1,160 @@
+"""Coverage, width and scores of prediction intervals.
+
+An interval that is empty, with ends that are nan or the lower one above the upper, has no width and covers nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exactcp import pvalues
+from exactcp._parameters import share
+from exactcp.metrics._inputs import Bools, Floats
+
+_QUANTILE = share("the level of a quantile")
+
+
+def interval_coverage(intervals: ArrayLike, y: ArrayLike) -> float:
+    """Fraction of intervals that hold the true target; validity asks for about the confidence level or more.
+
+    Parameters
+    ----------
+    intervals : array of shape (m, 2), lower and upper ends
+    y : array of shape (m,), the true targets
+
+    Returns
+    -------
+    float, the fraction of test objects
+
+    Examples
+    --------
+    >>> interval_coverage([[0.0, 1.0], [2.0, 3.0]], [1.0, 5.0])
+    0.5
+    """
+    return float(holds(intervals, y).mean())
+
+
+def mean_width(intervals: ArrayLike) -> float:
+    """Mean width of intervals; smaller is better.
+
+    Parameters
+    ----------
+    intervals : array of shape (m, 2), lower and upper ends
+
+    Returns
+    -------
+    float, in the units of the targets; infinite if an interval is
+
+    Examples
+    --------
+    >>> mean_width([[0.0, 1.0], [2.0, 5.0]])
+    2.0
+    """
+    return float(widths(check_intervals(intervals)).mean())
+
+
+def interval_score(intervals: ArrayLike, y: ArrayLike, confidence_level: float = 0.95) -> float:
+    """Mean interval (Winkler) score; smaller is better.
+
+    It is the width, plus 2 / (1 - confidence_level) times the distance of a target outside. No intervals have a smaller
+    expected score than those between the quantiles of (1 - confidence_level) / 2 and (1 + confidence_level) / 2.
+
+    Parameters
+    ----------
+    intervals : array of shape (m, 2), lower and upper ends
+    y : array of shape (m,), the true targets
+    confidence_level : float, default=0.95
+        That of the intervals.
+
+    Returns
+    -------
+    float, in the units of the targets; infinite if an interval is, or is empty
+
+    Examples
+    --------
+    >>> interval_score([[0.0, 1.0], [2.0, 3.0]], [1.0, 5.0], confidence_level=0.8)
+    11.0
+    """
+    penalty = float(2 / pvalues.significance(confidence_level))
+    ends = check_intervals(intervals)
+    targets = check_true_targets(y, ends.shape[0])
+    outside = np.maximum(np.maximum(ends[:, 0] - targets, targets - ends[:, 1]), 0.0)
+    outside[~(ends[:, 0] <= ends[:, 1])] = np.inf
+    return float((widths(ends) + penalty * outside).mean())
+
+
+def pinball_loss(quantiles: ArrayLike, y: ArrayLike, level: float) -> float:
+    """Mean pinball loss of quantiles; smaller is better.
+
+    Parameters
+    ----------
+    quantiles : array of shape (m,), predicted quantiles, or one end of intervals
+    y : array of shape (m,), the true targets
+    level : float
+        Between 0 and 1. The lower end of an interval at a confidence level is the quantile of (1 - confidence_level) /
+        2, the upper end that of (1 + confidence_level) / 2.
+
+    Returns
+    -------
+    float, in the units of the targets
+
+    Examples
+    --------
+    >>> pinball_loss([1.0, 1.0], [3.0, 0.0], 0.75)
+    0.875
+    """
+    _QUANTILE.check("level", level)
+    predicted = _check_column(quantiles, "quantiles", "one end of predict_interval(X), or a column of quantiles")
+    distance = check_true_targets(y, predicted.size) - predicted
+    return float(np.maximum(level * distance, (level - 1) * distance).mean())
+
+
+def holds(intervals: ArrayLike, y: ArrayLike) -> Bools:
+    """Whether each interval holds the true target: (m,)."""
+    ends = check_intervals(intervals)
+    targets = check_true_targets(y, ends.shape[0])
+    return np.asarray((ends[:, 0] <= targets) & (targets <= ends[:, 1]))
+
+
+def widths(ends: Floats) -> Floats:
+    """Widths (m,) of checked intervals; 0 of empty ones."""
+    empty = ~(ends[:, 0] <= ends[:, 1])
+    return np.asarray(np.where(empty, 0.0, ends[:, 1] - ends[:, 0]))
+
+
+def check_intervals(intervals: ArrayLike) -> Floats:
+    """Intervals as a float64 array (m, 2), or a sentence that says what is wrong."""
+    ends = np.asarray(intervals)
+    if ends.ndim != 2 or ends.shape[1] != 2 or ends.size == 0:
+        remedy = "of several levels, pass one, intervals[..., 0]" if ends.ndim == 3 else "pass predict_interval(X)"
+        raise ValueError(f"intervals have shape {ends.shape}; expected (m, 2), lower and upper ends: {remedy}")
+    if ends.dtype.kind not in "fiu":
+        raise ValueError(
+            f"intervals have dtype {ends.dtype}; expected numbers: pass predict_interval(X), not sets or labels"
+        )
+    return ends.astype(np.float64, copy=False)
+
+
+def check_true_targets(y: ArrayLike, m: int) -> Floats:
+    """Return true targets as a finite float64 array (m,), or a sentence that says what is wrong."""
+    targets = _check_column(y, "y", "the true targets")
+    if targets.size != m:
+        raise ValueError(
+            f"y has shape {targets.shape} and there are {m} predictions; expected shape ({m},): pass one true target "
+            "for each test object"
+        )
+    if not np.isfinite(targets).all():
+        raise ValueError("y has a nan or infinite value; expected finite targets: leave out test objects without one")
+    return targets
+
+
+def _check_column(values: ArrayLike, name: str, what: str) -> Floats:
+    """Numbers as a flat float64 array."""
+    column = np.asarray(values)
+    if column.ndim != 1 or column.size == 0 or column.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{name} of dtype {column.dtype} have shape {column.shape}; expected numbers of shape (m,), m >= 1: "
+            f"pass {what}"
+        )
+    return column.astype(np.float64, copy=False)

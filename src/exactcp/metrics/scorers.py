@@ -1,0 +1,104 @@
+"""Scorers for scikit-learn's searches: what is better is greater, so criteria are negated.
+
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from sklearn.model_selection import GridSearchCV
+>>> from exactcp import FullConformalClassifier
+>>> from exactcp.measures import KNN
+>>> X, y = load_iris(return_X_y=True)
+>>> search = GridSearchCV(
+...     FullConformalClassifier(KNN()), {"measure__k": [1, 5, 15]}, scoring=fuzziness_scorer, cv=3
+... ).fit(X, y)
+>>> search.best_params_
+{'measure__k': 5}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from exactcp import pvalues
+from exactcp.metrics.criteria import fuzziness, set_size
+from exactcp.metrics.intervals import interval_score
+
+__all__ = ["fuzziness_scorer", "interval_score_scorer", "mean_set_size_scorer"]
+
+Scorer = Callable[..., float]
+
+
+def fuzziness_scorer(estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG001
+    """Return minus the fuzziness of the p-values, which is the same for all levels and needs no true labels.
+
+    Parameters
+    ----------
+    estimator : fitted conformal classifier
+    X : test objects
+    y : ignored
+
+    Returns
+    -------
+    float
+    """
+    return -fuzziness(estimator.predict_p(X))
+
+
+def mean_set_size_scorer(confidence_level: float = 0.95) -> Scorer:
+    """Return a scorer: minus the mean number of labels in the prediction sets at a level.
+
+    Parameters
+    ----------
+    confidence_level : float, default=0.95
+
+    Returns
+    -------
+    callable
+        Of a fitted conformal classifier and test objects.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from exactcp import FullConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_val_score(FullConformalClassifier(), X, y, scoring=mean_set_size_scorer(0.9), cv=3).round(2)
+    array([-0.96, -0.82, -0.9 ])
+    """
+    pvalues.significance(confidence_level)  # or a sentence, at once
+    return _SetSizeScorer(confidence_level)
+
+
+def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
+    """Return a scorer: minus the mean interval (Winkler) score of the intervals at a level.
+
+    Parameters
+    ----------
+    confidence_level : float, default=0.95
+
+    Returns
+    -------
+    callable
+        Of a fitted conformal regressor, test objects and their targets.
+    """
+    pvalues.significance(confidence_level)
+    return _IntervalScorer(confidence_level)
+
+
+@dataclass(frozen=True)
+class _SetSizeScorer:
+    """A class, so that it can be pickled and sent to workers."""
+
+    confidence_level: float
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        return -set_size(estimator.predict_set(X, self.confidence_level))
+
+
+@dataclass(frozen=True)
+class _IntervalScorer:
+    confidence_level: float
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        return -interval_score(estimator.predict_interval(X, self.confidence_level), y, self.confidence_level)
