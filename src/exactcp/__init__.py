@@ -14,6 +14,7 @@ from exactcp.classification import (
     SplitConformalClassifier,
 )
 from exactcp.clustering import ConformalClusterer
+from exactcp.comparing import compare_predictors as compare
 from exactcp.exchangeability import ExchangeabilityTest
 from exactcp.exchangeability.selection import ExchangeabilitySelector
 from exactcp.regression import (
@@ -44,4 +45,5 @@ __all__ = [
     "VennAbersPredictor",
     "VennPredictor",
     "__version__",
+    "compare",
 ]

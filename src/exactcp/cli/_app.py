@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from exactcp._starting import raise_interruptions
+from exactcp.cli._compare import compare_command
 from exactcp.cli._demo import demo
 from exactcp.cli._drift import drift
 from exactcp.cli._misuse import MisuseError
@@ -121,6 +122,7 @@ def options(
 
 
 app.command()(predict)
+app.command("compare")(compare_command)
 app.command()(drift)
 app.command()(demo)
 app.command()(reproduce)

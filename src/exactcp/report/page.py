@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,15 @@ def render(facts: dict[str, Any]) -> str:
     (True, False)
     """
     check_can_render()
-    import jinja2
-
-    from exactcp import __version__
     from exactcp.report.figures import figures, picture
+
+    return fill("page.html.j2", {"picture": picture}, facts=facts, figures=figures(facts))
+
+
+def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -> str:
+    """Return a page made of a template, whose values are escaped and none of which may lack."""
+    jinja2 = require("jinja2", "report", "a report")
+    from exactcp import __version__
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("exactcp.report", "templates"),
@@ -51,8 +57,8 @@ def render(facts: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=_percent, number=_number, seconds=_seconds, picture=picture)
-    return environment.get_template("page.html.j2").render(facts=facts, figures=figures(facts), version=__version__)
+    environment.filters.update(percent=_percent, number=_number, seconds=_seconds, **filters)
+    return str(environment.get_template(template).render(**values, version=__version__))
 
 
 def write_report(facts: dict[str, Any], path: str | Path) -> Path:

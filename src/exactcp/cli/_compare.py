@@ -1,0 +1,280 @@
+"""`exactcp compare`: which predictor for these data."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from exactcp._starting import leaving_at_once
+from exactcp.cli._misuse import (
+    PAGES,
+    MisuseError,
+    check_can_write,
+    check_confidence,
+    check_marks,
+    check_results_are_taken,
+)
+from exactcp.cli._predict import Task
+from exactcp.cli._problem import Columns, Problem, read_problem
+from exactcp.cli._results import naming_standard_output, print_result
+from exactcp.cli._tables import WRITTEN, Marks, write_table
+
+HEADINGS = {
+    "classification": ("size", "fuzziness"),
+    "regression": ("width", "score"),
+}
+WORDS = {
+    "classification": (
+        "Size is the number of labels in a set, fuzziness the sum of all p-values of an object but the largest; both "
+        "on average."
+    ),
+    "regression": "The (interval) score is the width, and 2 / epsilon times the distance of a target that is outside.",
+}
+MEANING = (
+    "The smaller the better; the best is the first whose coverage is not lower than chance explains. The band of a "
+    "coverage is exact, at 95 %. Times are those of one fit and of one object; MB is the peak of memory beyond "
+    "what the process had before."
+)
+
+
+def compare_command(
+    data: Annotated[Path, typer.Argument(help="Rows with the target: CSV, or Parquet if it ends in .parquet.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the sets or intervals.")] = 0.9,
+    folds: Annotated[int, typer.Option(min=2, help="Each row is predicted once, from the other folds.")] = 5,
+    choose_on: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows to choose on, such as 0.3: the best is then exact on the others."),
+    ] = None,
+    left: Annotated[
+        Path | None, typer.Option(help="With --choose-on: where the other rows go, to be used with the best.")
+    ] = None,
+    max_seconds: Annotated[float, typer.Option(help="Predictors that would take longer are skipped.")] = 300.0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0,
+    impute: Annotated[
+        bool, typer.Option("--impute", help="Fill missing values instead of refusing them: the median, or a category.")
+    ] = False,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of categories though it has numbers; repeatable.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
+    keep_ids: Annotated[
+        bool, typer.Option("--keep-ids", help="Learn from columns that number or name the rows, too.")
+    ] = False,
+    separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,")] = ".",
+    report: Annotated[Path | None, typer.Option(help="Write a page with the table.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
+) -> None:
+    """Compare predictors on the rows of DATA: coverage, size of sets or intervals, time and memory; the best first.
+
+    It prints the line of Python and the command that use the best one. Columns are read, scaled and encoded as by
+    `exactcp predict`.
+    """
+    check_confidence(confidence)
+    check_marks(separator, decimal)
+    _check_choice(choose_on, max_seconds)
+    _check_files(data, left, report, choose_on)
+    check_results_are_taken({"DATA": data})
+    with Console(stderr=True).status("reading"):
+        with leaving_at_once():
+            from exactcp.comparing import compare_predictors
+        encoding = {"scale": "none", "impute": impute, "categorical": tuple(categorical or ())}
+        columns = Columns(target, ignore or [], keep_ids=keep_ids)
+        problem = _read_one_file(data, columns, task=task.value, encoding=encoding, marks=Marks(separator, decimal))
+    frame = compare_predictors(
+        _objects(problem, categorical or [], impute=impute),
+        problem.y_train,
+        confidence_level=confidence,
+        cv=folds,
+        random_state=seed,
+        task=problem.task,
+        choose_on=choose_on,
+        max_seconds=max_seconds,
+        verbose=1,
+    )
+    if left is not None:
+        write_table(problem.test.iloc[frame.attrs["left"]], left)
+    marks = {} if left is not None else {"separator": (separator, ","), "decimal": (decimal, ".")}
+    given = {"task": (task.value, "auto"), "impute": (impute, False), "keep-ids": (keep_ids, False)}
+    read_alike = _typed_options({**given, "categorical": (categorical, None), "ignore": (ignore, None), **marks})
+    used = data if left is None else left
+    facts = _facts(frame, (used, target, read_alike), asked=_asked(data, problem, target, folds, seed))
+    if report is not None:
+        from exactcp.report.ranking import write_ranking
+
+        write_ranking(facts, report)
+    if as_json:
+        print_result(json.dumps(_comparison_summary(frame, facts, left, report)))
+        return
+    _show(facts, left, report)
+
+
+def _check_choice(choose_on: float | None, max_seconds: float) -> None:
+    if choose_on is not None and not 0 < choose_on < 1:
+        msg = f"--choose-on {choose_on:g} is not a share of the rows: use a number between 0 and 1, such as 0.3."
+        raise MisuseError(msg)
+    if not max_seconds > 0:
+        msg = f"--max-seconds {max_seconds:g} is no time: use a number above 0."
+        raise MisuseError(msg)
+
+
+def _check_files(data: Path, left: Path | None, report: Path | None, choose_on: float | None) -> None:
+    if left is not None:
+        if choose_on is None:
+            raise MisuseError("--left is for the rows that --choose-on leaves: use both, or neither.")
+        check_can_write(left, WRITTEN, {"DATA": data})
+    if report is not None:
+        check_can_write(report, PAGES, {"DATA": data} if left is None else {"DATA": data, "--left": left})
+        from exactcp._optional import require
+
+        require("jinja2", "report", "a report")
+
+
+def _read_one_file(data: Path, columns: Columns, **how: Any) -> Problem:
+    """Read one file; sentences about TRAIN and TEST are about it."""
+    try:
+        return read_problem((data, data), columns, **how)
+    except ValueError as error:
+        if type(error) not in (ValueError, MisuseError):
+            raise
+        raise type(error)(re.sub(r"\b(TRAIN|TEST)\b", "DATA", str(error))) from None
+
+
+def _objects(problem: Problem, categorical: list[str], *, impute: bool) -> Any:
+    """Return the columns to learn from, filled where that was asked for; by a rule that sees no target."""
+    table = problem.test[problem.features].copy()
+    for name in table.columns:
+        is_number = table[name].dtype.kind in "iufb" and name not in categorical
+        if not is_number:
+            table[name] = table[name].astype(object).where(table[name].notna(), "missing").astype(str)
+        elif impute:
+            table[name] = table[name].fillna(table[name].median())
+    return table
+
+
+def _asked(data: Path, problem: Problem, target: str, folds: int, seed: int) -> dict[str, str]:
+    return {
+        "File": f"{data.name}, {problem.test.shape[0]:,} rows",
+        "Target": f"{target} ({problem.task}: {problem.reason})",
+        "Columns": f"{len(problem.features)}",
+        "Folds": f"{folds}, seed {seed}",
+    }
+
+
+def _typed_options(options: dict[str, tuple[Any, Any]]) -> str:
+    """Return options as they are typed, those that are not what they are by default.
+
+    Examples
+    --------
+    >>> _typed_options({"impute": (True, False), "ignore": (["a b"], []), "decimal": (".", ".")})
+    " --impute --ignore 'a b'"
+    """
+    words = []
+    for name, (value, default) in options.items():
+        if value not in (default, []):
+            values = value if isinstance(value, list) else [value]
+            words += [f" --{name}" if one is True else f" --{name} {shlex.quote(str(one))}" for one in values]
+    return "".join(words)
+
+
+def _facts(frame: Any, used: tuple[Path, str, str], *, asked: dict[str, str]) -> dict[str, Any]:
+    """Return what the table, the page and the last words are made of; used are a file, its target, and options."""
+    data, target, options = used
+    known, task = frame.attrs, frame.attrs["task"]
+    level = f"{100 * known['confidence_level']:g} %"
+    columns = ["predictor", "coverage", "band", *HEADINGS[task], "fit", "object", "MB"]
+    lines = {}
+    if known["best"] is not None:
+        lines[f"In Python: {known['best']}"] = known["python"]
+    named = next((name for name in frame.index if name in known["commands"]), None)
+    usable = known["best"] if known["command"] is not None else named
+    if known["best"] is not None and usable is not None:
+        lines[f"On the command line: {usable}"] = _filled(known["commands"][usable], data, target) + options
+    best = "No predictor kept its level" if known["best"] is None else f"{known['best']} is the best"
+    return {
+        "title": f"Predictors of {target}",
+        "lead": f"{best} of {len(frame)} predictors, at {level} confidence.",
+        "asked": asked,
+        "columns": columns,
+        "rows": [_cells(name, row, task) for name, row in frame.iterrows()],
+        "notes": {name: note for name, note in frame["note"].items() if note},
+        "lines": lines,
+        "guarantee": known["guarantee"],
+        "words": f"{WORDS[task]} {MEANING}",
+    }
+
+
+def _cells(name: str, row: Any, task: str) -> dict[str, Any]:
+    from exactcp.experiments.wording import UNKNOWN, duration
+
+    if math.isnan(row["coverage"]):
+        return {"best": False, "cells": [name, *[UNKNOWN] * 7]}
+    size, criterion = ("set_size", "fuzziness") if task == "classification" else ("width", "interval_score")
+    cells = [
+        name,
+        f"{row['coverage']:.3f}",
+        "-".join(f"{row[end]:.2f}".removeprefix("0") for end in ("coverage_low", "coverage_high")),
+        f"{row[size]:.4g}",
+        f"{row[criterion]:.4g}",
+        duration(row["fit_seconds"]),
+        duration(row["prediction_seconds"]),
+        UNKNOWN if math.isnan(row["peak_mb"]) else f"{row['peak_mb']:,.0f}",
+    ]
+    return {"best": bool(row["best"]), "cells": cells}
+
+
+def _filled(command: str, data: Path, target: str) -> str:
+    from exactcp.comparing._lines import DATA, TARGET
+
+    return command.replace(DATA, shlex.quote(str(data)), 1).replace(TARGET, shlex.quote(target), 1)
+
+
+def _comparison_summary(frame: Any, facts: dict[str, Any], left: Path | None, report: Path | None) -> dict[str, Any]:
+    """Return the comparison for scripts."""
+    rows = frame.reset_index().astype(object)
+    lines = list(facts["lines"].values())
+    return {
+        **{name: frame.attrs[name] for name in ("task", "criterion", "confidence_level", "random_state", "best")},
+        "rows": rows.where(rows.notna(), None).to_dict("records"),
+        "python": frame.attrs["python"],
+        "command": lines[-1] if len(lines) > 1 else None,
+        "guarantee": facts["guarantee"],
+        "n_chosen_on": len(frame.attrs["chosen_on"]),
+        "rows_left": frame.attrs["left"],
+        "left": None if left is None else str(left),
+        "report": None if report is None else str(report),
+    }
+
+
+def _show(facts: dict[str, Any], left: Path | None, report: Path | None) -> None:
+    table = Table(title=escape(facts["lead"]), box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, heading in enumerate(facts["columns"]):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
+    for row in facts["rows"]:
+        mark = "* " if row["best"] else "  "
+        table.add_row(mark + escape(row["cells"][0]), *row["cells"][1:], style="bold" if row["best"] else None)
+    console = Console(highlight=False)
+    with naming_standard_output():
+        console.print(table)
+        for name, note in facts["notes"].items():
+            console.print(f"{name}: {note}", markup=False)
+        console.print(facts["words"], markup=False)
+        for heading, typed in facts["lines"].items():
+            console.print(f"\n{heading}", markup=False)
+            console.print(typed, markup=False, soft_wrap=True)
+        console.print(f"\n{facts['guarantee']}", markup=False)
+        for name, path in (("Rows left", left), ("Report", report)):
+            if path is not None:
+                console.print(f"{name}: {path}", soft_wrap=True, markup=False)

@@ -1,0 +1,110 @@
+"""The lines that use a candidate, and the word about the guarantee of one that was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exactcp._rows import is_frame
+from exactcp.comparing._candidates import OF_LABELS, Candidate
+
+DATA, NEW, TARGET = "DATA", "NEW", "TARGET"  # what a command's reader fills in
+
+
+def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: float) -> str:
+    """Return lines of Python that predict `X_new` from `X` and `y` with a candidate, its preparation included.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    X : objects
+        Of the comparison: how frames are joined differs from how arrays are.
+    task : {"classification", "regression"}
+    confidence_level : float
+
+    Returns
+    -------
+    str
+    """
+    method = "predict_set" if task == OF_LABELS else "predict_interval"
+    lines = sorted(_imports(candidate))
+    training, new = "X", "X_new"
+    if candidate.preparation is not None:
+        lines.insert(0, "import pandas as pd" if is_frame(X) else "import numpy as np")
+        both = "pd.concat([X, X_new])" if is_frame(X) else "np.vstack([X, X_new])"
+        # all objects together and no label, which leaves them exchangeable
+        lines.append(f"objects = {_written(candidate.preparation)}.fit_transform({both})")
+        training, new = "objects[:len(X)]", "objects[len(X):]"
+    lines.append(f"predictor = {_written(candidate.predictor)}.fit({training}, y)")
+    lines.append(f"predictor.{method}({new}, confidence_level={confidence_level!r})")
+    return "\n".join(lines)
+
+
+def _written(estimator: Any) -> str:
+    return " ".join(estimator.__repr__(N_CHAR_MAX=10**6).split())
+
+
+def _imports(candidate: Candidate) -> set[str]:
+    """Return a line for each class that the candidate is made of."""
+    parts: list[Any] = [candidate.predictor]
+    if candidate.preparation is not None:
+        parts.append(candidate.preparation)
+    found = set()
+    for part in parts:
+        for one in (part, *part.get_params(deep=True).values()):
+            if hasattr(one, "get_params") and not isinstance(one, type):
+                found.add(f"from {_public_module(type(one))} import {type(one).__name__}")
+    return found
+
+
+def _public_module(cls: type) -> str:
+    """Return the module from which users import a class.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from exactcp.measures import KNN
+    >>> _public_module(RandomForestClassifier), _public_module(KNN)
+    ('sklearn.ensemble', 'exactcp.measures')
+    """
+    parts = cls.__module__.split(".")
+    if parts[0] == "exactcp":
+        return "exactcp.measures" if parts[1] == "measures" else "exactcp"
+    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
+    return ".".join(parts[: private[0]] if private else parts)
+
+
+def command_line(candidate: Candidate, confidence_level: float, seed: int) -> str | None:
+    """Return the command that predicts the rows of NEW from those of DATA with a candidate; None if there is none."""
+    if candidate.options is None:
+        return None
+    level = f"--confidence {confidence_level!r} --seed {seed}"
+    return f"exactcp predict {DATA} {NEW} --target {TARGET} {candidate.options} {level}"
+
+
+def guarantee(n_chosen_on: int, n_left: int, n_compared: int) -> str:
+    """Return what the choice does to the guarantee of the predictor that was chosen.
+
+    Parameters
+    ----------
+    n_chosen_on : int
+        Rows that the predictors were compared on.
+    n_left : int
+        Rows that the comparison has not seen.
+    n_compared : int
+        Predictors.
+
+    Returns
+    -------
+    str
+    """
+    if n_left:
+        return (
+            f"The choice was made on {n_chosen_on:,} rows. Fitted on the {n_left:,} others, and on none of these, the "
+            "best predictor keeps its guarantee exactly."
+        )
+    return (
+        f"The choice among {n_compared} predictors was made with the labels of these {n_chosen_on:,} rows. If the best "
+        "is fitted on the same rows, its coverage may be a little lower than its guarantee says: more with more "
+        "predictors, less with more rows. To keep it exactly, choose on a part that is not used again, such as 0.3 of "
+        "the rows: choose_on=0.3, or --choose-on 0.3."
+    )

@@ -1,0 +1,183 @@
+"""`exactcp compare`: what it prints is what the library says, and wrong commands get one sentence."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from threadpoolctl import threadpool_limits
+from typer.testing import CliRunner
+
+import exactcp
+from exactcp.cli import _compare as command
+from exactcp.cli import app
+
+
+@pytest.fixture(autouse=True)
+def one_thread_of_openmp():
+    """Boosting spins on busy machines."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    n = 60
+    kind = rng.integers(0, 2, size=n)
+    table = pd.DataFrame(
+        {
+            "id": range(n),
+            "x": kind + rng.normal(size=n),
+            "y": 100 * rng.normal(size=n),
+            "colour": rng.choice(["red", "green"], size=n),
+            "kind": np.array(["ant", "bee"])[kind],
+        }
+    )
+    table.to_csv(tmp_path / "kinds.csv", index=False)
+    table.drop(columns=["colour", "kind", "id"]).assign(price=table["x"] * 3 + rng.normal(size=n)).to_csv(
+        tmp_path / "prices.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def compared(*arguments):
+    result = run("compare", *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_json_is_what_the_library_says(folder):
+    said = compared("kinds.csv", "--target", "kind", "--folds", "2", "--seed", "3")
+    table = pd.read_csv("kinds.csv")
+    frame = exactcp.compare(table[["x", "y", "colour"]], table["kind"], cv=2, random_state=3)
+    assert [row["predictor"] for row in said["rows"]] == frame.index.tolist()
+    for name in ("coverage", "coverage_low", "coverage_high", "set_size", "fuzziness", "best"):
+        assert [row[name] for row in said["rows"]] == frame[name].tolist()
+    assert said["best"] == frame.attrs["best"]
+    assert said["python"] == frame.attrs["python"]
+    assert said["guarantee"] == frame.attrs["guarantee"]
+    assert said["rows_left"] == []
+
+
+def test_the_command_of_the_best_runs_on_the_rows_left(folder):
+    choice = ("--choose-on", "0.5", "--left", "the rest.csv", "--report", "page.html")
+    said = compared("prices.csv", "--target", "price", "--folds", "2", "--confidence", "0.8", *choice)
+    rest = pd.read_csv("the rest.csv")
+    assert len(said["rows_left"]) == said["n_chosen_on"] == len(rest) == 30
+    pd.testing.assert_frame_equal(rest, pd.read_csv("prices.csv").iloc[said["rows_left"]].reset_index(drop=True))
+    program, *words = shlex.split(said["command"])
+    assert program == "exactcp"
+    assert words[1] == "the rest.csv"
+    rest[:5].to_csv("NEW", index=False)
+    result = run(*words, "--output", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert {"lower", "upper"} <= set(pd.read_csv("out.csv").columns)
+    page = (folder / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "src=" not in page
+    for row in said["rows"]:
+        assert row["predictor"].replace("+", "&#43;") in page or row["predictor"] in page
+    assert "Predictors of price" in page
+    assert said["report"] == "page.html"
+
+
+def test_the_table_is_for_people(folder, monkeypatch):
+    known = exactcp.compare(
+        *_numbers(),
+        {"a [b]": exactcp.FullConformalRegressor(), "bad": exactcp.FullConformalRegressor(n_jobs="x")},
+        cv=2,
+    )
+    monkeypatch.setattr("exactcp.comparing.compare_predictors", lambda *_, **__: known)
+    result = run("compare", "prices.csv", "--target", "price", "--ignore", "y")
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.stdout.split())
+    assert "a [b] is the best of 2 predictors, at 90 % confidence." in told
+    assert "* a [b]" in told
+    assert "bad: failed: n_jobs='x'" in told
+    assert "In Python: a [b]" in told
+    assert "On the command line" not in told  # which has no predictors of one's own
+    assert "may be a little lower" in told
+
+
+def _numbers():
+    table = pd.read_csv("prices.csv")
+    return table[["x", "y"]].to_numpy(), table["price"].to_numpy()
+
+
+def test_the_command_reads_the_file_alike():
+    options = {
+        "impute": (True, False),
+        "categorical": (["a", "b c"], None),
+        "ignore": ([], None),
+        "decimal": (",", "."),
+    }
+    assert command._typed_options(options) == " --impute --categorical a --categorical 'b c' --decimal ,"
+
+
+def test_missing_values_are_filled_without_targets(folder):
+    table = pd.read_csv("kinds.csv")
+    table.loc[[0, 7], "x"] = np.nan
+    table.loc[3, "colour"] = np.nan
+    table.to_csv("holes.csv", index=False)
+    assert "column 'x'" in run("compare", "holes.csv", "--target", "kind").stderr
+    problem = command._read_one_file(
+        folder / "holes.csv",
+        command.Columns("kind", ignore=["id"]),
+        task="auto",
+        encoding={"scale": "none", "impute": True, "categorical": ("y",)},
+        marks=command.Marks(),
+    )
+    filled = command._objects(problem, ["y"], impute=True)
+    assert filled["x"].to_list()[:8:7] == [table["x"].median()] * 2
+    assert filled["colour"][3] == "missing"
+    assert filled["y"].map(type).eq(str).all()
+
+
+WRONG = {
+    "no column": (
+        ["kinds.csv", "--target", "kinds"],
+        2,
+        "--target kinds is not a column of DATA",
+        "Did you mean kind?",
+    ),
+    "level": (["kinds.csv", "--target", "kind", "--confidence", "90"], 2, "--confidence 90.0 is not a probability", ""),
+    "share": (
+        ["kinds.csv", "--target", "kind", "--choose-on", "30"],
+        2,
+        "--choose-on 30 is not a share",
+        "such as 0.3",
+    ),
+    "time": (["kinds.csv", "--target", "kind", "--max-seconds", "0"], 2, "--max-seconds 0 is no time", ""),
+    "left": (["kinds.csv", "--target", "kind", "--left", "a.csv"], 2, "--left is for the rows that --choose-on", ""),
+    "page": (["kinds.csv", "--target", "kind", "--report", "a.pdf"], 2, "a.pdf ends in .pdf", ".html"),
+    "no file": (["none.csv", "--target", "kind"], 1, "none.csv: No such file", ""),
+    "folds": (["kinds.csv", "--target", "kind", "--folds", "70"], 1, "cv=70 folds of 60 rows", ""),
+    "lost": (
+        ["kinds.csv", "--target", "kind", "--choose-on", "0.3", "--left", "kinds.csv"],
+        2,
+        "kinds.csv is DATA, which would be lost",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_commands_get_one_sentence(folder, name):
+    arguments, code, sentence, remedy = WRONG[name]
+    result = run("compare", *arguments)
+    assert result.exit_code == code, result.output
+    told = [line for line in result.stderr.splitlines() if line.startswith("exactcp: ") and "warning" not in line]
+    assert len(told) == 1
+    assert sentence in told[0]
+    assert remedy in told[0]
+    assert "TRAIN" not in told[0]
+    assert not result.stdout

@@ -1,0 +1,398 @@
+"""`exactcp.compare`: its numbers are those that one gets by hand, and what it leaves out it tells."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+import exactcp
+from exactcp import (
+    CVPlusRegressor,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+)
+from exactcp.comparing import _compare, _pilot
+from exactcp.comparing._candidates import default_candidates
+from exactcp.comparing._columns import category_columns, vectoriser
+from exactcp.comparing._lines import python_lines
+from exactcp.comparing._memory import with_peak
+from exactcp.measures import KNN, LSSVM, KNNResidual, RidgeResidual
+
+NUMBERS = ["coverage", "coverage_low", "coverage_high"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread_of_openmp():
+    """Boosting spins on busy machines."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b", "c"])[np.repeat([0, 1, 2], [20, 15, 7])]
+    X = rng.normal(size=(42, 2)) + (np.array(["a", "b", "c"]) == y[:, None]).argmax(axis=1)[:, None]
+    X[5], y[5] = X[6], "b"  # a duplicate with another label
+    order = rng.permutation(42)
+    return X[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def targeted():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    return X, X @ [1.0, 2.0, 0.0] + rng.normal(size=40)
+
+
+@pytest.fixture(scope="module")
+def by_default(targeted):
+    with threadpool_limits(1, user_api="openmp"):
+        return exactcp.compare(*targeted, cv=2, random_state=4)
+
+
+def by_hand_labels(predictor, X, y, folds, level):
+    hits, sizes, rest = [], [], []
+    for training, test in folds:
+        predictor.fit(X[training], y[training])
+        asked = predictor.predict_p(X[test]), predictor.predict_set(X[test], level), y[test]
+        for values, inside, label in zip(*asked, strict=True):
+            p = dict(zip(predictor.classes_.tolist(), values.tolist(), strict=True))
+            found = {one for one, is_in in zip(p, inside, strict=True) if is_in}
+            hits.append(label in found)
+            sizes.append(len(found))
+            rest.append(sum(p.values()) - max(p.values()))
+    return hits, sizes, rest
+
+
+def by_hand_targets(predictor, X, y, folds, level):
+    hits, widths, scores = [], [], []
+    epsilon = 1 - level
+    for training, test in folds:
+        predictor.fit(X[training], y[training])
+        for (low, high), target in zip(predictor.predict_interval(X[test], level), y[test], strict=True):
+            hits.append(low <= target <= high)
+            widths.append(high - low)
+            outside = low - target if target < low else target - high if target > high else 0.0
+            scores.append(high - low + 2 / epsilon * outside)
+    return hits, widths, scores
+
+
+def check_against_hand(frame, name, said, size, criterion):
+    hits, sizes, scores = said
+    row = frame.loc[name]
+    assert row["coverage"] == np.mean(hits)
+    n, k = len(hits), sum(hits)
+    low = stats.beta.ppf(0.025, k, n - k + 1)
+    high = stats.beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
+    # two ways to the same quantile of a beta distribution
+    np.testing.assert_allclose(row[["coverage_low", "coverage_high"]].astype(float), [low, high], rtol=1e-6)
+    np.testing.assert_allclose(row[size], np.mean(sizes), rtol=1e-12)  # sums in another order
+    np.testing.assert_allclose(row[criterion], np.mean(scores), rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.7, 0.9])
+def test_labels_are_judged_as_by_hand(labelled, level):
+    X, y = labelled
+    mine = {
+        "knn": FullConformalClassifier(KNN(3)),
+        "split": SplitConformalClassifier(LogisticRegression(), random_state=3),
+    }
+    frame = exactcp.compare(X, y, mine, level, cv=4, random_state=7)
+    folds = list(KFold(4, shuffle=True, random_state=7).split(X))
+    for name, predictor in mine.items():
+        check_against_hand(frame, name, by_hand_labels(predictor, X, y, folds, level), "set_size", "fuzziness")
+    assert frame["fuzziness"].is_monotonic_increasing
+    assert (frame[["fit_seconds", "prediction_seconds"]] > 0).all(axis=None)
+    assert frame.attrs["task"] == "classification"
+
+
+def test_targets_are_judged_as_by_hand(targeted):
+    X, y = targeted
+    mine = {
+        "knn": FullConformalRegressor(KNNResidual(3)),
+        "split": SplitConformalRegressor(LinearRegression(), random_state=3),
+        "cv+": CVPlusRegressor(RidgeResidual(), cv=5, random_state=1),
+    }
+    splitter = KFold(3)
+    frame = exactcp.compare(X, y, mine, 0.8, cv=splitter, random_state=7)
+    for name, predictor in mine.items():
+        said = by_hand_targets(predictor, X, y, list(splitter.split(X)), 0.8)
+        check_against_hand(frame, name, said, "width", "interval_score")
+    assert frame["interval_score"].is_monotonic_increasing
+    assert frame.attrs["criterion"] == "interval_score"
+
+
+def test_default_measures_see_objects_scaled_together(labelled):
+    X, y = labelled
+    X = X * [1.0, 1000.0]
+    frame = exactcp.compare(X, y, cv=2, random_state=5)
+    assert len(frame) == 8
+    assert not frame["note"].str.startswith("failed").any()
+    scaled = StandardScaler().fit_transform(X)
+    folds = list(KFold(2, shuffle=True, random_state=5).split(X))
+    for name, measure in (("full KNN", KNN()), ("full LSSVM rbf", LSSVM(kernel="rbf", gamma=0.5))):
+        said = by_hand_labels(FullConformalClassifier(measure, random_state=5), scaled, y, folds, 0.9)
+        check_against_hand(frame, name, said, "set_size", "fuzziness")
+    assert frame["best"].sum() == 1
+    assert frame.index[frame["best"]] == [frame.attrs["best"]]
+
+
+def test_the_same_state_gives_the_same_numbers(targeted, by_default):
+    again = exactcp.compare(*targeted, cv=2, random_state=4)
+    numbers = [*NUMBERS, "width", "interval_score"]
+    pd.testing.assert_frame_equal(again[numbers], by_default[numbers])
+
+
+def test_default_regressors_see_objects_scaled_together(targeted, by_default):
+    X, y = targeted
+    scaled = StandardScaler().fit_transform(X)
+    folds = list(KFold(2, shuffle=True, random_state=4).split(X))
+    for name, predictor in (
+        ("full RidgeResidual rbf", FullConformalRegressor(RidgeResidual(kernel="rbf", gamma=1 / 3))),
+        ("CV+ RidgeResidual", CVPlusRegressor(RidgeResidual(), random_state=4)),
+    ):
+        said = by_hand_targets(predictor, scaled, y, folds, 0.9)
+        check_against_hand(by_default, name, said, "width", "interval_score")
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("kind", ["array", "frame", "categories"])
+def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
+    X, y = labelled if task == "classification" else targeted
+    if kind != "array":
+        X = pd.DataFrame(X).add_prefix("x")
+    if kind == "categories":
+        X = X.assign(colour=["red", "green"] * (len(y) // 2))
+    categories = category_columns(X)
+    found = default_candidates(task, categories=categories, n_columns=3, confidence_level=0.8, seed=1)
+    for candidate in found:
+        namespace = {"X": X[:30], "y": y[:30], "X_new": X[30:]}
+        lines = python_lines(candidate, X, task, 0.8).splitlines()
+        lines[-1] = f"said = {lines[-1]}"
+        exec("\n".join(lines), namespace)
+        objects = X if candidate.preparation is None else candidate.preparation.fit_transform(X)
+        predictor = candidate.predictor.fit(objects[:30], y[:30])
+        ask = predictor.predict_set if task == "classification" else predictor.predict_interval
+        np.testing.assert_array_equal(namespace["said"], ask(objects[30:], 0.8))
+
+
+def test_a_frame_of_categories_is_encoded(labelled, rng):
+    X, y = labelled
+    table = pd.DataFrame(X, columns=["u", "v"])
+    table = table.assign(colour=rng.choice(["red", "green"], size=42), is_new=X[:, 0] > 0)
+    assert category_columns(table) == ["colour"]
+    encoded = vectoriser(["colour"], scaled=True).fit_transform(table)
+    by_hand = np.column_stack(
+        [
+            table["colour"] == "green",
+            table["colour"] == "red",
+            StandardScaler().fit_transform(table[["u", "v", "is_new"]].astype(float)),
+        ]
+    )
+    np.testing.assert_allclose(encoded, by_hand, rtol=1e-12, atol=1e-15)
+    frame = exactcp.compare(table, y, cv=2, random_state=0)
+    assert not frame["note"].str.startswith("failed").any()
+    folds = list(KFold(2, shuffle=True, random_state=0).split(X))
+    said = by_hand_labels(FullConformalClassifier(KNN(), random_state=0), encoded, y, folds, 0.9)
+    check_against_hand(frame, "full KNN", said, "set_size", "fuzziness")
+
+
+class Slow(FullConformalClassifier):
+    """Takes 20 ms for ten examples."""
+
+    def fit(self, X, y):
+        time.sleep(0.002 * len(X))
+        return super().fit(X, y)
+
+
+def test_what_takes_too_long_is_skipped(labelled, capsys):
+    X, y = np.tile(labelled[0], (4, 1)), np.tile(labelled[1], 4)
+    mine = {"slow": Slow(KNN()), "fast": FullConformalClassifier(KNN())}
+    frame = exactcp.compare(X, y, mine, cv=2, random_state=0, max_seconds=0.2, verbose=1)
+    assert list(frame.index) == ["fast", "slow"]
+    assert frame.loc["slow", "note"].startswith("skipped: about 0 s expected, and max_seconds=0.2")
+    assert frame.loc["slow", NUMBERS].isna().all()
+    # 84 rows in each of two folds: 0.336 s at least
+    assert frame.loc["slow", "expected_seconds"] > 0.3
+    told = capsys.readouterr().err
+    assert "slow: skipped" in told
+    assert "comparing 1 predictors in 2 folds: about 1 s left" in told
+    assert exactcp.compare(X, y, mine, cv=2, max_seconds=None)["note"].tolist() == ["", ""]
+
+
+def test_what_takes_longer_than_expected_is_given_up(labelled, monkeypatch):
+    X, y = np.tile(labelled[0], (4, 1)), np.tile(labelled[1], 4)
+    monkeypatch.setattr(_compare, "expect_seconds", lambda *_: math.nan)
+    mine = {"slow": Slow(KNN()), "fast": FullConformalClassifier(KNN())}
+    frame = exactcp.compare(X, y, mine, cv=3, max_seconds=0.2)
+    assert frame.loc["slow", "note"].startswith("skipped after 1 of 3 folds")
+    assert frame.attrs["best"] == "fast"
+
+
+def test_time_grows_as_the_last_tries_say(monkeypatch):
+    seconds = {50: 1.0, 100: 2.0, 200: 8.0}  # the square of n at the end
+
+    def question(predictor, X, y, fold):
+        n, m = fold[0].size, fold[1].size
+        return _pilot.FoldAnswers(m, m, 1.0, 0.0, seconds[n] / 1000, 0.001 * m)
+
+    folds = [(np.arange(1000), np.arange(10))] * 3
+    # 1000 rows: 5 ** 2 times 0.008 s; each of 10 objects takes 1 ms whatever n is
+    monkeypatch.setattr(_pilot, "ENOUGH_SECONDS", 0.015)
+    np.testing.assert_allclose(_pilot.expect_seconds(None, None, None, folds, question), 3 * (0.2 + 0.01))
+
+
+def test_one_that_fails_is_a_row_with_its_reason(labelled):
+    X, y = labelled
+    mine = {"good": FullConformalClassifier(KNN(3)), "bad": FullConformalClassifier(KNN(k=-1))}
+    frame = exactcp.compare(X, y, mine, cv=3)
+    assert list(frame.index) == ["good", "bad"]
+    assert frame.loc["bad", "note"].startswith("failed: k=-1")
+    assert frame.attrs["best"] == "good"
+    with pytest.raises(ValueError, match=r"none of the predictors could be compared: bad failed: k=-1"):
+        exactcp.compare(X, y, {"bad": mine["bad"]}, cv=3)
+
+
+def test_warnings_are_notes(targeted):
+    X, numbers = targeted
+    frame = exactcp.compare(X, numbers, {"f": SplitConformalRegressor(LinearRegression())}, 0.99, cv=2)
+    assert "confidence_level=0.99 needs at least 99 examples" in frame.loc["f", "note"]
+    assert frame.loc["f", "width"] == math.inf
+    assert frame.attrs["best"] == "f"  # it says nothing, and keeps its level
+
+
+def test_a_label_that_a_fold_lacks_is_missed():
+    X, y = np.arange(8.0)[:, None], np.array(["a"] * 4 + ["b"] * 3 + ["c"])
+    frame = exactcp.compare(X, y, {"knn": FullConformalClassifier(KNN(1))}, 0.8, cv=LeaveOneOut())
+    said = by_hand_labels(FullConformalClassifier(KNN(1)), X, y, list(LeaveOneOut().split(X)), 0.8)
+    assert not said[0][-1]
+    assert frame.loc["knn", "coverage"] == np.mean(said[0])
+
+
+def test_choosing_on_a_part_leaves_the_rest_untouched(labelled):
+    X, y = labelled
+    seen = []
+
+    class Seen(FullConformalClassifier):
+        def fit(self, X, y):
+            seen.extend(map(tuple, X))
+            return super().fit(X, y)
+
+        def predict_p(self, X):
+            seen.extend(map(tuple, X))
+            return super().predict_p(X)
+
+    frame = exactcp.compare(X, y, {"knn": Seen(KNN(1))}, cv=2, random_state=0, choose_on=0.3, confidence_level=0.8)
+    chosen, left = frame.attrs["chosen_on"], frame.attrs["left"]
+    assert sorted(chosen + left) == list(range(42))
+    assert len(chosen) == 13
+    assert set(seen) == {tuple(row) for row in X[chosen]}
+    assert "29 others" in frame.attrs["guarantee"]
+    assert "exactly" in frame.attrs["guarantee"]
+    folds = list(KFold(2, shuffle=True, random_state=0).split(chosen))
+    said = by_hand_labels(FullConformalClassifier(KNN(1)), X[chosen], y[chosen], folds, 0.8)
+    check_against_hand(frame, "knn", said, "set_size", "fuzziness")
+    assert len(exactcp.compare(X, y, {"knn": Seen(KNN(1))}, cv=2, choose_on=20).attrs["chosen_on"]) == 20
+    everything = exactcp.compare(X, y, {"knn": Seen(KNN(1))}, cv=2).attrs
+    assert everything["left"] == []
+    assert "may be a little lower" in everything["guarantee"]
+
+
+def test_the_best_keeps_its_level(targeted):
+    """An interval that is short and wrong is not the best, whatever its score."""
+    X, y = targeted
+
+    class Point(SplitConformalRegressor):
+        def predict_interval(self, X, confidence_level=0.95):
+            return np.zeros((len(X), 2))
+
+    mine = {"wrong": Point(LinearRegression()), "wide": FullConformalRegressor(KNNResidual(30))}
+    y = y / 1000 + 0.0
+    y[:3] = 50.0  # which make the valid intervals wide
+    frame = exactcp.compare(X, y, mine, 0.95, cv=4, random_state=0)
+    assert frame.loc["wrong", "coverage"] == 0
+    assert frame.attrs["best"] == "wide"
+
+
+def test_commands_name_what_the_command_line_has(by_default):
+    commands = by_default.attrs["commands"]
+    assert set(by_default.index) - set(commands) == {"split CQR HistGradientBoosting"}
+    assert commands["CV+ RidgeResidual"] == (
+        "exactcp predict DATA NEW --target TARGET --method cross --measure ridge --confidence 0.9 --seed 4"
+    )
+
+
+def test_peak_of_memory_is_seen():
+    _, peak = with_peak(lambda: np.ones(4_000_000).sum())
+    assert math.isnan(peak) or 30 < peak < 200
+
+
+def test_names_of_a_list(labelled):
+    X, y = labelled
+    same = [FullConformalClassifier(KNN(3)), FullConformalClassifier(KNN(3))]
+    frame = exactcp.compare(X, y, same, cv=2)
+    name = "FullConformalClassifier(measure=KNN(k=3))"
+    assert sorted(frame.index) == [name, f"{name} (2)"]
+    assert frame.attrs["best"] == name
+
+
+KNN_OF_LABELS = {"knn": FullConformalClassifier(KNN(3))}
+WRONG = {
+    "level": ({"confidence_level": 1.5}, r"confidence_level=1.5 is not a probability"),
+    "task": ({"task": "ranking"}, r"task='ranking' is not known: use 'auto'"),
+    "other task": ({"task": "regression", "predictors": KNN_OF_LABELS}, r"the predictors are for classification"),
+    "limit": ({"max_seconds": 0}, r"max_seconds=0 is no time: use a number above 0"),
+    "folds": ({"cv": 1}, r"cv=1 folds of 42 rows: use a number of folds from 2"),
+    "too many folds": ({"cv": 43}, r"cv=43 folds of 42 rows"),
+    "no folds": ({"cv": "five"}, r"cv='five' is neither a number of folds nor a splitter"),
+    "share": ({"choose_on": 1.0}, r"choose_on=1.0 leaves nothing .* such as 0.3"),
+    "no row": ({"choose_on": 0.001}, r"choose_on=0.001 leaves nothing"),
+    "all rows": ({"choose_on": 42}, r"choose_on=42 .* of rows below 42"),
+    "true": ({"choose_on": True}, r"choose_on=True leaves nothing"),
+    "text": ({"choose_on": "some"}, r"choose_on='some' leaves nothing"),
+    "one predictor": ({"predictors": FullConformalClassifier()}, r"is neither a dict nor a list: give \{name"),
+    "none": ({"predictors": []}, r"predictors is empty: give one at least"),
+    "measure": ({"predictors": {"knn": KNN(3)}}, r"'knn' is a KNN, .* wrap it, as in FullConformalClassifier\(KNN"),
+    "model": (
+        {"predictors": {"line": LinearRegression()}},
+        r"'line' is a LinearRegression.*FullConformalRegressor\(LinearRegression",
+    ),
+    "number": ({"predictors": {"two": 2}}, r"'two' is a int, which has neither predict_set nor predict_interval"),
+    "measure of regression": ({"predictors": [KNNResidual()]}, r"wrap it, as in FullConformalRegressor\(KNNResidual"),
+    "class": ({"predictors": {"knn": FullConformalClassifier}}, r"give an instance, FullConformalClassifier\(\)"),
+    "two tasks": (
+        {"predictors": {"a": FullConformalClassifier(), "b": FullConformalRegressor()}},
+        r"different tasks \(a is for classification, b is for regression\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_gets_a_sentence(labelled, name):
+    options, sentence = WRONG[name]
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        exactcp.compare(*labelled, **options)
+
+
+def test_wrong_objects_get_a_sentence(labelled):
+    X, y = labelled
+    with pytest.raises(ValueError, match=r"X has 41 rows and y has 42 values"):
+        exactcp.compare(X[1:], y, KNN_OF_LABELS)
+    table = pd.DataFrame(X, columns=["u", "v"])
+    with pytest.raises(ValueError, match=r"column 'day' of X has dates"):
+        exactcp.compare(table.assign(day=pd.Timestamp("2020-01-01")), y)
+    many = pd.concat([table.assign(name=[f"{i} {j}" for j in range(42)]) for i in range(3)])
+    with pytest.raises(ValueError, match=r"column 'name' of X has 126 different texts"):
+        exactcp.compare(many, np.tile(y, 3))
