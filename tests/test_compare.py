@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -396,3 +398,17 @@ def test_wrong_objects_get_a_sentence(labelled):
     many = pd.concat([table.assign(name=[f"{i} {j}" for j in range(42)]) for i in range(3)])
     with pytest.raises(ValueError, match=r"column 'name' of X has 126 different texts"):
         exactcp.compare(many, np.tile(y, 3))
+
+
+def test_examples_of_the_page_run():
+    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    namespace = {}
+    exec(
+        "\n".join(blocks).replace("exactcp.compare(X, y, confidence", "exactcp.compare(X, y, cv=2, confidence"),
+        namespace,
+    )
+    found = namespace["found"]
+    assert len(blocks) == 3
+    assert not set(found.attrs["left"]) & set(found.attrs["chosen_on"])
+    assert namespace["best"].predict_set(namespace["X"][:1]).shape == (1, 3)

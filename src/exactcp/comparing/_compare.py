@@ -123,8 +123,8 @@ def compare_predictors(
     >>> found[["best", "coverage", "set_size", "fuzziness"]].round(3)
                 best  coverage  set_size  fuzziness
     predictor
-    KNN         True     0.893     0.900      0.024
-    LSSVM      False     0.893     0.947      0.112
+    KNN         True     0.893     0.893      0.018
+    LSSVM      False     0.927     1.267      0.085
     """
     pd = require("pandas", "report", "comparing predictors")
     significance(confidence_level)
