@@ -233,9 +233,14 @@ def _run_trials(
     seen = _Views(X)
     for candidate in progress(candidates, len(candidates), verbose, "estimating the time"):
         trial = trials[candidate.name]
-        trial.expected_seconds = expect_seconds(candidate.predictor, seen.by(candidate), y, folds, question)
+        try:
+            objects = seen.by(candidate)
+        except Exception as error:  # noqa: BLE001  (such as of a sparse X: others may take it)
+            trial.fail(error)
+            continue
+        trial.expected_seconds = expect_seconds(candidate.predictor, objects, y, folds, question)
         if trial.expected_seconds > limit:
-            trial.reason = f"skipped: about {trial.expected_seconds:,.0f} s expected, and max_seconds={limit:g}"
+            trial.reason = f"skipped: about {trial.expected_seconds:,.1f} s expected, and max_seconds={limit:g}"
     going = [candidate for candidate in candidates if not trials[candidate.name].reason]
     _tell_estimate(trials, going, len(folds), verbose)
 
@@ -246,7 +251,7 @@ def _run_trials(
                 if not trial.reason:
                     trial.ask(candidate.predictor, seen.by(candidate), y, fold, question)
                     if number < len(folds) and trial.spent() > limit and not trial.reason:
-                        trial.reason = f"skipped after {number} of {len(folds)} folds: {trial.spent():,.0f} s so far"
+                        trial.reason = f"skipped after {number} of {len(folds)} folds: {trial.spent():,.1f} s so far"
                 yield
 
     for _ in progress(steps(), len(going) * len(folds), verbose, "comparing"):

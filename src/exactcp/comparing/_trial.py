@@ -61,6 +61,10 @@ class Trial:
         """Return the seconds so far."""
         return sum(one.fit_seconds + one.predict_seconds for one in self.answers)
 
+    def fail(self, error: Exception) -> None:
+        """Give up because of an error."""
+        self.reason = f"failed: {' '.join(str(error).split()) or type(error).__name__}"
+
     def ask(self, predictor: Any, X: Any, y: np.ndarray, fold: FoldPositions, question: Question) -> None:
         """Fit and ask the predictor in a fold; whatever goes wrong is the reason to give up."""
 
@@ -76,7 +80,7 @@ class Trial:
                     answers, self.peak_mb = with_peak(work)
                     self.answers.append(answers)
             except Exception as error:  # noqa: BLE001  (others can still be compared, and the row says what it was)
-                self.reason = f"failed: {' '.join(str(error).split()) or type(error).__name__}"
+                self.fail(error)
         self.warned |= dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning))
 
 
