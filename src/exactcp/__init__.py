@@ -23,6 +23,7 @@ from exactcp.regression import (
     JackknifePlusRegressor,
     SplitConformalRegressor,
 )
+from exactcp.saving import load, save
 from exactcp.sequences import ConformalSequencePredictor
 from exactcp.venn import VennAbersPredictor, VennPredictor
 
@@ -44,4 +45,6 @@ __all__ = [
     "VennAbersPredictor",
     "VennPredictor",
     "__version__",
+    "load",
+    "save",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -132,9 +132,9 @@ class Bootstrap(Measure):
         callable
         """
         if (labels == labels[0]).all():  # most classifiers refuse a single label
-            return partial(_say_one_label, labels[0])
+            return OneLabel(labels[0])
         model = lend_seed(clone(self.estimator), seed_of(self.random_state))
-        return model.fit(X, labels).predict  # type: ignore[no-any-return]
+        return Trained(model.fit(X, labels))
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -195,6 +195,23 @@ class Bootstrap(Measure):
         return BootstrapBag(self, X, codes, n_labels).fill(effort=effort)
 
 
-def _say_one_label(label: Any, objects: np.ndarray) -> np.ndarray:
-    """Return the label that a sample without any other teaches; a function that can be pickled."""
-    return np.full(len(objects), label)
+@dataclass(frozen=True)
+class Trained:
+    """Tells the labels of objects as a model does; unlike its method, it can be stored."""
+
+    model: Any
+
+    def __call__(self, objects: np.ndarray) -> np.ndarray:
+        """Return the label of each object."""
+        return np.asarray(self.model.predict(objects))
+
+
+@dataclass(frozen=True)
+class OneLabel:
+    """Tells the label that a sample without any other teaches."""
+
+    label: Any
+
+    def __call__(self, objects: np.ndarray) -> np.ndarray:
+        """Return the label for each object."""
+        return np.full(len(objects), self.label)
