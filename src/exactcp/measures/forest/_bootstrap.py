@@ -132,9 +132,9 @@ class Bootstrap(Measure):
         callable
         """
         if (labels == labels[0]).all():  # most classifiers refuse a single label
-            return OneLabel(labels[0])
+            return SaysOneLabel(labels[0])
         model = lend_seed(clone(self.estimator), seed_of(self.random_state))
-        return Trained(model.fit(X, labels))
+        return SaysAsTrained(model.fit(X, labels))
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -196,7 +196,7 @@ class Bootstrap(Measure):
 
 
 @dataclass(frozen=True)
-class Trained:
+class SaysAsTrained:
     """Tells the labels of objects as a model does; unlike its method, it can be stored."""
 
     model: Any
@@ -207,7 +207,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class OneLabel:
+class SaysOneLabel:
     """Tells the label that a sample without any other teaches."""
 
     label: Any
