@@ -10,6 +10,7 @@ import pickle
 import re
 import stat
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -680,6 +681,19 @@ def test_a_large_file_is_as_large_as_its_arrays(tmp_path: Path) -> None:
     stored = pickle.dumps(predictor, protocol=5)
     assert (tmp_path / "model").stat().st_size < 1.05 * len(stored)
     assert len(stored) < 1.3 * (objects.nbytes + predictor._bag._lists.values.nbytes + objects.nbytes)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_examples_take_less_than_a_second(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    objects, labels = rng.normal(size=(100_000, 30)), rng.integers(0, 2, 100_000)
+    predictor = FullConformalClassifier(KNN(5)).fit(objects, labels)
+    seconds = []
+    for act in (lambda: exactcp.save(predictor, tmp_path / "model"), lambda: exactcp.load(tmp_path / "model")):
+        start = time.process_time()
+        act()
+        seconds.append(time.process_time() - start)
+    assert max(seconds) < 1.0
 
 
 def test_a_change_meanwhile_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
