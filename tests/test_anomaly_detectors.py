@@ -270,8 +270,8 @@ class TestRefusals:
         ("measure", "error", "sentence"),
         [
             (LocalOutlierFactor(), TypeError, r"LocalOutlierFactor\(novelty=True\)"),
-            (KMeans(), TypeError, "KMeans is a clusterer"),
-            (Ridge(), TypeError, "Ridge is a regressor"),
+            (KMeans(), TypeError, "KMeans finds clusters"),
+            (Ridge(), TypeError, "Ridge predicts numbers"),
             (LogisticRegression(), ValueError, "is a classifier"),
             (StandardScaler(), TypeError, "has neither score_samples nor decision_function"),
             (IsolationForest, TypeError, "is a class: give an instance"),

@@ -144,7 +144,7 @@ class TestSentences:
             (KNN(k=10**12), "It exceeds 2,147,483,647"),
             (LSSVM(gamma="scale"), "gamma='scale' is not a scale: .* full CP is then not valid"),
             (measures.ModelScore(Perceptron()), "use an instance that has predict_proba"),
-            (ModelResidual(Ridge), "It is a class: give an instance, Ridge"),
+            (ModelResidual(Ridge), "Ridge is a class: give an instance, Ridge"),
         ],
     )
     def test_say_what_to_do(self, estimator, sentence):

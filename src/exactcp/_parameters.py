@@ -196,9 +196,14 @@ def having(what: str, words: str, *methods: str) -> Allowed:
         what,
         words,
         lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),
-        lambda value: f"It is a class: give an instance, {value.__name__}(...)." if isinstance(value, type) else "",
+        no_instance,
         TypeError,
     )
+
+
+def no_instance(value: Any) -> str:
+    """Say what to do about a class that was given instead of an instance; "" about anything else."""
+    return f"{value.__name__} is a class: give an instance, {value.__name__}()." if isinstance(value, type) else ""
 
 
 NONE = Allowed("None", "None", lambda value: value is None)

@@ -35,6 +35,7 @@ def count_rows(X: Any, name: str = "X") -> int:
         raise TypeError(msg)
     if isinstance(X, str | bytes | dict | set | frozenset) or shape == () or not hasattr(X, "__len__"):
         remedy = _WITHOUT_ROWS.get(type(X).__name__, "Give a list, an array, a sparse matrix or a data frame.")
+        remedy = remedy.replace("X", name)
         msg = f"{name} is of type {type(X).__name__}: expected something with a row for each object. {remedy}"
         raise TypeError(msg)
     return len(X)
@@ -106,6 +107,11 @@ def take_parameters(parameters: Mapping[str, Any], positions: np.ndarray, n: int
     >>> take_parameters({"sample_weight": [0.5, 1.0, 2.0], "verbose": 0}, np.array([2, 0]), 3)
     {'sample_weight': [2.0, 0.5], 'verbose': 0}
     """
+    for name, value in parameters.items():
+        if name.endswith("sample_weight") and value is not None and not _has_rows(value, n):
+            had = f"{count_rows(value, name)} values" if hasattr(value, "__len__") else f"type {type(value).__name__}"
+            msg = f"{name} has {had} for {n} examples: expected one weight for each of them, before any split."
+            raise ValueError(msg)
     return {name: take_rows(value, positions) if _has_rows(value, n) else value for name, value in parameters.items()}
 
 

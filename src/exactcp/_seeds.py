@@ -25,4 +25,5 @@ def lend_seed(estimator: Any, seed: int) -> Any:
     seeds = {
         name: lent if value is None or name == "random_state" else draw_seed(value) for name, value in states.items()
     }
-    return estimator.set_params(**seeds)
+    estimator.set_params(**seeds)  # which returns nothing for a frozen estimator
+    return estimator

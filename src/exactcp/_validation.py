@@ -8,16 +8,18 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_array, check_consistent_length
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from exactcp._rows import count_rows, is_missing
+from exactcp._rows import count_rows, is_missing, is_ragged
 from exactcp._warning import warn
 
 LARGEST, SMALLEST = 1e150, 1e-150  # the squares of larger numbers overflow, those of smaller ones vanish
 LOW = 0.2  # nobody asks for confidence levels up to here, but many call such numbers epsilon or alpha
 EXACT = 2**53  # up to here every integer is a floating-point number
+KNOWN_LABELS = "these are the labels that the model knows."  # of one that was trained elsewhere
 _DATES = ("date", "time", "duration", "period")  # how the names of their dtypes begin, in pandas and polars
 _INSTEAD_OF_DATES = (
     "Give what matters about them, such as days since a fixed day, the hour or the weekday, or leave them out."
@@ -42,14 +44,37 @@ def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
             f"{type(estimator).__name__}: X has no objects."
         )
         raise ValueError(msg)
-    if not reset and isinstance(X, np.ndarray) and X.ndim == 1 and hasattr(estimator, "n_features_in_"):
+    remedy = "" if reset or not hasattr(estimator, "n_features_in_") else _one_object(X)
+    if remedy:
         msg = (
             f"X is one-dimensional, and fit got rows of {estimator.n_features_in_} features. Reshape your data: one "
-            "object is X.reshape(1, -1)."
+            f"object is {remedy}."
         )
         raise ValueError(msg)
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise ValueError(str(error) + _columns_wanted(estimator, X, str(error))) from error
     return X
+
+
+def _one_object(X: Any) -> str:
+    """Return how X is given as one object, if it is a row without rows; else ""."""
+    if isinstance(X, list | tuple):
+        return "[X]" if all(isinstance(value, Real) for value in X) else ""
+    if np.ndim(X) != 1 or sparse.issparse(X):
+        return ""
+    return "X.to_frame().T" if hasattr(X, "to_frame") and hasattr(X, "iloc") else "X.reshape(1, -1)"
+
+
+def _columns_wanted(estimator: Any, X: Any, said: str) -> str:
+    """Return what to do about columns that are not those of `fit`; "" if that is not what scikit-learn said."""
+    if "feature names should match" not in said or not hasattr(X, "columns"):
+        return ""
+    names = estimator.feature_names_in_.tolist()
+    is_there = set(names) <= set(X.columns)
+    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+    return f"Give X[[{shown}]]." if is_there else f"Give X with the columns of fit: {shown}."
 
 
 def check_answers(estimator: Any, X: Any, y: Any, check: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -114,8 +139,6 @@ def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) ->
 def check_labels(y: Any) -> np.ndarray:
     """Return labels as a flat array."""
     labels = np.asarray(column_or_1d(_labels(y), warn=True))
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
 
@@ -239,6 +262,8 @@ def _numeric(estimator: Any, X: Any, check: Callable[[], Any]) -> Any:
                 else "Encode the others first, for example with sklearn.preprocessing.OneHotEncoder."
             )
             msg = f"X has values that are not numbers ({said}): expected numeric columns only. {remedy}"
+        elif "feature names should match" in said:
+            msg = said + _columns_wanted(estimator, X, said)
         else:
             raise
         raise type(error)(msg) from error
@@ -299,9 +324,30 @@ def _refuse_missing(values: np.ndarray, expected: str) -> None:
         raise ValueError(msg)
 
 
+def _refuse_no_column(y: Any, expected: str) -> None:
+    """Refuse a y that is no flat array, or has numbers that are not finite."""
+    if y is None or sparse.issparse(y):
+        return
+    count_rows(np.asarray(y) if hasattr(y, "__array__") else y, "y")
+    array = np.asarray(y, dtype=object) if isinstance(y, list | tuple) and is_ragged(y) else np.asarray(y)
+    if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != 1):
+        msg = (
+            f"y should be a 1d array, got an array of shape {array.shape} instead: expected {expected} for each "
+            "object. Give one column, and X before y."
+        )
+        raise ValueError(msg)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        place = int((~np.isfinite(array.ravel())).argmax())
+        value = array.ravel()[place]
+        what = "NaN" if np.isnan(value) else "infinity or a value too large for dtype('float64')"
+        msg = f"Input y contains {what}: y[{place}] is {value}. Expected {expected} for each object: leave it out."
+        raise ValueError(msg)
+
+
 def _labels(y: Any) -> Any:
     """Return labels as scikit-learn takes them; refuse missing labels, and text among numbers."""
     values = _listed(y)
+    _refuse_no_column(y, "a label")
     if values is None:
         return y
     _refuse_missing(values, "a label")
@@ -322,6 +368,7 @@ def _targets(y: Any) -> Any:
     check_unmasked(y, "y")
     if y is None:
         return y
+    _refuse_no_column(y, "a number")
     values = _listed(y)
     if values is not None:
         _refuse_missing(values, "a number")
@@ -367,8 +414,8 @@ def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: boo
             else "Give examples of the others, or use ConformalAnomalyDetector for one class."
         )
         msg = (
-            f"{type(estimator).__name__} got examples of one class only ({classes[0]!r}); expected at least two: there "
-            f"is nothing to tell apart. {later}"
+            f"{type(estimator).__name__} got examples of one class only ({classes.tolist()[0]!r}); expected at least "
+            f"two: there is nothing to tell apart. {later}"
         )
         raise ValueError(msg)
 

@@ -27,10 +27,11 @@ from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
+from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
 from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.calibrated_bag import CalibratedBag
-from exactcp.predicting.folds import CV, Fold, draw_calibration, make_folds
+from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import warn_of_too_few
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike, count_within

@@ -207,17 +207,34 @@ def _pairs(stream: Any) -> tuple[Iterator[tuple[np.ndarray, Any]], int | None]:
     """Return pairs (row (1, p), y), and how many there are if that is known."""
     if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
         X, y = stream[0], np.asarray(stream[1])
-        X = np.asarray(X) if isinstance(X, list | tuple) else X
         if y.shape != (count_rows(X),):
-            msg = f"the stream is a pair of X of shape {X.shape} and y of shape {y.shape}: expected a y for each row."
+            msg = (
+                f"the stream is a pair of X with {count_rows(X)} rows and y of shape {y.shape}: expected a y for each "
+                "row."
+            )
             raise ValueError(msg)
         return ((take_rows(X, np.array([i])), y[i]) for i in range(len(y))), len(y)
     total = len(stream) if hasattr(stream, "__len__") else None
-    return ((np.asarray(x).reshape(1, -1), y) for x, y in stream), total
+    return ((_as_row(x), y) for x, y in stream), total
+
+
+def _as_row(x: Any) -> Any:
+    """Return one object as rows: a text is a list of one, a row of a frame or a sparse matrix is what it is."""
+    if isinstance(x, str | dict):
+        return [x]
+    return x if is_frame(x) or sparse.issparse(x) else np.asarray(x).reshape(1, -1)
 
 
 def _is_table(X: Any) -> bool:
-    return is_frame(X) or sparse.issparse(X) or np.ndim(X) == 2
+    """Tell whether something is the objects of a stream, and not its first pair."""
+    if isinstance(X, list) and all(isinstance(x, str | dict) for x in X):
+        return len(X) > 0
+    if isinstance(X, list | tuple):
+        try:
+            return np.ndim(X) >= 2
+        except ValueError:  # a pair of an object and its label
+            return False
+    return is_frame(X) or sparse.issparse(X) or len(getattr(X, "shape", ())) >= 1
 
 
 def _is_fitted(predictor: Any) -> bool:

@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
@@ -31,7 +32,7 @@ def _estimators():
     """One of each kind and family: what differs within a family is no matter of the checks."""
     families = (KNN(k=3), KDE(), LSSVM(kernel="rbf"), RandomForest(3))
     yield from (FullConformalClassifier(measure) for measure in families)
-    others = (None, ModelScore(GaussianNB()), Bootstrap(GaussianNB(), n_estimators=3))
+    others = (None, ModelScore(GaussianNB()), Bootstrap(DecisionTreeClassifier(), n_estimators=8))
     yield from (SplitConformalClassifier(measure) for measure in others)
 
 
@@ -297,7 +298,7 @@ class TestBadInput:
         with pytest.raises(TypeError, match="is not a nonconformity measure of classification: use an instance"):
             predictor(KNN).fit(X_IRIS, Y_IRIS)
         with pytest.raises(TypeError, match="use an instance that has predict_proba"):
-            predictor(LinearSVC()).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
+            predictor(ModelScore(LinearSVC())).fit(X_IRIS, Y_IRIS).predict_p(X_IRIS)
         with pytest.raises(ValueError, match=r"mondrian returned shape \(3,\) for"):
             predictor(KNN(), mondrian=lambda X, y: [1, 2, 3]).fit(X_IRIS, Y_IRIS)
         with pytest.raises(ValueError, match="algorithm='fast' is not known"):

@@ -145,9 +145,9 @@ FAMILY = Family(
             TAU,
         ),
         "objects in single precision": Mutant(
-            "pvalues.py",
-            'np.require(X, np.float64, ["C", "W"])',
-            'np.require(np.float32(X), np.float64, ["C", "W"])',
+            "_rows.py",
+            "np.require(array.reshape(array.shape[0], -1), np.float64",
+            "np.require(np.float32(array).reshape(array.shape[0], -1), np.float64",
             TAU,
         ),
         "an integer seeds a generator": Mutant(

@@ -92,68 +92,70 @@ FAMILY = Family(
             WARNINGS,
         ),
         "the next residual": Mutant(
-            "regression/_split.py",
-            "scores[m - 1] if m > 0 else np.inf",
-            "scores[min(m, scores.size - 1)] if m > 0 else np.inf",
+            "measures/_ranked_scores.py",
+            "np.concatenate([[np.inf], self._descending, [-np.inf]])[count]",
+            "np.concatenate([[np.inf], self._descending, [-np.inf]])[np.where(count > 0, count + 1, 0)]",
             INTERVALS,
         ),
-        "m = 0 is the smallest residual": Mutant(
-            "regression/_split.py",
-            "scores[m - 1] if m > 0 else np.inf",
-            "scores[m - 1] if scores.size else np.inf",
+        "m = 0 is the largest residual": Mutant(
+            "measures/_ranked_scores.py",
+            "np.concatenate([[np.inf], self._descending",
+            "np.concatenate([self._descending[:1], self._descending",
             ("regression/test_interval_regression.py::TestLevels::test_too_few_examples_for_a_level_warn_once",),
         ),
         "ascending residuals": Mutant(
-            "regression/_split.py",
-            "np.sort(self.calibration_scores_[categories == c])[::-1]",
-            "np.sort(self.calibration_scores_[categories == c])",
-            INTERVALS,
+            "measures/_ranked_scores.py", "np.sort(self._scores)[::-1]", "np.sort(self._scores)", INTERVALS
         ),
         "residuals of all categories": Mutant(
-            "regression/_split.py",
-            "np.sort(self.calibration_scores_[categories == c])[::-1]",
-            "np.sort(self.calibration_scores_)[::-1]",
+            "regression/_calibration.py",
+            "self._rank(categories == one)",
+            "self._rank(np.ones(y.size, bool))",
             CATEGORIES,
         ),
         "widths that are not scaled": Mutant(
-            "regression/_split.py",
-            "width *= self.measure_.scale(self._seen(X))",
-            "self.measure_.scale(self._seen(X))",
+            "regression/_calibration.py",
+            "width = ranked.quantile(count) * scale",
+            "width = ranked.quantile(count)",
             NORMALISED,
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",
-            "np.partition(P - widths, count - 1, axis=1)[:, count - 1]",
-            "np.partition(P - widths, count, axis=1)[:, count]",
+            "np.partition(lower - widths, count - 1, axis=1)[:, count - 1]",
+            "np.partition(lower - widths, count, axis=1)[:, count]",
             INTERVALS,
         ),
         "the upper end's rank": Mutant(
             "measures/_left_out.py",
-            "np.partition(P, n - count, axis=1)[:, n - count]",
-            "np.partition(P, n - count - 1, axis=1)[:, n - count - 1]",
+            "np.partition(upper + widths, n - count, axis=1)[:, n - count]",
+            "np.partition(upper + widths, n - count - 1, axis=1)[:, n - count - 1]",
             INTERVALS,
         ),
-        "the upper end without residuals": Mutant("measures/_left_out.py", "            P += widths\n", "", INTERVALS),
+        "the upper end without residuals": Mutant(
+            "measures/_left_out.py", "np.partition(upper + widths, n", "np.partition(upper + 0 * widths, n", INTERVALS
+        ),
         "extremes over the objects": Mutant(
             "measures/_left_out.py",
-            "np.column_stack([(P - widths).min(axis=1), (P + widths).max(axis=1)])",
-            "np.column_stack([(P - widths).max(axis=1), (P + widths).max(axis=1)])",
+            "np.column_stack([(lower - widths).min(axis=1), (upper + widths).max(axis=1)])",
+            "np.column_stack([(lower - widths).max(axis=1), (upper + widths).max(axis=1)])",
             INTERVALS,
         ),
         "the sign of an end": Mutant(
             "regression/_left_out.py",
-            "[-width, width]",
-            "[width, width]",
+            "[lower - width * scale, upper + width * scale]",
+            "[lower + width * scale, upper + width * scale]",
             ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_jackknife",),
         ),
         "jackknife's rank": Mutant(
             "regression/_left_out.py", "self._descending[m - 1]", "self._descending[m]", INTERVALS
         ),
-        "predictions of another fold": Mutant(
-            "predicting/left_out_models.py", "[:, self._fold]", "[:, np.sort(self._fold)[::-1]]", INTERVALS
+        "residuals of another fold": Mutant(
+            "measures/_left_out.py",
+            "np.lexsort((self.residuals, self.fold))",
+            "np.lexsort((self.residuals, self.fold[::-1]))",
+            INTERVALS,
         ),
         "residuals with a sign": Mutant(
-            "predicting/left_out_models.py", "= np.abs(y[out] - part.predict(", "= (y[out] - part.predict(", INTERVALS
+            "measures/_ranked_scores.py", '{"both": np.maximum(below, above)', '{"both": above', INTERVALS
         ),
         "half of an interval's level": Mutant(
             "regression/_distributions.py",

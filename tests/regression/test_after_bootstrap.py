@@ -290,13 +290,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("estimator", "sentence"),
         [
-            (GaussianNB(), "GaussianNB is a classifier"),
-            (KMeans(), "KMeans is a clusterer"),
+            (GaussianNB(), "GaussianNB predicts labels"),
+            (KMeans(), "KMeans finds clusters"),
             (Ridge, r"is a class: give an instance, Ridge\(\)"),
             (KNNResidual(), "KNNResidual is a measure"),
             (ModelResidual(Ridge(), difficulty=Ridge()), "A difficulty is not estimated here"),
-            (ModelResidual(GaussianNB()), "GaussianNB is a classifier"),
-            (FrozenEstimator(Ridge()), "A frozen model learns nothing"),
+            (ModelResidual(GaussianNB()), "GaussianNB predicts labels"),
+            (FrozenEstimator(Ridge()), "A model that is trained already learns nothing"),
             ("ridge", "is not a regressor to resample"),
             (None, "is not a regressor to resample"),
         ],

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.measures import KNNResidual, RidgeResidual
-from exactcp.predicting.folds import make_folds
+from exactcp.measures._folds import make_folds
 from exactcp.predicting.left_out_models import RefittedModels
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)

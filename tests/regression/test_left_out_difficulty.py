@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -74,3 +74,20 @@ def test_coverage_with_a_difficulty() -> None:
     inside = (low <= y_new) & (y_new <= high)
     assert inside[X_new[:, 1] > 0.2].mean() > 0.6
     assert inside[X_new[:, 1] < -0.2].mean() > 0.6
+
+
+class _Counted(Ridge):
+    asked: ClassVar[list[int]] = []
+
+    def predict(self, X):
+        """Count."""
+        _Counted.asked.append(len(X))
+        return super().predict(X)
+
+
+def test_each_model_is_asked_once_about_all_objects() -> None:
+    """However many examples there are: no end of each of them is kept for each object."""
+    reg = CVPlusRegressor(_Counted(), cv=5).fit(X, Y)
+    _Counted.asked.clear()
+    reg.predict_interval(np.repeat(X_TEST, 400, axis=0), 0.9)
+    assert _Counted.asked == [1200] * 5

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import KFold
@@ -335,3 +336,54 @@ class TestCalibration:
         for low, high in pairwise(edges):
             inside = (given_p >= low) & (given_p <= high)
             assert binomtest(int(outcome[inside].sum()), int(inside.sum()), given_p[inside].mean()).pvalue > 1e-4
+
+
+class TestCalibrationAnew:
+    X, Y = load_iris(return_X_y=True)
+    ORDER = np.random.default_rng(3).permutation(150)
+    FIT, CALIBRATE, MORE, ASKED = np.split(ORDER, [50, 90, 120])
+
+    def _frozen(self):
+        model = LogisticRegression(C=0.1)  # whose probabilities differ by more than ties do
+        return FrozenEstimator(model.fit(self.X[self.FIT], self.Y[self.FIT]))
+
+    def test_a_frozen_model_is_calibrated_with_all_examples(self):
+        clf = VennAbersPredictor(self._frozen(), method="inductive").fit(self.X[self.CALIBRATE], self.Y[self.CALIBRATE])
+        p = clf.measure_.predict_proba(self.X)
+        for label in range(3):
+            for t in self.ASKED[:5]:
+                pair = []
+                for outcome in (0, 1):
+                    scores = np.append(p[self.CALIBRATE, label], p[t, label])
+                    outcomes = np.append(self.Y[self.CALIBRATE] == label, outcome)
+                    pair.append(IsotonicRegression().fit(scores, outcomes).predict(p[[t], label])[0])
+                # means of the same outcomes, added up in another order
+                np.testing.assert_allclose(clf.predict_proba_interval(self.X[[t]])[0, label], sorted(pair), atol=1e-12)
+
+    def test_growing_and_anew_equal_a_fit_on_those_examples(self):
+        def fitted(rows):
+            return VennAbersPredictor(self._frozen(), method="inductive").fit(self.X[rows], self.Y[rows])
+
+        asked = self.X[self.ASKED]
+        grown = fitted(self.CALIBRATE).partial_fit(self.X[self.MORE], self.Y[self.MORE])
+        both = fitted(np.concatenate([self.CALIBRATE, self.MORE]))
+        np.testing.assert_array_equal(grown.predict_proba_interval(asked), both.predict_proba_interval(asked))
+        anew = grown.calibrate(self.X[self.MORE], self.Y[self.MORE])
+        np.testing.assert_array_equal(
+            anew.predict_proba_interval(asked), fitted(self.MORE).predict_proba_interval(asked)
+        )
+
+    @pytest.mark.parametrize("method", ["full", "cross"])
+    def test_others_have_no_calibration_set(self, method):
+        clf = VennAbersPredictor(method=method, random_state=0).fit(self.X, self.Y)
+        before = clf.predict_proba_interval(self.X[:3])
+        for change in ("calibrate", "partial_fit"):
+            with pytest.raises(AttributeError) as raised:
+                getattr(clf, change)
+            assert "use method='inductive'" in str(raised.value.__cause__ or raised.value)
+        np.testing.assert_array_equal(clf.predict_proba_interval(self.X[:3]), before)
+
+    def test_labels_that_the_model_does_not_know(self):
+        clf = VennAbersPredictor(self._frozen(), method="inductive").fit(self.X, self.Y)
+        with pytest.raises(ValueError, match="calibrate with labels that X and y of fit have"):
+            clf.partial_fit(self.X[:2], [0, 7])

@@ -17,8 +17,8 @@ from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
+from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.predicting.calibration import Calibration, fit_part
-from exactcp.predicting.folds import CV, Fold, make_folds
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
@@ -117,7 +117,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once.
     mondrian : None, "label", str, list of str or callable, default=None
@@ -220,7 +220,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     n_splits : int, default=10
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate, in every split.

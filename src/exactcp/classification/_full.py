@@ -15,7 +15,7 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
@@ -28,7 +28,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        How strange an example is to a bag of others. None means `KNN()`; a classifier is wrapped in `ModelScore`, with
+        margins where it has no probabilities.
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
         comparison. The p-values are the same.
@@ -178,13 +179,14 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
-        fixed = measure.fixed_classes
-        if fixed is not None and declared is not None:
-            encode(np.unique(declared), fixed, what="classes", remedy="these are the labels that the model knows.")
-        fixed = declared if fixed is None else fixed
+        known = measure.fixed_classes
+        if known is not None and declared is not None:
+            encode(np.unique(declared), known, what="classes", remedy=KNOWN_LABELS)
+        fixed = declared if known is None else known
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self, more_may_come=True)
-        codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
+        remedy = "give all labels in classes=." if known is None else KNOWN_LABELS
+        codes = encode(y, classes, what="y", remedy=remedy)
         numbers = self._sort(X, objects, y, categories)
         if not self._counts_by_label():
             self._training_categories = numbers

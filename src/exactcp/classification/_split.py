@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import train_test_split
 
 from exactcp import pvalues
 from exactcp._changes import changes
@@ -15,9 +14,9 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
-from exactcp.predicting.calibration import Calibration, fit_part
+from exactcp.predicting.calibration import Calibration, check_own_calibration, draw_calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
@@ -29,7 +28,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     Parameters
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
-        None means `KNN()`; a classifier is wrapped in `ModelScore`.
+        None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
     mondrian : None, "label", str, list of str or callable, default=None
@@ -142,20 +141,18 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         check_parameters(self)
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
-        if (X_calibration is None) != (y_calibration is None):
-            msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
-            raise ValueError(msg)
+        check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_labelled(X, y)
         classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
-        encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        encode(y, classes, what="y", remedy=KNOWN_LABELS)
         fitting = calibrating = np.arange(y.size)
         own, own_y = objects, y
         if X_calibration is not None:
             own, own_y = self._take_labelled(X_calibration, y_calibration, reset=False)
             calibrating = np.arange(own_y.size)
         elif not measure.is_fixed:
-            fitting, calibrating = self._split(y.size, seed)
+            fitting, calibrating = draw_calibration(self, y.size, seed)
         codes = encode(own_y, classes, what="y_calibration", remedy=_KNOWN)
         numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)
         columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
@@ -223,14 +220,6 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibration" in vars(self)
-
-    def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        if n < 2:
-            msg = f"SplitConformalClassifier got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
-            raise ValueError(msg)
-        check_calibration_size(self.calibration_size, n)
-        fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
-        return np.sort(fitting), np.sort(calibrating)
 
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         if self.smoothed:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
+from sklearn.base import BaseEstimator, clone
 
 from exactcp._changes import Bag
 from exactcp._parallel import Effort
-from exactcp._parameters import NONE, Allowed
+from exactcp._parameters import NONE, Allowed, shown
 from exactcp._seeds import lend_seed
 from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
 from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures._model import may_be, task_of, why_no
 from exactcp.measures.least_squares._lssvm import LSSVM
+from exactcp.measures.models._label_outputs import has_probabilities
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.measures.models._score import ModelScore
 from exactcp.measures.neighbours._classification import KNN, SimplifiedKNN
@@ -24,43 +27,20 @@ from exactcp.measures.neighbours._regression import KNNResidual
 def _is_label_measure(value: Any) -> bool:
     if isinstance(value, Measure):
         return True
-    return _is_model(value) and (is_classifier(value) if isinstance(value, BaseEstimator) else _tells(value))
+    return may_be("classifier", value) and (task_of(value) is not None or _tells(value))
 
 
 def _is_target_measure(value: Any) -> bool:
     if isinstance(value, RegressionMeasure):
         return True
-    if isinstance(value, Measure) or not _is_model(value):
+    if isinstance(value, Measure):
         return False
-    return is_regressor(value) if isinstance(value, BaseEstimator) else not _tells(value) and hasattr(value, "predict")
-
-
-def _is_model(value: Any) -> bool:
-    """Tell whether a value is an estimator, of scikit-learn's or with the same methods."""
-    return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "get_params")
+    return may_be("regressor", value, "predict") and (task_of(value) is not None or not _tells(value))
 
 
 def _tells(value: Any) -> bool:
-    """Tell whether an estimator that is not of scikit-learn's kind says how sure it is of labels."""
+    """Tell whether an estimator that does not tell its task says how sure it is of labels."""
     return hasattr(value, "predict_proba") or hasattr(value, "decision_function")
-
-
-def _other_task(value: Any) -> str:
-    """Say what a value is that is no measure of the task."""
-    name = type(value).__name__
-    if isinstance(value, type):
-        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
-    if _is_target_measure(value):
-        return f"{name} predicts numbers: use it in FullConformalRegressor or another regressor."
-    if _is_label_measure(value):
-        return f"{name} predicts labels: use it in FullConformalClassifier or another classifier."
-    if isinstance(value, BaseEstimator) and is_outlier_detector(value):
-        return f"{name} detects anomalies: use it in ConformalAnomalyDetector."
-    if isinstance(value, BaseEstimator) and is_clusterer(value):
-        return f"{name} finds clusters, which are no labels: ConformalClusterer finds clusters with a guarantee."
-    if not hasattr(value, "fit") and hasattr(value, "predict"):
-        return f"{name} has no fit: wrap a model that is trained already in sklearn.frozen.FrozenEstimator."
-    return ""
 
 
 LABEL_MEASURE = (
@@ -68,7 +48,7 @@ LABEL_MEASURE = (
         "a nonconformity measure of classification",
         "an instance from exactcp.measures, such as KNN(k=15), a scikit-learn classifier",
         _is_label_measure,
-        _other_task,
+        partial(why_no, "classifier"),
         TypeError,
     )
     | NONE
@@ -78,7 +58,7 @@ TARGET_MEASURE = (
         "a nonconformity measure of regression",
         "an instance from exactcp.measures, such as KNNResidual(k=15), a scikit-learn regressor",
         _is_target_measure,
-        _other_task,
+        partial(why_no, "regressor"),
         TypeError,
     )
     | NONE
@@ -90,8 +70,13 @@ def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     LABEL_MEASURE.check("measure", measure)
     if measure is None:
         return KNN()
-    chosen = clone(measure) if isinstance(measure, Measure) else ModelScore(clone(measure))
+    chosen = clone(measure) if isinstance(measure, Measure) else _wrapped(measure)
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
+
+
+def _wrapped(classifier: Any) -> ModelScore:
+    """Return the measure around a classifier: its probabilities, or margins of decision values where it has none."""
+    return ModelScore(clone(classifier), score="probability" if has_probabilities(classifier) else "margin")
 
 
 def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
@@ -101,8 +86,8 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
     chosen = classification_measure(measure, seed)
     if isinstance(chosen, ModelScore):
         msg = (
-            f"measure={measure!r} is a classifier, and examples without labels have one class: use SimplifiedKNN(), "
-            "KDE() or another measure of one class."
+            f"measure={shown(measure)} is a classifier, and examples without labels have one class: use "
+            "SimplifiedKNN(), KDE() or another measure of one class."
         )
         raise ValueError(msg)  # noqa: TRY004  (the measure is of the right type, and does not suit)
     if chosen.compares_labels:

@@ -7,14 +7,26 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted
 
+from exactcp._parameters import no_instance, shown
 from exactcp._rows import count_rows
+from exactcp.measures._contract import Measure, RegressionMeasure
 
 INPUT_TAGS = ("sparse", "string", "categorical", "dict", "allow_nan", "one_d_array", "three_d_array", "positive_only")
+_INTRODUCED = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+_TASKS = {
+    "classifier": "predicts labels: use it in FullConformalClassifier, SplitConformalClassifier or another classifier.",
+    "regressor": "predicts numbers: use it in FullConformalRegressor, SplitConformalRegressor or another regressor.",
+    "clusterer": "finds clusters, and predicts neither labels nor numbers: use ConformalClusterer for clusters.",
+    "outlier_detector": "detects anomalies: use it in ConformalAnomalyDetector.",
+}
 
 
 def is_frozen(estimator: Any) -> bool:
@@ -29,22 +41,54 @@ def is_precomputed(estimator: Any) -> bool:
 
 def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a fitted clone of a model; a frozen one as it is."""
-    model = clone(estimator)  # of a frozen one, itself; and its `fit` tells whether it was fitted before
-    with _introduced(model, "fit", X):
-        return model.fit(X, y, **(parameters or {}))
+    check_frozen(estimator)
+    if is_frozen(estimator):
+        refuse_idle(estimator, parameters or {})
+    model = clone(estimator)  # of a frozen one, itself
+    with introduced(model, "fit", X):
+        model.fit(X, y, **(parameters or {}))
+    return model
+
+
+def check_frozen(estimator: Any) -> None:
+    """Refuse a frozen model that was never fitted."""
+    if not is_frozen(estimator):
+        return
+    try:
+        check_is_fitted(estimator.estimator)
+    except NotFittedError as error:
+        name = name_of(estimator)
+        msg = (
+            f"{name} is frozen, and has not been fitted: expected a model that was trained elsewhere. Fit it first, "
+            f"FrozenEstimator({name}().fit(X, y)), or give {name}() itself, which is fitted here."
+        )
+        raise NotFittedError(msg) from error
+
+
+def refuse_idle(measure: Any, fit_parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of `fit` for what learns nothing."""
+    if fit_parameters:
+        msg = (
+            f"fit got {', '.join(fit_parameters)}=, and {shown(measure)} learns nothing more: expected X and y alone. "
+            "Give the model's parameters where it is trained."
+        )
+        raise TypeError(msg)
 
 
 def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
     """Return what a method of a fitted model says of every object, one row for each; refuse what is no number."""
-    with _introduced(model, method, X):
+    with introduced(model, method, X):
         said = getattr(model, method)(X)
     m = count_rows(X)
-    answer = np.asarray(said, dtype=np.float64)
+    try:
+        answer = np.asarray(said, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        msg = f"{name_of(model)}.{method} returned {type(said).__name__} that holds no numbers: {error}"
+        raise ValueError(msg) from error
     answer = answer.reshape(1) if answer.ndim == 0 and m == 1 else answer  # some say it so of one sparse row
     if answer.ndim == 0 or answer.shape[0] != m:
-        msg = (
-            f"{name_of(model)}.{method} returned shape {answer.shape} for {m} objects: expected a row for each object."
-        )
+        had = type(said).__name__ if answer.ndim == 0 else f"shape {answer.shape}"
+        msg = f"{name_of(model)}.{method} returned {had} for {m} objects: expected a row for each object."
         raise ValueError(msg)
     if np.isnan(answer).any():
         row = int(np.isnan(answer.reshape(m, -1)).any(axis=1).argmax())
@@ -56,41 +100,109 @@ def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
     return answer
 
 
+def ask_labels(model: Any, X: Any) -> np.ndarray:
+    """Return the label that a fitted classifier predicts for every object."""
+    with introduced(model, "predict", X):
+        labels = np.asarray(model.predict(X))
+    if labels.shape != (count_rows(X),):
+        msg = (
+            f"{name_of(model)}.predict returned shape {labels.shape} for {count_rows(X)} objects: expected a label for "
+            "each object."
+        )
+        raise ValueError(msg)
+    return labels
+
+
 def name_of(model: Any) -> str:
     """Return what a sentence calls a model."""
     return type(model.estimator if is_frozen(model) else model).__name__
 
 
-def task_of(model: Any) -> str | None:
-    """Return what scikit-learn calls a model's task, "regressor" for one; None where that is not said."""
-    if isinstance(model, type) or not hasattr(model, "__sklearn_tags__"):
+def task_of(value: Any) -> str | None:
+    """Return what scikit-learn calls the task of a model, or of a measure; None where that is not said."""
+    if isinstance(value, Measure | RegressionMeasure):
+        return "classifier" if isinstance(value, Measure) else "regressor"
+    if isinstance(value, type) or not hasattr(value, "__sklearn_tags__"):
         return None
-    task: str | None = get_tags(model).estimator_type
+    try:
+        task: str | None = get_tags(value).estimator_type
+    except AttributeError:  # a frozen model, or a pipeline's last one, that has no tags
+        return None
     return task
 
 
+def may_be(task: str, value: Any, *methods: str) -> bool:
+    """Tell whether a value is an estimator of a task, or of one that it does not tell, and has these methods."""
+    has_methods = all(callable(getattr(value, name, None)) for name in methods)
+    return not isinstance(value, type) and can_clone(value) and has_methods and task_of(value) in (None, task)
+
+
+def can_clone(value: Any) -> bool:
+    """Tell whether a value can be cloned and fitted."""
+    return can_fit(value) and callable(getattr(value, "get_params", None))
+
+
+def can_fit(value: Any) -> bool:
+    """Tell whether a value has a `fit`; a frozen one, whether what is frozen has."""
+    return callable(getattr(value.estimator if is_frozen(value) else value, "fit", None))
+
+
+def why_no(task: str, value: Any) -> str:
+    """Say what a value is that is no model of a task, and where it belongs; "" if there is nothing to add."""
+    if isinstance(value, type):
+        return no_instance(value)
+    measure = "ModelResidual" if task == "regressor" else "ModelScore"
+    if is_precomputed(value) and task != "outlier_detector":
+        return f"Use {measure}('precomputed')."
+    other, name = task_of(value), name_of(value)
+    if other in _TASKS and other != task:
+        return f"{name} {_TASKS[other]}"
+    if not can_fit(value) and any(hasattr(value, method) for method in ("predict", "predict_proba", "__call__")):
+        return f"{name} has no fit: give what it says of the objects as X of {measure}('precomputed')."
+    if can_fit(value) and not can_clone(value):
+        return f"{name} has no get_params, by which it is cloned: derive its class from sklearn.base.BaseEstimator."
+    return ""
+
+
 @contextmanager
-def _introduced(model: Any, method: str, X: Any) -> Iterator[None]:
+def introduced(model: Any, method: str, X: Any) -> Iterator[None]:
     """Put one sentence before an error of the model's own, which keeps its type."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+    except _INTRODUCED as error:
         said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        msg = f"{name_of(model)} raised {type(error).__name__} in {method}, given X of type {type(X).__name__}: {said}"
+        columns = [] if hasattr(X, "columns") else list(getattr(model, "feature_names_in_", []))[:20]
+        instead = f", and not a data frame with the columns {', '.join(columns)}" if columns else ""
+        msg = (
+            f"{name_of(model)} raised {type(error).__name__} in {method}, given X of type {type(X).__name__}{instead}: "
+            f"{said}"
+        )
         try:
-            introduced = type(error)(msg)
+            told = type(error)(msg)
         except TypeError:  # it takes other arguments
-            error.add_note(msg)
-            raise error from None
-        raise introduced from error
+            told = next(kind(msg) for kind in _INTRODUCED if isinstance(error, kind))
+        raise told from error
 
 
 def describe_input(tags: Any, estimator: Any) -> Any:
     """Give scikit-learn's tags of a measure or predictor what a model says of its input."""
-    own = get_tags(estimator).input_tags
+    try:
+        own = get_tags(estimator).input_tags
+    except AttributeError:  # not every model has tags
+        return tags
     for name in INPUT_TAGS:
         setattr(tags.input_tags, name, getattr(own, name))
     return tags
+
+
+def routed(
+    owner: Any, parameters: Mapping[str, Any], names: tuple[str, ...] = ("estimator",)
+) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters of `fit` for each estimator that one holds: all, or as scikit-learn's routing says."""
+    if not parameters or not get_config()["enable_metadata_routing"]:
+        return dict.fromkeys(names, parameters)
+    requests = process_routing(owner, "fit", **parameters)
+    return {name: requests[name]["fit"] for name in names}
 
 
 def route(owner: Any, name: str, held: Any) -> MetadataRouter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,11 +61,23 @@ class RankedScores:
     """
 
     def __init__(self, y: np.ndarray, band: Band, side: str = "both") -> None:
-        scores, slack = band.scores(y, side), slack_of(y) / band.scale
+        self._scores, self._slack = band.scores(y, side), slack_of(y) / band.scale
         self.n = int(y.size)
-        self._descending = np.sort(scores)[::-1]
-        self._least, self._most = np.sort(scores - slack), np.sort(scores + slack)  # ascending
         self._typical = typical_size(y)
+
+    # each order is made when it is first asked for: intervals need one of them
+
+    @cached_property
+    def _descending(self) -> np.ndarray:
+        return np.sort(self._scores)[::-1]
+
+    @cached_property
+    def _least(self) -> np.ndarray:
+        return np.sort(self._scores - self._slack)
+
+    @cached_property
+    def _most(self) -> np.ndarray:
+        return np.sort(self._scores + self._slack)
 
     def quantile(self, count: np.ndarray) -> np.ndarray:
         """Return the count-th largest score: infinite of none, minus infinity of more than there are."""

@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from exactcp import pvalues
 from exactcp._changes import twin
 from exactcp._parallel import Effort
 from exactcp._rows import take_parameters, take_rows
-from exactcp._validation import check_square
+from exactcp._validation import check_calibration_size, check_square
 from exactcp.measures._choice import objects_of
-from exactcp.measures._contract import Objects
+from exactcp.measures._contract import Measure, Objects, RegressionMeasure
+from exactcp.measures._folds import Fold
+from exactcp.measures._model import introduced
 
 
 def fit_part(
     measure: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
 ) -> np.ndarray | None:
-    """Fit the measure on these rows; return which columns of precomputed values belong to them, None for objects.
+    """Fit the measure or model on these rows; return which columns of precomputed values are theirs, None for objects.
 
     Parameters of the fit that have a value for each example go with the rows.
     """
     if objects_of(measure) is not Objects.PAIRS:
         taken = take_parameters(parameters or {}, fitting, y.size)
-        measure.fit(take_rows(X, fitting), y[fitting], **taken)
+        with nullcontext() if isinstance(measure, Measure | RegressionMeasure) else introduced(measure, "fit", X):
+            measure.fit(take_rows(X, fitting), y[fitting], **taken)
         return None
     check_square(X)
     measure.fit(X[np.ix_(fitting, fitting)], y[fitting])
     return fitting
+
+
+def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
+    """Return which of n examples fit and which calibrate, drawn as the owner's `calibration_size` says."""
+    if n < 2:
+        msg = f"{type(owner).__name__} got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
+        raise ValueError(msg)
+    check_calibration_size(owner.calibration_size, n)
+    fitting, calibrating = train_test_split(np.arange(n), test_size=owner.calibration_size, random_state=seed)
+    return np.sort(fitting), np.sort(calibrating)
+
+
+def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:
+    """Refuse calibration objects without their labels or targets, and the reverse."""
+    if (X_calibration is None) != (y_calibration is None):
+        msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
+        raise ValueError(msg)
 
 
 class Calibration:

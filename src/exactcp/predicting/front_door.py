@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._estimator import Estimator
@@ -30,7 +28,7 @@ from exactcp._validation import (
 )
 from exactcp.measures._choice import held_by, objects_of
 from exactcp.measures._contract import Objects
-from exactcp.measures._model import describe_input, route
+from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.taxonomy import Taxonomy, columns_of, without_columns
 
 
@@ -70,9 +68,9 @@ class FrontDoor(Estimator):
 
     def _route(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return those parameters of `fit` that go on to the measure: all, or as scikit-learn's routing says."""
-        if not parameters or not get_config()["enable_metadata_routing"]:
+        if held_by(self.measure) is None:
             return parameters
-        return process_routing(self, "fit", **parameters)["measure"]["fit"]  # type: ignore[no-any-return]
+        return routed(self, parameters, ("measure",))["measure"]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_bag" in vars(self)

@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from exactcp._parallel import progress
 from exactcp._rows import take_rows
+from exactcp.measures._folds import Fold, left_out_in
 from exactcp.measures._left_out import Ends, LeftOut
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import fit_part
-from exactcp.predicting.folds import Fold, left_out_in
 
 
 class RefittedModels(LeftOut):

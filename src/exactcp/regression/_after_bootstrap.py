@@ -15,7 +15,7 @@ from exactcp._seeds import draw_seed
 from exactcp._warning import warn
 from exactcp.measures._choice import held_by
 from exactcp.measures._contract import Measure, RegressionMeasure
-from exactcp.measures._model import describe_input, is_frozen, route, task_of
+from exactcp.measures._model import describe_input, is_frozen, is_precomputed, may_be, route, why_no
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.pvalues import threshold
@@ -27,17 +27,13 @@ USUAL = 30  # resamplings
 def _is_allowed(value: Any) -> bool:
     if isinstance(value, ModelResidual):
         return value.difficulty is None and _is_allowed(value.estimator)
-    has_methods = all(callable(getattr(value, name, None)) for name in ("fit", "predict"))
-    if isinstance(value, type | Measure | RegressionMeasure) or is_frozen(value) or not has_methods:
+    if isinstance(value, Measure | RegressionMeasure) or is_frozen(value):
         return False
-    return task_of(value) in ("regressor", None)
+    return may_be("regressor", value, "predict")
 
 
 def _why_not(value: Any) -> str:
     """Say what is wrong with a well-known mistake."""
-    name = type(value).__name__
-    if isinstance(value, type):
-        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
     if isinstance(value, ModelResidual):
         reason = _why_not(value.estimator)
         difficult = (
@@ -45,11 +41,11 @@ def _why_not(value: Any) -> str:
         )
         return reason if value.difficulty is None else difficult
     if isinstance(value, Measure | RegressionMeasure):
+        name = type(value).__name__
         return f"{name} is a measure: give a regressor itself, or use CVPlusRegressor or JackknifePlusRegressor."
-    if is_frozen(value):
-        return "A frozen model learns nothing from samples: use SplitConformalRegressor, which calibrates it."
-    task = task_of(value)
-    return "" if task in ("regressor", None) else f"{name} is a {task.replace('_', ' ')}."
+    if is_frozen(value) or is_precomputed(value):
+        return "A model that is trained already learns nothing from samples: use SplitConformalRegressor around it."
+    return why_no("regressor", value)
 
 
 _ESTIMATOR = Allowed(

@@ -18,7 +18,7 @@ class _Category(NamedTuple):
     """The examples of one category."""
 
     sides: dict[str, RankedScores]  # by the ends that there are, "lower" and "upper"
-    signed: np.ndarray  # residuals from the middle of the band, in scales, ascending
+    signed: np.ndarray  # residuals from the middle of the band, in scales
 
 
 class TargetCalibration:
@@ -41,7 +41,7 @@ class TargetCalibration:
 
     def _rank(self, members: np.ndarray) -> _Category:
         y, band = self._y[members], self._band.rows(members)
-        signed = np.sort((y - band.center()) / band.scale)
+        signed = (y - band.center()) / band.scale
         if self._side == "both":
             return _Category(dict.fromkeys(BOTH_ENDS, RankedScores(y, band)), signed)
         ends = BOTH_ENDS if self._side == "each" else (self._side,)
@@ -114,6 +114,7 @@ class TargetCalibration:
         found: list[Any] = [None] * band.scale.size
         center = band.center()
         for objects, group in self._groups(categories):
+            ascending = np.sort(group.signed)
             for t in objects.tolist():
-                found[t] = center[t] + band.scale[t] * group.signed
+                found[t] = center[t] + band.scale[t] * ascending
         return found

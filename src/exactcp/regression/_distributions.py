@@ -51,6 +51,11 @@ class PredictiveDistribution:
     y_min: float = -np.inf
     y_max: float = np.inf
 
+    def __repr__(self) -> str:
+        sizes = sorted({row.size for row in self.points})
+        points = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0] if sizes else 0}"
+        return f"<PredictiveDistribution of {len(self)} object(s), each with {points} critical targets>"
+
     def __len__(self) -> int:
         return len(self.points)
 

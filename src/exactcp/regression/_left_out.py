@@ -15,9 +15,9 @@ from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters,
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
+from exactcp.measures._folds import CV, make_folds
 from exactcp.measures._left_out import LeftOut
 from exactcp.measures._ranked_scores import band_of
-from exactcp.predicting.folds import CV, make_folds
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.left_out_models import RefittedModels
 from exactcp.pvalues import threshold

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
@@ -24,10 +23,10 @@ from exactcp._parameters import (
 )
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_answers, check_calibration_size, check_targets
+from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
-from exactcp.predicting.calibration import fit_part
+from exactcp.predicting.calibration import check_own_calibration, draw_calibration, fit_part
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
@@ -185,9 +184,7 @@ class SplitConformalRegressor(IntervalPrediction):
         limits = Limits.of(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        if (X_calibration is None) != (y_calibration is None):
-            msg = "fit got one of X_calibration and y_calibration: give both, or neither to have X and y split."
-            raise ValueError(msg)
+        check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_targeted(X, y)
         limits.check(y)
         fitting = calibrating = np.arange(y.size)
@@ -197,7 +194,7 @@ class SplitConformalRegressor(IntervalPrediction):
             limits.check(own_y)
             calibrating = np.arange(own_y.size)
         elif not measure.is_fixed:
-            fitting, calibrating = self._split(y.size, seed)
+            fitting, calibrating = draw_calibration(self, y.size, seed)
         numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)[calibrating]
         self._columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
         self.measure_ = measure
@@ -260,14 +257,6 @@ class SplitConformalRegressor(IntervalPrediction):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibration" in vars(self)
-
-    def _split(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        if n < 2:
-            msg = f"SplitConformalRegressor got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
-            raise ValueError(msg)
-        check_calibration_size(self.calibration_size, n)
-        fitting, calibrating = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
-        return np.sort(fitting), np.sort(calibrating)
 
     def _seen(self, X: Any) -> Any:
         return X if self._columns is None else X[:, self._columns]

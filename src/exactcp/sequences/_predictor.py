@@ -178,7 +178,7 @@ class ConformalSequencePredictor(FrontDoor):
         Parameters
         ----------
         X : list of array-like of shape (T_i, p), or array-like of shape (sum of T_i, p)
-            Sequences of objects, or all of them one below the other.
+            Sequences of objects, or all of them one below the other, as texts must be; or whatever a model takes.
         y : list of array-like of shape (T_i,), or array-like of shape (sum of T_i,)
             Their labels, in the same form.
         lengths : array-like of int, default=None

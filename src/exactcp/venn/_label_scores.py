@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone
 
 from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed
-from exactcp._rows import count_rows
+from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
-from exactcp.measures._model import ask_model, is_frozen, name_of
+from exactcp.measures._model import ask_model, check_frozen, fit_model, is_frozen, may_be, name_of
 from exactcp.predicting.calibration import fit_part
 
 
@@ -21,7 +21,7 @@ def _scores_labels(value: Any) -> bool:
     if isinstance(value, Measure):
         return True
     says_how_sure = hasattr(value, "predict_proba") or hasattr(value, "decision_function")
-    return isinstance(value, BaseEstimator) and is_classifier(value) and says_how_sure
+    return may_be("classifier", value) and says_how_sure
 
 
 SCORER = (
@@ -29,7 +29,7 @@ SCORER = (
         "a model that scores labels",
         "a measure such as LSSVM(), a scikit-learn classifier with predict_proba or decision_function",
         _scores_labels,
-        lambda value: "" if isinstance(value, BaseEstimator) and is_classifier(value) else LABEL_MEASURE.hint(value),
+        LABEL_MEASURE.hint,
         TypeError,
     )
     | NONE
@@ -50,6 +50,7 @@ def fixed_labels(model: Any) -> np.ndarray | None:
     """Return the labels of a model that learns nothing; None if those of the examples are all."""
     if isinstance(model, Measure):
         return model.fixed_classes
+    check_frozen(model)
     return np.asarray(model.classes_) if is_frozen(model) else None
 
 
@@ -71,8 +72,11 @@ class LabelScores:
     def __init__(
         self, model: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
     ) -> None:
-        self.model = model
-        self._columns = fit_part(model, X, y, fitting, parameters)
+        if isinstance(model, Measure):
+            self.model, self._columns = model, fit_part(model, X, y, fitting, parameters)
+        else:
+            taken = take_parameters(parameters or {}, fitting, y.size)
+            self.model, self._columns = fit_model(model, take_rows(X, fitting), y[fitting], taken), None
         self.floor = float(model.tie_floor) if isinstance(model, Measure) else 1.0
 
     def __call__(self, X: Any, classes: np.ndarray, effort: Effort) -> np.ndarray:

@@ -7,21 +7,32 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import train_test_split
+from sklearn.utils.metaestimators import available_if
 
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import check_calibration_size, check_square, check_two_classes, encode
+from exactcp._validation import KNOWN_LABELS, check_square, check_two_classes, encode
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
-from exactcp.predicting.folds import CV, Fold, make_folds
+from exactcp.measures._folds import CV, Fold, make_folds
+from exactcp.measures._model import refuse_idle
+from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
+
+
+def _has_calibration_set(predictor: Any) -> bool:
+    """Say, as the reason why a method is not there, that nothing can be calibrated by itself."""
+    if predictor.method != "inductive":
+        reason = "learns and calibrates with the same examples" if predictor.method == "full" else "has no one model"
+        msg = f"method={predictor.method!r} {reason}: fit it anew, or use method='inductive'."
+        raise AttributeError(msg)
+    return True
 
 
 class VennAbersPredictor(ClassifierMixin, FrontDoor):
@@ -186,11 +197,13 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
         fixed = fixed_labels(model)
+        if learns_nothing(model):
+            refuse_idle(self.measure, fit_parameters)
         classes = np.unique(y if fixed is None else fixed)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:
             check_square(X)
-        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
+        codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
         self.classes_ = classes
         if self.method == "full":
             self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
@@ -198,24 +211,81 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
         else:
             parameters = self._route(fit_parameters)
             parts = self._parts(X, y, seed, is_fixed=learns_nothing(model))
-            self._calibrated = [_Calibrated(self, model, X, y, *part, parameters) for part in parts]
-            fitted = [part.scores.model for part in self._calibrated]
+            self._calibrated = [self._fit_part(model, X, y, *part, parameters) for part in parts]
+            fitted = [part.model.model for part in self._calibrated]
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
+
+    def _fit_part(
+        self,
+        model: Any,
+        X: Any,
+        y: np.ndarray,
+        fitting: np.ndarray,
+        calibrating: np.ndarray,
+        parameters: Mapping[str, Any],
+    ) -> _Calibrated:
+        """Return a clone of the model that some examples have taught and others calibrate."""
+        fitted = LabelScores(clone(model), X, y, fitting, parameters)
+        scores = fitted(take_rows(X, calibrating), self.classes_, effort_of(self))
+        return _Calibrated(fitted, self.classes_, scores, y[calibrating])
+
+    @available_if(_has_calibration_set)  # type: ignore[untyped-decorator]
+    @changes
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Calibrate a fitted model with these examples, and no others; with method="inductive".
+
+        Parameters
+        ----------
+        X : array-like of shape (c, p), or whatever a model takes
+            Objects that the model has not learned.
+        y : array-like of shape (c,)
+
+        Returns
+        -------
+        self
+        """
+        self._require_fitted()
+        X, y = self._take_calibrating(X, y)
+        self._calibrated = [part.with_examples(X, y, effort_of(self)) for part in self._calibrated]
+        return self
+
+    @available_if(_has_calibration_set)  # type: ignore[untyped-decorator]
+    @changes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Calibrate with these examples, too; with method="inductive". The model stays what it is. At first, `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (c, p), or whatever a model takes
+            Objects that the model has not learned.
+        y : array-like of shape (c,)
+        classes : array-like, default=None
+            All labels; those of `classes_`, since the model learns no others.
+
+        Returns
+        -------
+        self
+        """
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y)
+        X, y = self._take_calibrating(X, y)
+        if classes is not None:
+            encode(np.unique(classes), self.classes_, what="classes", remedy="the model learns no others.")
+        self._calibrated = [part.with_more(X, y, effort_of(self)) for part in self._calibrated]
+        return self
+
+    def _take_calibrating(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X, y = self._take_labelled(X, y, reset=False)
+        encode(y, self.classes_, what="y", remedy="calibrate with labels that X and y of fit have.")
+        return X, y
 
     def _parts(self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False) -> list[Fold]:
         """Return pairs of positions: what fits, and what calibrates; of what learns nothing, all do."""
         if self.method == "cross":
             return make_folds(self.cv, X, y, seed)
-        n = y.size
-        if is_fixed:
-            return [(np.arange(n), np.arange(n))]
-        if n < 2:
-            msg = f"method='inductive' got n_samples={n}: expected 2, one to fit and one to calibrate."
-            raise ValueError(msg)
-        check_calibration_size(self.calibration_size, n)
-        split = train_test_split(np.arange(n), test_size=self.calibration_size, random_state=seed)
-        return [(np.sort(split[0]), np.sort(split[1]))]
+        everything = np.arange(y.size)
+        return [(everything, everything) if is_fixed else draw_calibration(self, y.size, seed)]
 
     @reads
     def predict_proba_interval(self, X: Any) -> np.ndarray:
@@ -292,27 +362,25 @@ class VennAbersPredictor(ClassifierMixin, FrontDoor):
 
 
 class _Calibrated:
-    """A model fitted on one part of the examples, with the scores and outcomes of another."""
+    """A model fitted on one part of the examples, with the scores (c, l) and labels (c,) of others."""
 
-    def __init__(
-        self,
-        predictor: VennAbersPredictor,
-        model: Any,
-        X: Any,
-        y: np.ndarray,
-        fitting: np.ndarray,
-        calibrating: np.ndarray,
-        parameters: Mapping[str, Any],
-    ) -> None:
-        self._classes = predictor.classes_
-        self.scores = LabelScores(clone(model), X, y, fitting, parameters)
-        scores = self.scores(take_rows(X, calibrating), self._classes, effort_of(predictor))
+    def __init__(self, model: LabelScores, classes: np.ndarray, scores: np.ndarray, y: np.ndarray) -> None:
+        self.model = model
+        self._classes, self._scores, self._y = classes, scores, y
         self._by_label = [
-            IsotonicCalibration(scores[:, code], y[calibrating] == label, self.scores.floor)
-            for code, label in enumerate(self._classes)
+            IsotonicCalibration(scores[:, code], y == label, model.floor) for code, label in enumerate(classes)
         ]
+
+    def with_examples(self, X: Any, y: np.ndarray, effort: Effort) -> _Calibrated:
+        """Return it calibrated with these examples, and no others."""
+        return _Calibrated(self.model, self._classes, self.model(X, self._classes, effort), y)
+
+    def with_more(self, X: Any, y: np.ndarray, effort: Effort) -> _Calibrated:
+        """Return it calibrated with these examples, too."""
+        scores = np.concatenate([self._scores, self.model(X, self._classes, effort)])
+        return _Calibrated(self.model, self._classes, scores, np.concatenate([self._y, y]))
 
     def pairs(self, X: Any, labels: list[int], effort: Effort) -> np.ndarray:
         """Return p0 and p1 (m, labels, 2)."""
-        scores = self.scores(X, self._classes, effort)
+        scores = self.model(X, self._classes, effort)
         return np.stack([self._by_label[label].pairs(scores[:, label]) for label in labels], axis=1)

@@ -147,7 +147,7 @@ class TestFloor:
         ),
         ({"difficulty": lambda Z: -np.ones(len(Z))}, ValueError, r"difficulty returned -1\.0 for object 0"),
         ({"difficulty": lambda Z: np.full(len(Z), np.nan)}, ValueError, "difficulty returned nan for object 0"),
-        ({"difficulty": KNeighborsRegressor}, TypeError, "KNeighborsRegressor.*It is a class"),
+        ({"difficulty": KNeighborsRegressor}, TypeError, "KNeighborsRegressor is a class"),
         ({"difficulty": LogisticRegression()}, TypeError, "LogisticRegression predicts labels"),
         ({"difficulty": "nearest"}, TypeError, "difficulty='nearest' is not a regressor: use .*'knn distance'"),
         ({"difficulty": "knn", "floor": -1.0}, ValueError, "floor=-1.0 is not a difficulty to add"),
@@ -159,7 +159,7 @@ class TestFloor:
         (
             {"estimator": LogisticRegression()},
             TypeError,
-            "LogisticRegression predicts labels: use it in SplitConformalC",
+            "LogisticRegression predicts labels: use it in FullConformalC",
         ),
         ({"estimator": KMeans()}, TypeError, "KMeans finds clusters"),
         ({"estimator": "frozen"}, TypeError, "estimator='frozen' is not a regressor: use .* or 'precomputed'"),

@@ -169,7 +169,11 @@ class TestParameters:
         (ModelQuantile(Both(), UPPER), ValueError, r"Both\.predict returned shape \(40, 2\).*expected one number"),
         (ModelQuantile("precomputed", UPPER), ValueError, "lower='precomputed' says that X are both quantiles"),
         (ModelQuantile(LogisticRegression(), UPPER), TypeError, "LogisticRegression predicts labels"),
-        (ModelQuantile(LOWER, GradientBoostingRegressor), TypeError, "It is a class: give an instance"),
+        (
+            ModelQuantile(LOWER, GradientBoostingRegressor),
+            TypeError,
+            "GradientBoostingRegressor is a class: give an instance",
+        ),
         (ModelQuantile(LOWER, UPPER, residual="left"), ValueError, "residual='left' is not known"),
         (ModelQuantile(LOWER, UPPER, bisections=0), ValueError, "bisections=0 is not a number of steps"),
     ],

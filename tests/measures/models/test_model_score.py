@@ -356,12 +356,12 @@ class TestBadInput:
         [
             (
                 Ridge(),
-                r"is not a classifier that scores labels: .* Ridge predicts numbers: use ModelResidual\(Ridge\(\)\)",
+                r"is not a classifier that scores labels: .* Ridge predicts numbers: use it in FullConformalRegressor",
             ),
-            (KMeans(3), "KMeans finds clusters, which are no labels: use a classifier"),
-            (IsolationForest(), "IsolationForest detects anomalies: use ConformalAnomalyDetector"),
-            (GaussianNB, r"It is a class: give an instance, GaussianNB\(...\)"),
-            (pytest, "has no fit: give what a model trained elsewhere says as X of ModelScore"),
+            (KMeans(3), "KMeans finds clusters, and predicts neither labels nor numbers"),
+            (IsolationForest(), "IsolationForest detects anomalies: use it in ConformalAnomalyDetector"),
+            (GaussianNB, r"GaussianNB is a class: give an instance, GaussianNB\(\)"),
+            (len, "has no fit: give what it says of the objects as X of ModelScore"),
             ("precomuted", "use an instance that has fit and predict_proba or decision_function"),
             (StandardScaler(), "is not a classifier that scores labels"),
         ],
@@ -452,3 +452,10 @@ class TestAnything:
         assert (tags.sparse, tags.string) == (get_tags(model).input_tags.sparse, get_tags(model).input_tags.string)
         bag = ModelScore(FrozenEstimator(measure.estimator_), score=score, random_state=1).bag(objects, self.CODES, 3)
         np.testing.assert_array_equal(bag.label_counts(objects).scores, found)
+
+
+def test_a_classifier_without_probabilities_is_wrapped_with_margins():
+    X, y = load_iris(return_X_y=True)
+    given = SplitConformalClassifier(RidgeClassifier(), random_state=0).fit(X, y)
+    named = SplitConformalClassifier(ModelScore(RidgeClassifier(), score="margin"), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(given.predict_p(X), named.predict_p(X))

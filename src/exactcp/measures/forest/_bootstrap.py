@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
+from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp._seeds import lend_seed
 from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Measure
+from exactcp.measures._contract import Measure, Objects
+from exactcp.measures._model import ask_labels, describe_input, fit_model, is_frozen, route, routed, task_of, why_no
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
 from exactcp.textbook import Trainer
@@ -27,7 +30,7 @@ class Bootstrap(Measure):
     Parameters
     ----------
     estimator : scikit-learn classifier
-        It is cloned and trained on bootstrap samples.
+        It is cloned and trained on bootstrap samples. X may be whatever it takes.
     n_estimators : int, default=10
         Classifiers that vote for each example.
     random_state : int, RandomState or None, default=None
@@ -71,8 +74,13 @@ class Bootstrap(Measure):
         "estimator": Allowed(
             "a classifier",
             "an instance of a scikit-learn classifier, such as GaussianNB()",
-            lambda value: isinstance(value, BaseEstimator) and is_classifier(value),
-            error=TypeError,
+            lambda value: task_of(value) == "classifier" and not isinstance(value, Measure) and not is_frozen(value),
+            lambda value: (
+                "A frozen model learns nothing from a sample: use ModelScore."
+                if is_frozen(value)
+                else why_no("classifier", value)
+            ),
+            TypeError,
         ),
         "n_estimators": N_ESTIMATORS,
         "random_state": RANDOM_STATE,
@@ -82,6 +90,24 @@ class Bootstrap(Measure):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.random_state = random_state
+
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.ANYTHING
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        return describe_input(tags, self.estimator) if isinstance(self.estimator, BaseEstimator) else tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who wants which parameters of `fit`: the classifier may.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        return route(self, "estimator", self.estimator)
 
     def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Return how often each bootstrap sample holds each example, the test example last.
@@ -113,19 +139,24 @@ class Bootstrap(Measure):
         callable
         """
 
-        def train(number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], int]:  # noqa: ARG001
-            model = self.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
-            return lambda x: int(model(x[None])[0])
+        def train(number: int, X: Any, labels: np.ndarray, weights: np.ndarray) -> Callable[[Any], int]:  # noqa: ARG001
+            places = np.repeat(np.arange(labels.size), weights)
+            model = self.train(take_rows(X, places), labels[places])
+            return lambda x: int(model(x)[0])
 
         return train
 
-    def train(self, X: np.ndarray, labels: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def train(
+        self, X: Any, labels: np.ndarray, parameters: Mapping[str, Any] | None = None
+    ) -> Callable[[Any], np.ndarray]:
         """Train on a sample, and return a function that tells the labels of objects.
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
+        X : objects
         labels : ndarray of shape (n,)
+        parameters : mapping, default=None
+            Of the classifier's `fit`.
 
         Returns
         -------
@@ -134,16 +165,19 @@ class Bootstrap(Measure):
         if (labels == labels[0]).all():  # most classifiers refuse a single label
             return SaysOneLabel(labels[0])
         model = lend_seed(clone(self.estimator), seed_of(self.random_state))
-        return SaysAsTrained(model.fit(X, labels))
+        return SaysAsTrained(fit_model(model, X, labels, parameters))
 
     @changes
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
         """Train `n_estimators` classifiers, each on a sample of the examples.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : objects
+            Whatever the classifier takes.
         y : array-like of shape (n,)
+        **fit_parameters : dict
+            For the classifier's `fit`, such as sample_weight; what has a value for each example goes with the examples.
 
         Returns
         -------
@@ -152,11 +186,14 @@ class Bootstrap(Measure):
         check_parameters(self)
         check_unmasked(X, "X")
         check_unmasked(y, "y")
-        X, y = np.asarray(X), np.asarray(y)
+        y = np.asarray(y)
         self.classes_ = np.unique(y)
         rng = np.random.default_rng(seed_of(self.random_state))
         draws = [np.sort(rng.integers(0, len(y), len(y))) for _ in range(self.n_estimators)]
-        self._models = [self.train(X[draw], y[draw]) for draw in draws]
+        passed = routed(self, fit_parameters, ("estimator",))["estimator"]
+        self._models = [
+            self.train(take_rows(X, draw), y[draw], take_parameters(passed, draw, len(y))) for draw in draws
+        ]
         return self
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
@@ -164,7 +201,7 @@ class Bootstrap(Measure):
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : objects
         labels : array-like of shape (l,)
 
         Returns
@@ -172,15 +209,15 @@ class Bootstrap(Measure):
         ndarray of shape (m, l)
         """
         check_is_fitted(self)
-        predicted = np.array([model(np.asarray(X)) for model in self._models])
+        predicted = np.array([model(X) for model in self._models])
         return np.column_stack([-(predicted == label).sum(axis=0).astype(np.float64) for label in labels])
 
-    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> BootstrapBag:
+    def bag(self, X: Any, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> BootstrapBag:
         """Return the bag of these examples.
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
+        X : objects
         codes : ndarray of shape (n,)
             Labels as 0..n_labels-1.
         n_labels : int
@@ -201,9 +238,9 @@ class SaysAsTrained:
 
     model: Any
 
-    def __call__(self, objects: np.ndarray) -> np.ndarray:
+    def __call__(self, objects: Any) -> np.ndarray:
         """Return the label of each object."""
-        return np.asarray(self.model.predict(objects))
+        return ask_labels(self.model, objects)
 
 
 @dataclass(frozen=True)
@@ -212,6 +249,6 @@ class SaysOneLabel:
 
     label: Any
 
-    def __call__(self, objects: np.ndarray) -> np.ndarray:
+    def __call__(self, objects: Any) -> np.ndarray:
         """Return the label for each object."""
-        return np.full(len(objects), self.label)
+        return np.full(count_rows(objects), self.label)

@@ -10,12 +10,13 @@ import numpy as np
 
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_tasks
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._warning import warn
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._resampling import voters
 
-Predictor = Callable[[np.ndarray], np.ndarray]
+Predictor = Callable[[Any], np.ndarray]
 
 
 class Trainable(Protocol):
@@ -27,7 +28,7 @@ class Trainable(Protocol):
         """Return how often each sample holds each example, the test example last."""
         ...
 
-    def train(self, X: np.ndarray, labels: np.ndarray) -> Predictor:
+    def train(self, X: Any, labels: np.ndarray) -> Predictor:
         """Train on a sample."""
         ...
 
@@ -38,15 +39,15 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
     Parameters
     ----------
     measure : Bootstrap
-    X : ndarray of shape (n, p)
+    X : objects
     codes : ndarray of shape (n,)
         Labels as 0..n_labels-1.
     n_labels : int
     """
 
-    def __init__(self, measure: Trainable, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
+    def __init__(self, measure: Trainable, X: Any, codes: np.ndarray, n_labels: int) -> None:
         self._measure = measure
-        self._X = np.array(X)
+        self._X = copy_rows(X)
         self._codes = np.array(codes, dtype=np.int64)
         self._n_labels = n_labels
         self._warned = False
@@ -68,7 +69,7 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
     def fill(self, *, effort: Effort = FREE) -> BootstrapBag:
         """Draw samples, train on those without the test example, and let the examples vote."""
         n = self.n
-        samples = self._measure.samples(np.arange(n), self._X[0])
+        samples = self._measure.samples(np.arange(n), np.empty(0))
         chosen = voters(samples, int(self._measure.n_estimators))
         self._users = [np.flatnonzero((chosen[:n] == b).any(axis=1)) for b in range(samples.shape[0])]
         self._samples = samples
@@ -84,14 +85,15 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
         for b, model in models.items():
             users = self._users[b]
             if users.size:
-                self._votes[users] += np.asarray(model(self._X[users])) == self._codes[users]
+                self._votes[users] += model(take_rows(self._X, users)) == self._codes[users]
         self._models = [models[b] for b in chosen[n].tolist()]
         self._warned = False
         return self
 
-    def _trained(self, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Predictor:
+    def _trained(self, X: Any, labels: np.ndarray, weights: np.ndarray) -> Predictor:
         """Train on a sample, given as the weight of each example."""
-        return self._measure.train(np.repeat(X, weights, axis=0), np.repeat(labels, weights))
+        places = np.repeat(np.arange(labels.size), weights)
+        return self._measure.train(take_rows(X, places), labels[places])
 
     def _say_cost(self, m: int) -> None:
         if not self._warned:
@@ -103,32 +105,33 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
             )
             warn(msg)
 
-    def _star_votes(self, task: tuple[np.ndarray, int, int]) -> np.ndarray:
+    def _star_votes(self, task: tuple[Any, int, int]) -> np.ndarray:
         """Return who of the users of a sample with the test example (x, label) is right."""
         x, label, b = task
         users = self._users[b]
-        X, labels = np.concatenate([self._X, x[None]]), np.append(self._codes, label)
-        return np.asarray(self._trained(X, labels, self._samples[b])(self._X[users])) == self._codes[users]
+        X, labels = join_rows(self._X, x), np.append(self._codes, label)
+        return self._trained(X, labels, self._samples[b])(take_rows(self._X, users)) == self._codes[users]
 
-    def _all_votes(self, X: np.ndarray, **how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _all_votes(self, X: Any, **how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the votes (n_labels, n) of the training examples and (n_labels,) of the candidates, for each row."""
-        self._say_cost(X.shape[0])
+        m = count_rows(X)
+        self._say_cost(m)
         stars = [b for b in self._stars if self._users[b].size]
-        own = np.array([np.asarray(model(X)) for model in self._models])  # (B, m)
-        tasks = list(product(X, range(self._n_labels), stars))
+        own = np.array([model(X) for model in self._models])  # (B, m)
+        tasks = list(product([take_rows(X, np.array([i])) for i in range(m)], range(self._n_labels), stars))
         results = iter(map_tasks(self._star_votes, tasks, **how))
-        for i in range(X.shape[0]):
+        for i in range(m):
             votes = np.tile(self._votes, (self._n_labels, 1))
             for label, b in product(range(self._n_labels), stars):
                 votes[label, self._users[b]] += next(results)
             yield votes, (own[:, i] == np.arange(self._n_labels)[:, None]).sum(axis=1)
 
-    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def scores(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n), and the candidates'."""
         for votes, own in self._all_votes(X):
             yield -votes.astype(np.float64), -own.astype(np.float64)
 
-    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+    def label_counts(self, X: Any, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
         same = self._codes == np.arange(self._n_labels)[:, None]
         rows = []
@@ -144,12 +147,12 @@ class BootstrapBag(ReplacingBag, LabelBagBase):
         self._n_labels = n_labels
         self.fill()
 
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
+    def learn(self, X: Any, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples: the samples are drawn anew."""
-        self._X, self._codes = np.concatenate([self._X, X]), np.concatenate([self._codes, codes])
+        self._X, self._codes = join_rows(self._X, X), np.concatenate([self._codes, codes])
         self.fill(effort=effort)
 
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions: the samples are drawn anew."""
-        self._X, self._codes = np.delete(self._X, indices, axis=0), np.delete(self._codes, indices)
+        self._X, self._codes = drop_rows(self._X, indices), np.delete(self._codes, indices)
         self.fill(effort=effort)

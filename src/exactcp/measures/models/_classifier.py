@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from exactcp._parameters import NONE, Allowed
-from exactcp.measures._model import is_precomputed, name_of, task_of
+from exactcp.measures._model import is_precomputed, may_be, name_of, why_no
 from exactcp.measures.models._label_outputs import has_decisions, has_probabilities
 
 
 def _is_classifier(value: Any) -> bool:
     if is_precomputed(value):
         return True
-    if isinstance(value, type) or not callable(getattr(value, "fit", None)):
-        return False
-    return (has_probabilities(value) or has_decisions(value)) and task_of(value) in (None, "classifier")
-
-
-def _other_estimator(value: Any) -> str:
-    """Say what an estimator is that scores no labels."""
-    name = type(value).__name__
-    if isinstance(value, type):
-        return f"It is a class: give an instance, {value.__name__}(...)."
-    if isinstance(value, str) or not hasattr(value, "__dict__"):
-        return ""
-    if not hasattr(value, "fit"):
-        return f"{name} has no fit: give what a model trained elsewhere says as X of ModelScore('precomputed')."
-    kinds = {
-        "regressor": f"{name} predicts numbers: use ModelResidual({name}()) in a conformal regressor.",
-        "clusterer": f"{name} finds clusters, which are no labels: use a classifier, or ConformalClusterer.",
-        "outlier_detector": f"{name} detects anomalies: use ConformalAnomalyDetector.",
-    }
-    return kinds.get(str(task_of(value)), "")
+    return may_be("classifier", value) and (has_probabilities(value) or has_decisions(value))
 
 
 CLASSIFIER = Allowed(
@@ -41,7 +23,7 @@ CLASSIFIER = Allowed(
     "an instance that has fit and predict_proba or decision_function, such as GaussianNB(), or 'precomputed' where "
     "X are a model's outputs",
     _is_classifier,
-    _other_estimator,
+    partial(why_no, "classifier"),
     TypeError,
 )
 COLUMN_LABELS = (

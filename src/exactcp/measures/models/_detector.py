@@ -12,13 +12,19 @@ from exactcp._parameters import Allowed, check_parameters
 from exactcp._rows import count_rows
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, name_of, task_of
+from exactcp.measures._model import (
+    ask_model,
+    can_fit,
+    describe_input,
+    fit_model,
+    is_frozen,
+    name_of,
+    refuse_idle,
+    task_of,
+    why_no,
+)
 
-_OTHER_TASKS = {
-    "classifier": "is a classifier, and examples without labels have one class",
-    "regressor": "is a regressor, and objects alone have no targets",
-    "clusterer": "is a clusterer: it groups objects, and does not say how strange each one is",
-}
+_TASKS_OF_DETECTORS = (None, "outlier_detector", "density_estimator")
 
 
 def _innermost(estimator: Any) -> Any:
@@ -48,24 +54,22 @@ def _score_method(estimator: Any) -> str | None:
 
 def is_detector(value: Any) -> bool:
     """Tell whether a value is an estimator that says how strange objects are, without labels or targets."""
-    if isinstance(value, type | Measure) or not callable(getattr(value, "fit", None)):
+    if isinstance(value, type | Measure) or not can_fit(value):
         return False
-    return task_of(value) not in _OTHER_TASKS and _score_method(value) is not None
+    return task_of(value) in _TASKS_OF_DETECTORS and _score_method(value) is not None
 
 
 def why_no_detector(value: Any) -> str:
     """Say why a value cannot detect anomalies, and what to do about it; "" if there is nothing to add."""
-    if isinstance(value, type):
-        return f"{value.__name__} is a class: give an instance, {value.__name__}()."
-    if not callable(getattr(value, "fit", None)):
-        return ""
+    known = why_no("outlier_detector", value)
+    if known or not can_fit(value):
+        return known
     if getattr(_innermost(value), "novelty", None) is False:
         name = name_of(_innermost(value))
         return f"{name} scores new objects only with novelty=True: give {name}(novelty=True)."
-    name, task = type(value).__name__, task_of(value)
-    if task in _OTHER_TASKS:
-        return f"{name} {_OTHER_TASKS[task]}."
-    return f"{name} has neither score_samples nor decision_function, so it does not say how strange an object is."
+    return (
+        f"{name_of(value)} has neither score_samples nor decision_function, and does not say how strange objects are."
+    )
 
 
 class DetectorScore(Measure):
@@ -143,6 +147,8 @@ class DetectorScore(Measure):
         """
         check_parameters(self)
         check_unmasked(X, "X")
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         self.estimator_ = fit_model(self.estimator, X, None, fit_parameters)
         return self
 

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from exactcp._parameters import Allowed, integer, one_of
 from exactcp._rows import count_rows, take_parameters, take_rows
+from exactcp.measures._folds import make_folds
 from exactcp.measures._model import fit_model, is_frozen
 from exactcp.measures.models._regressors import REGRESSOR, ask_regressor
 from exactcp.pvalues import tau_of_objects
@@ -61,18 +62,12 @@ def out_of_fold(estimator: Any, X: Any, y: np.ndarray, cv: Any, parameters: Mapp
     n = y.size
     if n < 2:
         return np.zeros(n)
-    splitter = PredefinedSplit(_fold_numbers(X, y, fold_count(cv, n))) if isinstance(cv, Integral) else check_cv(cv)
-    residuals, times = np.zeros(n), np.zeros(n, np.int64)
-    for fitting, out in splitter.split(np.zeros(n), y):
-        fitting, out = np.sort(fitting), np.sort(out)  # noqa: PLW2901
+    splitter = PredefinedSplit(_fold_numbers(X, y, fold_count(cv, n))) if isinstance(cv, Integral) else cv
+    residuals = np.zeros(n)
+    for fitting, out in make_folds(splitter, np.zeros(n), y, None):
         taken = take_parameters(parameters, fitting, n)
         model = fit_model(estimator, take_rows(X, fitting), y[fitting], taken)
         residuals[out] = np.abs(y[out] - ask_regressor(model, take_rows(X, out)))
-        times[out] += 1
-    if not (times == 1).all():
-        wrong = int(np.flatnonzero(times != 1)[0])
-        msg = f"cv={cv!r} leaves example {wrong} out {times[wrong]} times: expected once for every example."
-        raise ValueError(msg)
     return residuals
 
 

@@ -12,24 +12,30 @@ from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, integer, one_of
 from exactcp._rows import count_rows, take_rows
-from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import ask_model, describe_input, fit_model, is_frozen, is_precomputed, name_of, route
-from exactcp.measures.models._fixed_target_bag import FixedTargetBag
-from exactcp.measures.models._refit_bag import ModelBag
+from exactcp.measures._model import (
+    ask_model,
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    name_of,
+    refuse_idle,
+    route,
+    routed,
+)
 from exactcp.measures.models._regressors import (
     PRECOMPUTED,
     REGRESSOR,
+    RegressorMeasure,
     ask_regressor,
-    check_same_rows,
     given_outputs,
-    routed,
+    targets_of,
 )
 
 LOOKED_AT = 1000  # examples whose quantiles tell whether the two regressors were swapped
 
 
-class ModelQuantile(RegressionMeasure):
+class ModelQuantile(RegressorMeasure):
     """How far a target is outside of two predicted quantiles: max(lower - y, y - upper), negative inside.
 
     Intervals are then those of conformalised quantile regression [1]_: the two quantiles, both moved by one number,
@@ -118,9 +124,9 @@ class ModelQuantile(RegressionMeasure):
         self
         """
         check_parameters(self)
-        check_unmasked(X, "X")
-        check_unmasked(y, "y")
-        check_same_rows(X, np.asarray(y, dtype=np.float64))
+        targets_of(X, y)
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.lower) and self.upper is not None:
             msg = (
                 f"lower='precomputed' says that X are both quantiles, and upper={self.upper!r} predicts one: give one."
@@ -186,19 +192,9 @@ class ModelQuantile(RegressionMeasure):
         return np.asarray(self.band(X).mean(axis=1))
 
     @property
-    def fits_itself(self) -> bool:
-        """Whether an example is judged by a fit that it took part in."""
-        return self.residual == "ordinary"
-
-    @property
     def is_fixed(self) -> bool:
         """Whether nothing is learned from the examples of `fit`."""
         return all(is_frozen(model) for model in self._held().values())
-
-    @property
-    def objects(self) -> Objects:
-        """What the measure's objects may be."""
-        return Objects.ANYTHING
 
     def fits(self, n: int) -> int:  # noqa: ARG002
         """Return how often a fit on n examples fits a regressor."""
@@ -222,20 +218,3 @@ class ModelQuantile(RegressionMeasure):
         if "upper" in held:
             router.add(upper=self.upper, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         return router
-
-    def bag(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:  # noqa: ARG002
-        """Return the bag of these examples, which refits for every question, unless nothing is learned.
-
-        Parameters
-        ----------
-        X : objects
-        y : ndarray of shape (n,)
-        effort : Effort
-            Not used.
-
-        Returns
-        -------
-        ModelBag or FixedTargetBag
-        """
-        check_parameters(self)
-        return FixedTargetBag(self.fit(X, y), X, y) if self.is_fixed else ModelBag(self, X, y)

@@ -1,36 +1,26 @@
-"""What measures of regression ask of other people's models: which are allowed, what they say, what `fit` passes on."""
+"""Regressors in measures: which are allowed, what they say, and what the measures around them share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils.metadata_routing import process_routing
 
-from exactcp._parameters import Allowed, having, one_of
+from exactcp._parallel import FREE, Effort
+from exactcp._parameters import Allowed, check_parameters, one_of
 from exactcp._rows import count_rows
-from exactcp.measures._model import ask_model, name_of, task_of
-
-_NO_REGRESSORS = {
-    "classifier": "predicts labels: use it in SplitConformalClassifier or another classifier.",
-    "clusterer": "finds clusters, and predicts no targets.",
-    "outlier_detector": "tells of anomalies: use it in ConformalAnomalyDetector.",
-}
-_HAS_METHODS = having("a regressor", "an instance with fit and predict, such as Ridge()", "fit", "predict")
-
-
-def _hint(value: Any) -> str:
-    task = None if isinstance(value, type) else task_of(value)
-    return f"{name_of(value)} {_NO_REGRESSORS[task]}" if task in _NO_REGRESSORS else _HAS_METHODS.hint(value)
-
+from exactcp._validation import check_unmasked
+from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
+from exactcp.measures._model import ask_model, may_be, name_of, why_no
+from exactcp.measures.models._fixed_target_bag import FixedTargetBag
+from exactcp.measures.models._refit_bag import ModelBag
 
 REGRESSOR = Allowed(
-    _HAS_METHODS.what,
-    _HAS_METHODS.words,
-    lambda value: _HAS_METHODS.accepts(value) and task_of(value) not in _NO_REGRESSORS,
-    _hint,
+    "a regressor",
+    "an instance with fit and predict, such as Ridge()",
+    lambda value: may_be("regressor", value, "predict"),
+    partial(why_no, "regressor"),
     TypeError,
 )
 PRECOMPUTED = one_of("precomputed")
@@ -45,7 +35,16 @@ def ask_regressor(model: Any, X: Any) -> np.ndarray:
             "for each. Two quantiles are for ModelQuantile."
         )
         raise ValueError(msg)
+    check_finite(said.reshape(-1), f"{name_of(model)}.predict returned")
     return said.reshape(-1)
+
+
+def check_finite(values: np.ndarray, said: str) -> None:
+    """Refuse predictions that are infinite: no interval is around them."""
+    if not np.isfinite(values).all():
+        row = int((~np.isfinite(values)).argmax())
+        msg = f"{said} {values[row]} for object {row}: expected a finite number. Mend the model, or scale the targets."
+        raise ValueError(msg)
 
 
 def given_outputs(X: Any, columns: int, what: str) -> np.ndarray:
@@ -68,16 +67,45 @@ def given_outputs(X: Any, columns: int, what: str) -> np.ndarray:
     return outputs
 
 
-def routed(measure: Any, parameters: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters of `fit` that each of the models that a measure holds is given."""
-    if not parameters or not get_config()["enable_metadata_routing"]:
-        return dict.fromkeys(names, parameters)
-    requests = process_routing(measure, "fit", **parameters)
-    return {name: requests[name]["fit"] for name in names}
+class RegressorMeasure(RegressionMeasure):
+    """Base of measures around regressors: what they share, whatever they make of the predictions."""
+
+    residual: str
+
+    @property
+    def fits_itself(self) -> bool:
+        """Whether an example is judged by a fit that it took part in."""
+        return self.residual == "ordinary"
+
+    @property
+    def objects(self) -> Objects:
+        """What the measure's objects may be."""
+        return Objects.ANYTHING
+
+    def bag(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:  # noqa: ARG002
+        """Return the bag of these examples, which refits for every question, unless nothing is learned.
+
+        Parameters
+        ----------
+        X : objects
+        y : ndarray of shape (n,)
+        effort : Effort
+            Not used.
+
+        Returns
+        -------
+        ModelBag or FixedTargetBag
+        """
+        check_parameters(self)
+        return FixedTargetBag(self.fit(X, y), X, y) if self.is_fixed else ModelBag(self, X, y)
 
 
-def check_same_rows(X: Any, y: np.ndarray) -> None:
-    """Refuse objects and targets of different numbers."""
-    if count_rows(X) != y.size:
-        msg = f"X has {count_rows(X)} rows and y {y.size} targets: expected one target for each object."
+def targets_of(X: Any, y: Any) -> np.ndarray:
+    """Return targets as float64, one for each object."""
+    check_unmasked(X, "X")
+    check_unmasked(y, "y")
+    targets = np.asarray(y, dtype=np.float64)
+    if count_rows(X) != targets.size:
+        msg = f"X has {count_rows(X)} rows and y {targets.size} targets: expected one target for each object."
         raise ValueError(msg)
+    return targets

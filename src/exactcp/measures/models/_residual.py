@@ -9,12 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
-from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
-from exactcp._validation import check_unmasked
-from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, route
+from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, refuse_idle, route, routed
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -28,19 +25,17 @@ from exactcp.measures.models._difficulty import (
     needs_residuals,
     out_of_fold,
 )
-from exactcp.measures.models._fixed_target_bag import FixedTargetBag
-from exactcp.measures.models._refit_bag import ModelBag
 from exactcp.measures.models._regressors import (
     PRECOMPUTED,
     REGRESSOR,
+    RegressorMeasure,
     ask_regressor,
-    check_same_rows,
     given_outputs,
-    routed,
+    targets_of,
 )
 
 
-class ModelResidual(RegressionMeasure):
+class ModelResidual(RegressorMeasure):
     """The distance of a target from a regressor's prediction, divided by the difficulty of the object if asked for.
 
     Parameters
@@ -153,16 +148,15 @@ class ModelResidual(RegressionMeasure):
         self
         """
         check_parameters(self)
-        check_unmasked(X, "X")
-        check_unmasked(y, "y")
-        targets = np.asarray(y, dtype=np.float64)
-        check_same_rows(X, targets)
+        targets = targets_of(X, y)
+        if self._is_given:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.estimator):
             given_outputs(X, 1, "predictions")
             self.estimator_ = self.estimator
             passed: Mapping[str, Any] = {}
         else:
-            passed = routed(self, fit_parameters, ("estimator",))["estimator"]
+            passed = routed(self, fit_parameters)["estimator"]
             self.estimator_ = fit_model(self.estimator, X, y, passed)
         self._learn_difficulty(X, targets, passed)
         return self
@@ -173,8 +167,10 @@ class ModelResidual(RegressionMeasure):
             return
         residuals, typical = None, 0.0
         if needs_residuals(self.difficulty):
-            has_seen = not (is_frozen(self.estimator) or is_precomputed(self.estimator))
-            residuals = out_of_fold(self.estimator, X, y, self.cv, passed) if has_seen else np.abs(y - self.predict(X))
+            if self._is_given:
+                residuals = np.abs(y - self.predict(X))
+            else:
+                residuals = out_of_fold(self.estimator, X, y, self.cv, passed)
             typical = float(residuals.mean())
         if isinstance(self.difficulty, str):
             self.difficulty_ = NeighbourDifficulty(self.difficulty, self.neighbours or USUAL_NEIGHBOURS).fit(
@@ -220,11 +216,6 @@ class ModelResidual(RegressionMeasure):
         return ask_regressor(self.estimator_, X)
 
     @property
-    def fits_itself(self) -> bool:
-        """Whether an example is judged by a fit that it took part in."""
-        return self.residual == "ordinary"
-
-    @property
     def has_scale(self) -> bool:
         """Whether residuals are divided by a `scale` that depends on the object."""
         return self.difficulty is not None
@@ -232,17 +223,16 @@ class ModelResidual(RegressionMeasure):
     @property
     def is_fixed(self) -> bool:
         """Whether nothing is learned from the examples of `fit`."""
-        is_given = is_frozen(self.estimator) or is_precomputed(self.estimator)
-        return is_given and not is_learned(self.difficulty)
+        return self._is_given and not is_learned(self.difficulty)
 
     @property
-    def objects(self) -> Objects:
-        """What the measure's objects may be."""
-        return Objects.ANYTHING
+    def _is_given(self) -> bool:
+        """Whether the regressor learns nothing."""
+        return is_frozen(self.estimator) or is_precomputed(self.estimator)
 
     def fits(self, n: int) -> int:
         """Return how often a fit on n examples fits the regressor."""
-        if is_frozen(self.estimator) or is_precomputed(self.estimator):
+        if self._is_given:
             return 0
         return 1 + (fold_count(self.cv, n) if needs_residuals(self.difficulty) else 0)
 
@@ -292,20 +282,3 @@ class ModelResidual(RegressionMeasure):
             )
             raise ValueError(msg)
         return np.asarray(difficulties)
-
-    def bag(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:  # noqa: ARG002
-        """Return the bag of these examples, which refits the regressor for every question, unless it learns nothing.
-
-        Parameters
-        ----------
-        X : objects
-        y : ndarray of shape (n,)
-        effort : Effort
-            Not used.
-
-        Returns
-        -------
-        ModelBag or FixedTargetBag
-        """
-        check_parameters(self)
-        return FixedTargetBag(self.fit(X, y), X, y) if self.is_fixed else ModelBag(self, X, y)

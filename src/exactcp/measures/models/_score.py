@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils.metadata_routing import MetadataRouter, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
@@ -17,7 +16,18 @@ from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, i
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_unmasked
 from exactcp.measures._contract import Measure, Objects
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, name_of, route, task_of
+from exactcp.measures._model import (
+    check_frozen,
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    name_of,
+    refuse_idle,
+    route,
+    routed,
+    task_of,
+)
 from exactcp.measures.models._classifier import CLASSIFIER, COLUMN_LABELS, classes_of
 from exactcp.measures.models._fixed_label_bag import FixedLabelBag
 from exactcp.measures.models._label_outputs import (
@@ -201,8 +211,9 @@ class ModelScore(Measure):
     def fixed_classes(self) -> np.ndarray | None:
         """The labels that a frozen model knows, or that given columns have, sorted; None if `fit` tells them."""
         if is_frozen(self.estimator):
-            check_is_fitted(self.estimator)
+            check_frozen(self.estimator)
             return np.unique(classes_of(self.estimator, None))
+        COLUMN_LABELS.check("classes", self.classes)
         return np.unique(self.classes) if is_precomputed(self.estimator) and self.classes is not None else None
 
     def __sklearn_tags__(self) -> Any:
@@ -246,7 +257,7 @@ class ModelScore(Measure):
             self._outputs: Outputs = GivenOutputs(self.classes_.size, bool(self.logits))
             self._outputs.logs(X)  # tells at once what is wrong with them
         elif labels.size > 1 or self.is_fixed:
-            self.estimator_ = fit_model(self.estimator, X, y, self._routed(fit_parameters))
+            self.estimator_ = fit_model(self.estimator, X, y, routed(self, fit_parameters)["estimator"])
             self.classes_ = classes_of(self.estimator_, None if self.is_fixed else labels)
             self._outputs = ModelOutputs(self.estimator_, self.classes_.size)
         else:  # most classifiers refuse a single label; Algorithm 1 may meet one when it leaves an example out
@@ -258,12 +269,8 @@ class ModelScore(Measure):
     def _check(self, fit_parameters: Mapping[str, Any]) -> None:
         """Refuse parameters that are not allowed, or not together."""
         check_parameters(self)
-        if self.is_fixed and fit_parameters:
-            msg = (
-                f"fit got {', '.join(fit_parameters)}=, and {self!r} learns nothing more: expected X and y alone. Give "
-                "the model's parameters where it is trained."
-            )
-            raise TypeError(msg)
+        if self.is_fixed:
+            refuse_idle(self, fit_parameters)
         if is_precomputed(self.estimator):
             return
         name = name_of(self.estimator)
@@ -278,17 +285,10 @@ class ModelScore(Measure):
         if self._score_name in NEED_PROBABILITIES and not has_probabilities(self.estimator):
             msg = (
                 f"score={self._score_name!r} needs probabilities, and {name} has none: use an instance that has "
-                "predict_proba, wrap yours in CalibratedClassifierCV, or use score='odds', 'margin' or 'topk', which "
-                "take decision values."
+                "predict_proba, wrap yours in CalibratedClassifierCV, or take decision values: "
+                f"ModelScore({name}(...), score='odds'), 'margin' or 'topk'."
             )
             raise TypeError(msg)
-
-    def _routed(self, fit_parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the parameters of the classifier's `fit`: all, or as scikit-learn's routing says."""
-        if not fit_parameters or not get_config()["enable_metadata_routing"]:
-            return fit_parameters
-        routed: Mapping[str, Any] = process_routing(self, "fit", **fit_parameters)["estimator"]["fit"]
-        return routed
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every object with every one of the labels.

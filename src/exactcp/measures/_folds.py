@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, check_cv, train_test_split
+from sklearn.model_selection import KFold, check_cv
 
 from exactcp._parameters import Allowed, integer
-from exactcp._validation import check_calibration_size
 
 Fold = tuple[np.ndarray, np.ndarray]  # positions that fit, positions left out
 
@@ -66,16 +65,6 @@ def _check_number(cv: int, n: int) -> None:
     if not 2 <= cv <= n:
         msg = f"cv={cv} folds cannot be made of n_samples={n}: use a number from 2 to {n}."
         raise ValueError(msg)
-
-
-def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
-    """Return which of n examples fit and which calibrate, drawn as the owner's `calibration_size` says."""
-    if n < 2:
-        msg = f"{type(owner).__name__} got n_samples={n} (1 sample): expected 2, one to fit and one to calibrate."
-        raise ValueError(msg)
-    check_calibration_size(owner.calibration_size, n)
-    fitting, calibrating = train_test_split(np.arange(n), test_size=owner.calibration_size, random_state=seed)
-    return np.sort(fitting), np.sort(calibrating)
 
 
 def left_out_in(split: list[Fold], n: int) -> np.ndarray:

@@ -1,0 +1,468 @@
+"""What users get wrong with models of their own: each mistake is a sentence, and leaves what was fitted as it was."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Lars, LogisticRegression, Ridge
+from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import LocalOutlierFactor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+
+from exactcp import (
+    AggregatedConformalClassifier,
+    ConformalAnomalyDetector,
+    CrossConformalClassifier,
+    CVPlusRegressor,
+    ExchangeabilityTest,
+    FullConformalClassifier,
+    JackknifeAfterBootstrapRegressor,
+    JackknifePlusRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+    VennAbersPredictor,
+)
+from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelQuantile, ModelResidual, ModelScore
+
+pd = pytest.importorskip("pandas")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = np.arange(40) % 3
+T = X[:, 0] + RNG.normal(size=40)
+FRAME = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 2] > 0, "u", "v")})
+TEXTS = ["good day", "bad night", "odd noon", "good bad"] * 10
+EQUAL = np.full((40, 3), 1 / 3)
+
+
+class NeverClassifier(ClassifierMixin, BaseEstimator):
+    """Its fit is long work, which no mistake should reach that can be known before."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted")
+
+    def predict_proba(self, X):
+        raise AssertionError("asked")
+
+
+class NeverRegressor(RegressorMixin, BaseEstimator):
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted")
+
+    def predict(self, X):
+        raise AssertionError("asked")
+
+
+class Saying(ClassifierMixin, BaseEstimator):
+    def __init__(self, said):
+        self.said = said
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+
+    def predict_proba(self, X):
+        return self.said(len(X))
+
+
+class Predicting(RegressorMixin, BaseEstimator):
+    def __init__(self, said):
+        self.said = said
+
+    def fit(self, X, y):
+        self.fitted_ = True
+
+    def predict(self, X):
+        return self.said(len(X))
+
+
+class WithoutFit:
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def predict_proba(self, X):
+        return np.full((len(X), 3), 1 / 3)
+
+
+class WithoutParameters:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def _one_wrong(value):
+    def said(m):
+        p = np.full((m, 3), 1 / 3)
+        p[1] = value
+        return p
+
+    return said
+
+
+def _labels(model=None, **options):
+    return SplitConformalClassifier(NeverClassifier() if model is None else model, random_state=0, **options)
+
+
+def _targets(model=None, **options):
+    return SplitConformalRegressor(NeverRegressor() if model is None else model, random_state=0, **options)
+
+
+def _anomalies(model=None, **options):
+    return ConformalAnomalyDetector(
+        IsolationForest(n_estimators=2) if model is None else model, random_state=0, **options
+    )
+
+
+def _mixed(model):
+    columns = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    return make_pipeline(columns, model)
+
+
+def _fitted_frame():
+    return _labels(_mixed(GaussianNB())).fit(FRAME, Y)
+
+
+def _fitted():
+    return _labels(GaussianNB()).fit(X, Y)
+
+
+def _fitted_texts():
+    return _labels(make_pipeline(CountVectorizer(), LogisticRegression())).fit(TEXTS, Y)
+
+
+FROZEN = FrozenEstimator(GaussianNB().fit(X, Y))
+FROZEN_RIDGE = FrozenEstimator(Ridge().fit(X, T))
+FROZEN_DETECTOR = FrozenEstimator(IsolationForest(n_estimators=2, random_state=0).fit(X))
+ONES = np.ones(40)
+
+DATA = [
+    ("lengths", lambda: _labels().fit(X, Y[:-1]), ValueError, "X has 40 rows and y has 39 values"),
+    ("lengths of a frame", lambda: _targets().fit(FRAME, T[:-1]), ValueError, "X has 40 rows and y has 39 values"),
+    ("lengths in folds", lambda: CrossConformalClassifier(NeverClassifier()).fit(X, Y[:3]), ValueError, "y has 3 val"),
+    ("lengths later", lambda: _fitted().partial_fit(X, Y[:-1]), ValueError, "X has 40 rows and y has 39 values"),
+    ("generator", lambda: _labels().fit((row for row in X), Y), TypeError, r"of type generator: .* Give list\(X\)"),
+    ("generator of labels", lambda: _labels().fit(X, (c for c in Y)), TypeError, r"y is of type .* Give list\(y\)"),
+    ("generator to detect", lambda: _anomalies().fit(row for row in X), TypeError, r"Give list\(X\)"),
+    ("scalar", lambda: _labels().fit(3.0, Y), TypeError, "X is of type float: expected .* a row for each object"),
+    ("scalar label", lambda: _labels().fit(X, 1), TypeError, "y is of type int: expected .* a row for each object"),
+    ("one row", lambda: _labels().fit(X[:1], Y[:1]), ValueError, r"one class only \(0\); expected at least two"),
+    ("one target", lambda: _targets().fit(X[:1], T[:1]), ValueError, "n_samples=1 .*: expected 2, one to fit and one"),
+    ("one object", lambda: _anomalies().fit(X[:1]), ValueError, "n_samples=1 .*: expected 2, one to fit and one"),
+    ("one left out", lambda: JackknifePlusRegressor(NeverRegressor()).fit(X[:1], T[:1]), ValueError, "expected 2, so"),
+    ("nothing", lambda: _labels().fit(X[:0], Y[:0]), ValueError, "X has no objects"),
+    ("dict of columns", lambda: _labels().fit({"a": [1]}, [0]), TypeError, r"pandas.DataFrame\(X\); .* a list: \[X\]"),
+    ("one text", lambda: _fitted_texts().predict_set("good day"), TypeError, r"One text is a list of one: \[X\]"),
+    ("no X", lambda: _labels().fit(None, Y), TypeError, "X is of type NoneType"),
+    ("no y", lambda: _labels().fit(X, None), ValueError, r"target y is None: give fit\(X, y\)"),
+    ("X and y swapped", lambda: _labels().fit(Y, X), ValueError, "expected a label for each object. Give one column"),
+    ("two targets", lambda: _targets().fit(X, np.column_stack([T, T])), ValueError, "expected a number for each obj"),
+    ("nan among labels", lambda: _labels().fit(X, np.where(Y, Y, np.nan)), ValueError, r"y contains NaN: y\[0\] is na"),
+    ("None among labels", lambda: _labels().fit(X, [None, *Y[1:]]), ValueError, r"y\[0\]=None: expected a label"),
+    ("nan among targets", lambda: _targets().fit(X, np.where(Y, T, np.nan)), ValueError, r"y\[0\] is nan. .* leave it"),
+    ("inf among targets", lambda: _targets().fit(X, np.where(Y, T, np.inf)), ValueError, r"y\[0\] is inf"),
+    ("texts as targets", lambda: _targets().fit(X, ["a"] * 40), ValueError, "'a': expected numbers, .* use a classif"),
+    ("targets as labels", lambda: _labels().fit(X, T), ValueError, "Unknown label type: continuous"),
+    ("one class", lambda: _labels().fit(X, np.zeros(40)), ValueError, "one class only .* use ConformalAnomalyDetec"),
+    ("reordered", lambda: _fitted_frame().predict_set(FRAME[["b", "a", "c"]]), ValueError, r"Give X\[\['a', 'b', 'c'"),
+    ("renamed", lambda: _fitted_frame().predict_set(FRAME.rename(columns={"a": "z"})), ValueError, "- z\n.*\n- a\nGiv"),
+    ("too few columns", lambda: _fitted_frame().predict_set(FRAME[["a", "b"]]), ValueError, "now missing:\n- c\nGive"),
+    ("too many columns", lambda: _fitted_frame().predict_set(FRAME.assign(d=1)), ValueError, r"- d\nGive X\[\['a', 'b"),
+    ("other columns", lambda: _fitted().predict_set(X[:, :2]), ValueError, "X has 2 features, but .* expecting 3"),
+    (
+        "other sparse columns",
+        lambda: _labels(LogisticRegression()).fit(sparse.csr_array(X), Y).predict_set(sparse.csr_array(X[:, :2])),
+        ValueError,
+        "X has 2 features, but .* expecting 3",
+    ),
+    ("list after frame", lambda: _fitted_frame().predict_set(FRAME.to_numpy().tolist()), ValueError, "Pipeline raised"),
+    ("array after texts", lambda: _fitted_texts().predict_set(X), AttributeError, "Pipeline raised .* type ndarray"),
+    ("a row", lambda: _fitted().predict_set(X[0]), ValueError, r"one-dimensional, .* object is X.reshape\(1, -1\)"),
+    ("a listed row", lambda: _fitted().predict_set(X[0].tolist()), ValueError, r"one-dimensional.* object is \[X\]"),
+    ("a row of a frame", lambda: _fitted_frame().predict_set(FRAME.iloc[0]), ValueError, r"is X.to_frame\(\).T"),
+    ("masked", lambda: _labels().fit(np.ma.masked_array(X, X > 1), Y), ValueError, "masked .* Impute them"),
+    ("texts and distances", lambda: _labels(KNN()).fit(FRAME, Y), ValueError, "not numbers .*OneHotEncoder"),
+    ("sparse and distances", lambda: _labels(KNN()).fit(sparse.csr_array(X), Y), TypeError, r"Sparse .*'.toarray\(\)'"),
+    ("a number for all", lambda: _labels(Saying(int)).fit(X, Y), ValueError, "returned int .* a row for each object"),
+    ("words for numbers", lambda: _targets(Ridge()).fit(FRAME, T), ValueError, "Ridge raised ValueError in fit, given"),
+    (
+        "dates",
+        lambda: _labels(LogisticRegression()).fit(pd.DataFrame({"d": pd.date_range("2020", periods=40)}), Y),
+        TypeError,
+        "LogisticRegression raised .* given X of type DataFrame",
+    ),
+    ("calibrated with others", lambda: _fitted().calibrate(X, Y + 1), ValueError, r"label\(s\) 3; .*calibrate with la"),
+    ("half a calibration set", lambda: _labels().fit(X, Y, X), ValueError, "one of X_calibration and y_calibration"),
+    ("all calibrate", lambda: _labels(calibration_size=40).fit(X, Y), ValueError, "would leave 0 to fit: .* 1 to 39"),
+    ("below y_min", lambda: _targets(y_min=0.0).fit(X, T), ValueError, r"outside of \[y_min, y_max\] = .*: widen"),
+    ("no targets left", lambda: _targets(y_min=3, y_max=1).fit(X, T), ValueError, "expected y_min < y_max"),
+    ("not fitted", lambda: _labels().predict_set(X), NotFittedError, "not fitted yet. Call 'fit'"),
+    ("not fitted, intervals", lambda: _targets().predict_interval(X), NotFittedError, "not fitted yet. Call 'fit'"),
+    ("not fitted, anomalies", lambda: _anomalies().predict(X), NotFittedError, "not fitted yet. Call 'fit'"),
+    ("not fitted, calibrate", lambda: _labels().calibrate(X, Y), NotFittedError, "not fitted yet. Call 'fit'"),
+    ("alpha", lambda: _fitted().predict_set(X, alpha=0.1), TypeError, "alpha=, .* Use confidence_level=, which is 1 m"),
+    ("percent", lambda: _fitted().predict_set(X, 90), ValueError, "not a probability: use a number between 0 and 1"),
+]
+MODELS = [
+    ("no fit", lambda: _labels(WithoutFit()).fit(X, Y), TypeError, r"has no fit: .* X of ModelScore\('precomputed'\)"),
+    ("no fit, numbers", lambda: _targets(WithoutFit()).fit(X, T), TypeError, "has no fit: .* X of ModelResidual"),
+    ("no fit, frozen", lambda: _labels(FrozenEstimator(WithoutFit())).fit(X, Y), TypeError, "WithoutFit has no fit"),
+    ("no parameters", lambda: _targets(WithoutParameters()).fit(X, T), TypeError, "no get_params, .*BaseEstimator"),
+    ("no parameters inside", lambda: _targets(ModelResidual(WithoutParameters())).fit(X, T), TypeError, "no get_param"),
+    ("frozen raw", lambda: _labels(FrozenEstimator(GaussianNB())).fit(X, Y), NotFittedError, "frozen, and has not bee"),
+    ("frozen raw Ridge", lambda: _targets(FrozenEstimator(Ridge())).fit(X, T), NotFittedError, "Fit it first, Frozen"),
+    (
+        "frozen raw detector",
+        lambda: _anomalies(FrozenEstimator(IsolationForest())).fit(X),
+        NotFittedError,
+        r"or give IsolationForest\(\) itself",
+    ),
+    (
+        "frozen raw, Venn",
+        lambda: VennAbersPredictor(FrozenEstimator(GaussianNB()), method="inductive").fit(X, Y),
+        NotFittedError,
+        "frozen, and has not been fitted",
+    ),
+    ("frozen, other labels", lambda: _labels(FROZEN).fit(X, Y + 5), ValueError, "these are the labels that the model"),
+    ("frozen, other labels, full", lambda: FullConformalClassifier(FROZEN).fit(X, Y + 1), ValueError, r"label\(s\) 3;"),
+    (
+        "frozen, other labels, Venn",
+        lambda: VennAbersPredictor(FROZEN, method="inductive").fit(X, Y + 7),
+        ValueError,
+        "these are the labels that the model knows",
+    ),
+    ("class", lambda: _labels(LogisticRegression).fit(X, Y), TypeError, r"is a class: give an instance, LogisticRegr"),
+    ("class, numbers", lambda: _targets(Ridge).fit(X, T), TypeError, r"Ridge is a class: give an instance, Ridge\(\)"),
+    ("class, anomalies", lambda: _anomalies(IsolationForest).fit(X), TypeError, "is a class: give an instance, Isolat"),
+    ("class, trees", lambda: _labels(Bootstrap(GaussianNB)).fit(X, Y), TypeError, "GaussianNB is a class"),
+    ("regressor", lambda: _labels(Ridge()).fit(X, Y), TypeError, "Ridge predicts numbers: use it in FullConformalReg"),
+    ("regressor at the end", lambda: _labels(_mixed(Ridge())).fit(FRAME, Y), TypeError, "Pipeline predicts numbers"),
+    ("regressor, several", lambda: AggregatedConformalClassifier(Ridge()).fit(X, Y), TypeError, "predicts numbers"),
+    ("regressor, Venn", lambda: VennAbersPredictor(Ridge(), method="cross").fit(X, Y), TypeError, "not a model that s"),
+    ("classifier", lambda: _targets(GaussianNB()).fit(X, T), TypeError, "GaussianNB predicts labels: use it in FullCo"),
+    (
+        "classifier, resampled",
+        lambda: JackknifeAfterBootstrapRegressor(GaussianNB()).fit(X, T),
+        TypeError,
+        "GaussianNB predicts labels",
+    ),
+    ("classifier, anomalies", lambda: _anomalies(GaussianNB()).fit(X), ValueError, "without labels have one class: us"),
+    ("classifier, stream", lambda: ExchangeabilityTest(Ridge()).update_many(X, Y), TypeError, "Ridge predicts numbers"),
+    ("clusterer", lambda: _labels(KMeans(3)).fit(X, Y), TypeError, "KMeans finds clusters, .* use ConformalClusterer"),
+    ("clusterer, numbers", lambda: _targets(KMeans(3)).fit(X, T), TypeError, "KMeans finds clusters"),
+    ("clusterer, anomalies", lambda: _anomalies(KMeans(3)).fit(X), TypeError, "KMeans finds clusters"),
+    ("detector", lambda: _labels(IsolationForest()).fit(X, Y), TypeError, "detects anomalies: use it in ConformalAnom"),
+    ("local outliers", lambda: _anomalies(LocalOutlierFactor()).fit(X), TypeError, r"give LocalOutlierFactor\(novelty"),
+    ("transformer", lambda: _anomalies(StandardScaler()).fit(X), TypeError, "neither score_samples nor decision_func"),
+    ("measure of labels", lambda: _targets(ModelScore(GaussianNB())).fit(X, T), TypeError, "ModelScore predicts label"),
+    ("measure of numbers", lambda: _labels(ModelQuantile(Ridge())).fit(X, Y), TypeError, "ModelQuantile predicts num"),
+    (
+        "measure, resampled",
+        lambda: JackknifeAfterBootstrapRegressor(KNNResidual()).fit(X, T),
+        TypeError,
+        "KNNResidual is a measure: give a regressor itself",
+    ),
+    ("frozen, resampled", lambda: JackknifeAfterBootstrapRegressor(FROZEN_RIDGE).fit(X, T), TypeError, "trained alrea"),
+    (
+        "only decisions",
+        lambda: _labels(ModelScore(LinearSVC())).fit(X, Y),
+        TypeError,
+        r"ModelScore\(LinearSVC\(...\), score='odds'",
+    ),
+    ("aps", lambda: _labels(ModelScore(LinearSVC(), score="aps")).fit(X, Y), TypeError, "'aps' needs probabilities"),
+    ("a score", lambda: _labels(ModelScore(GaussianNB(), score="lac")).fit(X, Y), ValueError, "use one of probability"),
+    ("logits", lambda: _labels(ModelScore(GaussianNB(), logits=True)).fit(X, Y), ValueError, "tells of precomputed"),
+    ("full Venn", lambda: VennAbersPredictor(GaussianNB()).fit(X, Y), TypeError, "'full' needs .*: use method='induc"),
+]
+SAID = [
+    ("nan", lambda: _labels(Saying(_one_wrong(np.nan))).fit(X, Y), ValueError, "returned nan for object 1: .* Impute"),
+    ("negative", lambda: _labels(Saying(_one_wrong([-0.5, 0.5, 1.0]))).fit(X, Y), ValueError, "has -0.5 for object 1"),
+    ("sums", lambda: _labels(Saying(lambda m: np.ones((m, 3)))).fit(X, Y), ValueError, "sum to 3 for object 0: expec"),
+    ("columns", lambda: _labels(Saying(lambda m: np.full((m, 2), 0.5))).fit(X, Y), ValueError, r"\(20, 2\) for 3 labe"),
+    ("rows", lambda: _labels(Saying(lambda m: EQUAL[1:m])).fit(X, Y), ValueError, r"shape \(19, 3\) for 20 objects"),
+    ("None", lambda: _labels(Saying(lambda m: None)).fit(X, Y), ValueError, "returned NoneType for 20 objects"),
+    ("words", lambda: _labels(Saying(lambda m: ["x"] * m)).fit(X, Y), ValueError, "list that holds no numbers"),
+    ("nan target", lambda: _targets(Predicting(lambda m: np.full(m, np.nan))).fit(X, T), ValueError, "returned nan fo"),
+    ("inf target", lambda: _targets(Predicting(lambda m: np.full(m, np.inf))).fit(X, T), ValueError, "inf for object"),
+    ("two targets", lambda: _targets(Predicting(lambda m: np.zeros((m, 2)))).fit(X, T), ValueError, "for ModelQuantil"),
+    ("one quantile", lambda: _targets(ModelQuantile(Ridge())).fit(X, T), ValueError, "expected two columns, .* second"),
+    (
+        "quantiles cross",
+        lambda: _targets(ModelQuantile(Predicting(lambda m: np.tile([1.0, 0.0], (m, 1))))).fit(X, T),
+        ValueError,
+        "lower quantile is above the upper one for 100% .* Swap the two",
+    ),
+    ("levels", lambda: _targets(ModelQuantile(0.05, 0.95)).fit(X, T), TypeError, "lower=0.05 is not a regressor: use"),
+    (
+        "negative difficulty",
+        lambda: _targets(ModelResidual(Ridge(), difficulty=lambda X: -np.ones(len(X)))).fit(X, T),
+        ValueError,
+        "difficulty returned -1.0 for object 0",
+    ),
+    (
+        "no difficulty",
+        lambda: _targets(ModelResidual(Ridge(), difficulty=lambda X: np.zeros(len(X)))).fit(X, T),
+        ValueError,
+        "give a floor above 0",
+    ),
+    (
+        "difficulty of texts",
+        lambda: _targets(ModelResidual(_mixed(Ridge()), difficulty="knn")).fit(FRAME, T),
+        ValueError,
+        "between vectors of numbers, .* give a regressor",
+    ),
+    (
+        "difficulty by labels",
+        lambda: _targets(ModelResidual(NeverRegressor(), difficulty=GaussianNB())).fit(X, T),
+        TypeError,
+        "GaussianNB predicts labels",
+    ),
+    ("a floor alone", lambda: _targets(ModelResidual(Ridge(), floor=1.0)).fit(X, T), ValueError, "difficulty=None: gi"),
+]
+GIVEN = [
+    ("no measure", lambda: _labels("precomputed").fit(EQUAL, Y), TypeError, r"Use ModelScore\('precomputed'\)"),
+    ("no measure of numbers", lambda: _targets("precomputed").fit(T, T), TypeError, r"Use ModelResidual\('precomputed"),
+    ("two of three", lambda: _labels(ModelScore("precomputed")).fit(EQUAL[:, :2], Y), ValueError, r"\(40, 2\) for 3 l"),
+    ("logits unsaid", lambda: _labels(ModelScore("precomputed")).fit(X, Y), ValueError, "give logits as X of ModelSco"),
+    ("nan given", lambda: _labels(ModelScore("precomputed")).fit(EQUAL * np.nan, Y), ValueError, "has nan in row 0"),
+    ("texts given", lambda: _labels(ModelScore("precomputed")).fit(TEXTS, Y), ValueError, "no array of numbers"),
+    (
+        "one class given",
+        lambda: _labels(ModelScore("precomputed", classes=[0])).fit(EQUAL, Y),
+        ValueError,
+        r"classes=\[0\] is not the labels of columns: use a list of two or more",
+    ),
+    (
+        "two classes given",
+        lambda: _labels(ModelScore("precomputed", classes=[0, 1])).fit(EQUAL[:, :2] * 1.5, Y),
+        ValueError,
+        r"label\(s\) 2; expected only 0, 1",
+    ),
+    (
+        "a label of one example",
+        lambda: (
+            FullConformalClassifier(ModelScore("precomputed"), algorithm="standard")
+            .fit(EQUAL, np.repeat([0, 1, 2], [20, 19, 1]))
+            .predict_p(EQUAL[:1])
+        ),
+        ValueError,
+        "for 2 labels: .* Name the columns of precomputed outputs by classes=",
+    ),
+    ("three predictions", lambda: _targets(ModelResidual("precomputed")).fit(X, T), ValueError, r"shape \(n,\) or \(n"),
+    ("one of two", lambda: _targets(ModelQuantile("precomputed")).fit(T, T), ValueError, r"expected shape \(n, 2\)"),
+]
+PASSED_ON = [
+    ("too few weights", lambda: _labels().fit(X, Y, sample_weight=ONES[1:]), ValueError, "39 values for 40 examples"),
+    ("few weights", lambda: _targets().fit(X, T, sample_weight=ONES[:3]), ValueError, "has 3 values for 40 examples"),
+    (
+        "few weights, folds",
+        lambda: CVPlusRegressor(NeverRegressor()).fit(X, T, sample_weight=[1]),
+        ValueError,
+        "1 values",
+    ),
+    ("one weight", lambda: _labels().fit(X, Y, sample_weight=2.0), ValueError, "type float for 40 examples: expected"),
+    ("no weights", lambda: _targets(Lars()).fit(X, T, sample_weight=ONES), TypeError, "Lars raised TypeError in fit"),
+    ("unheard weights", lambda: _labels(KNN()).fit(X, Y, sample_weight=ONES), TypeError, "KNN.fit got sample_weight="),
+    ("frozen", lambda: _labels(FROZEN).fit(X, Y, sample_weight=ONES), TypeError, "learns nothing more: .* where it is"),
+    ("frozen, numbers", lambda: _targets(FROZEN_RIDGE).fit(X, T, sample_weight=ONES), TypeError, "learns nothing more"),
+    ("frozen, anomalies", lambda: _anomalies(FROZEN_DETECTOR).fit(X, sample_weight=ONES), TypeError, "nothing more"),
+    (
+        "frozen, Venn",
+        lambda: VennAbersPredictor(FROZEN, method="inductive").fit(X, Y, sample_weight=ONES),
+        TypeError,
+        "learns nothing more",
+    ),
+    ("given", lambda: _targets(ModelResidual("precomputed")).fit(T, T, sample_weight=ONES), TypeError, "learns nothin"),
+    ("groups", lambda: CVPlusRegressor(NeverRegressor(), cv=GroupKFold(3)).fit(X, T), ValueError, "not exchangeable o"),
+    ("groups, anomalies", lambda: _anomalies(cv=GroupKFold(3)).fit(X), ValueError, "not exchangeable one by one"),
+    (
+        "groups, difficulty",
+        lambda: _targets(ModelResidual(Ridge(), difficulty=Ridge(), cv=GroupKFold(3))).fit(X, T),
+        ValueError,
+        "not exchangeable one by one",
+    ),
+    (
+        "left out twice",
+        lambda: CVPlusRegressor(NeverRegressor(), cv=ShuffleSplit(9, random_state=0)).fit(X, T),
+        ValueError,
+        "out 0 times: expected once|out [2-9] times: expected once",
+    ),
+    ("folds", lambda: CVPlusRegressor(NeverRegressor(), cv=50).fit(X, T), ValueError, "use a number from 2 to 40"),
+    ("categories", lambda: _labels().fit(X, Y, categories=Y[1:]), ValueError, r"shape \(39,\) for 40 examples"),
+    ("both", lambda: _labels(mondrian="label").fit(X, Y, categories=Y), ValueError, "give one of them"),
+    ("forgotten", lambda: _labels(GaussianNB()).fit(X, Y, categories=Y).predict_set(X), ValueError, "Give categories="),
+    ("late", lambda: _fitted().predict_set(X, categories=Y), ValueError, "was given here and not in fit"),
+    ("a column", lambda: _labels(mondrian="cc").fit(FRAME, Y), ValueError, "not a column of X, .* Did you mean 'c'"),
+    ("a column of an array", lambda: _labels(mondrian="labels").fit(X, Y), ValueError, "expected a data frame.*'label"),
+    ("by target", lambda: _targets(mondrian="label").fit(X, T), ValueError, "cannot depend on what is predicted"),
+    ("a function", lambda: _labels(mondrian=lambda X: 3).fit(X, Y), ValueError, r"shape \(\) for 40 examples"),
+    ("unlearned", lambda: _anomalies().fit(X).unlearn(0), TypeError, "cannot unlearn an object: fit it anew"),
+    ("no set of its own", lambda: ConformalAnomalyDetector().fit(X).calibrate(X), TypeError, "has no calibration set"),
+    ("split and folds", lambda: _anomalies(cv=3, calibration_size=0.3).fit(X), ValueError, "would have no effect: .*f"),
+]
+MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON
+
+
+@pytest.mark.parametrize(("mistake", "error", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in MISTAKES])
+@pytest.mark.filterwarnings("ignore:Algorithm 1", "ignore:X does not have valid feature names")
+def test_every_mistake_is_a_sentence(mistake, error, sentence):
+    with pytest.raises(error, match=f"(?s){sentence}"):
+        mistake()
+
+
+def test_a_sentence_about_columns_is_one_about_vectors_too():
+    numbers = FRAME[["a", "b"]]
+    fitted = _labels(KNN(3)).fit(numbers, Y)
+    with pytest.raises(ValueError, match=r"Give X\[\['a', 'b'\]\]"):
+        fitted.predict_set(numbers[["b", "a"]])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda fitted: fitted.fit(X, Y[:-1]),
+        lambda fitted: fitted.fit(X[:, :2], Y, sample_weight=ONES[1:]),
+        lambda fitted: fitted.fit(X, np.zeros(40)),
+        lambda fitted: fitted.fit(FRAME, Y),
+        lambda fitted: fitted.set_params(measure=Saying(_one_wrong(np.nan))).fit(X, Y),
+        lambda fitted: fitted.calibrate(X, Y + 1),
+        lambda fitted: fitted.calibrate(X[:, :2], Y),
+        lambda fitted: fitted.partial_fit(X, Y[:-1]),
+        lambda fitted: fitted.partial_fit(X, Y, categories=Y),
+        lambda fitted: fitted.fit(X, Y, categories=Y[1:]),
+    ],
+)
+def test_what_was_fitted_stays_as_it_was(spoil):
+    fitted = _fitted()
+    before, scores, features = fitted.predict_p(X), fitted.calibration_scores_, fitted.n_features_in_
+    with pytest.raises(ValueError, match=r"\w"):
+        spoil(fitted)
+    np.testing.assert_array_equal(fitted.predict_p(X), before)
+    assert fitted.calibration_scores_ is scores
+    assert fitted.n_features_in_ == features
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+def test_a_frozen_classifier_has_venn_abers_probabilities():
+    frozen = VennAbersPredictor(FROZEN, method="inductive").fit(X, Y)
+    measured = VennAbersPredictor(ModelScore(FROZEN), method="inductive").fit(X, Y)
+    np.testing.assert_array_equal(frozen.predict_proba_interval(X), measured.predict_proba_interval(X))
+
+
+def test_a_model_whose_fit_returns_nothing_is_used_all_the_same():
+    clf = _labels(Saying(lambda m: EQUAL[:m])).fit(X, Y)
+    assert clf.predict_p(X).shape == (40, 3)
+
+
+def test_there_are_many_mistakes():
+    assert len(MISTAKES) >= 60
+    assert len({row[0] for row in MISTAKES}) >= len(MISTAKES) - 2  # names, which tell apart what fails
