@@ -40,7 +40,7 @@ from exactcp import (
     saving,
 )
 from exactcp._stored_frames import StoredFrame, restored_rows, stored_rows
-from exactcp.measures import KDE, KNN, LSSVM, ModelResidual, ModelScore
+from exactcp.measures import KDE, KNN, LSSVM, Bootstrap, ModelResidual, ModelScore
 from exactcp.taxonomies import bins
 from families import CHANGES, FAMILIES, answers, are_equal, calls_of
 from public_estimators import LABELS, TARGETS, X, learn, make, public_classes
@@ -129,6 +129,10 @@ COMPOSED: dict[str, tuple[Callable[[], Any], Any]] = {
     "refitted, polars": (
         lambda: FullConformalClassifier(ModelScore(MODEL)).fit(pl.from_pandas(FRAME[:9]), SIDES[:9]),
         pl.from_pandas(FRAME[:1]),
+    ),
+    "bootstrap, pandas": (
+        lambda: FullConformalClassifier(Bootstrap(MODEL, n_estimators=2, random_state=0)).fit(FRAME[:9], SIDES[:9]),
+        FRAME[:1],
     ),
     "by label": (lambda: FullConformalClassifier(KNN(2), mondrian="label").fit(NUMBERS, SIDES), NUMBERS),
     "by a column": (
