@@ -10,8 +10,16 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from sklearn.exceptions import InconsistentVersionWarning
 
-from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor, VennPredictor, _estimator
+from exactcp import (
+    ConformalAnomalyDetector,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    VennPredictor,
+    __version__,
+    _estimator,
+)
 from exactcp.measures import KDE, KNN, LSSVM, NN, KNNResidual, LassoResidual, RandomForest, RidgeResidual
 from public_estimators import LABELS, TARGETS, X, learn, learns_targets, make, public_classes
 
@@ -44,14 +52,29 @@ def answers(estimator: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
 class TestEveryClass:
-    def test_pickles_of_other_versions_are_refused(self, cls, monkeypatch):
+    def test_pickles_of_other_formats_are_refused(self, cls, monkeypatch):
         estimator = learn(make(cls))
         monkeypatch.setattr(_estimator, "__version__", "99.1")
+        monkeypatch.setattr(_estimator, "STATE_FORMAT", 99)
         stored = pickle.dumps(estimator)
         assert vars(pickle.loads(stored)).keys() == vars(estimator).keys()
         monkeypatch.undo()
         with pytest.raises(ValueError, match=r"was stored by exactcp 99.1, and exactcp .* reads it: .* Fit it anew"):
             pickle.loads(stored)
+
+    def test_pickles_of_other_versions_are_read_with_the_warning_of_scikit_learn(self, cls, monkeypatch):
+        estimator = learn(make(cls))
+        monkeypatch.setattr(_estimator, "__version__", "99.1")
+        stored = pickle.dumps(estimator)
+        monkeypatch.undo()
+        with pytest.warns(InconsistentVersionWarning) as warned:
+            again = pickle.loads(stored)
+        assert vars(again).keys() == vars(estimator).keys()
+        own = (
+            f"this {cls.__name__} was pickled by exactcp 99.1, and exactcp {__version__} reads it: nothing is promised"
+        )
+        assert any(str(one.message).startswith(own) for one in warned)
+        assert {one.filename for one in warned} == {__file__}
 
     def test_pickles_that_name_no_version_are_refused(self, cls):
         state = vars(learn(make(cls))).copy()

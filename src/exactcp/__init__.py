@@ -24,6 +24,7 @@ from exactcp.regression import (
     JackknifePlusRegressor,
     SplitConformalRegressor,
 )
+from exactcp.saving import load, save
 from exactcp.sequences import ConformalSequencePredictor
 from exactcp.venn import VennAbersPredictor, VennPredictor
 
@@ -46,4 +47,6 @@ __all__ = [
     "VennPredictor",
     "__version__",
     "compare",
+    "load",
+    "save",
 ]

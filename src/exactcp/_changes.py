@@ -82,7 +82,8 @@ class ReplacingBag(Bag):
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one."""
-        return copy.copy(self)
+        bag: Self = twin(self)
+        return bag
 
 
 def changes(method: Method) -> Method:

@@ -62,11 +62,11 @@ class _Growing:
     def __init__(self, array: np.ndarray) -> None:
         self._hold(_Room(array, array.shape[0]))
 
-    def __getstate__(self) -> np.ndarray:
-        return self.array
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        return {"array": self.array}
 
-    def __setstate__(self, array: np.ndarray) -> None:
-        self._hold(_Room(array, array.shape[0]))
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        self._hold(_Room(state["array"], state["array"].shape[0]))
 
     def _hold(self, room: _Room) -> None:
         self._held = _Held(room, room.array.shape[0], None)

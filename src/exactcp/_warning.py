@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE_FOLDER = str(Path(__file__).parent)
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn of something that happened in a call from outside the package."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):

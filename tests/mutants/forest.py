@@ -84,7 +84,7 @@ FAMILY = Family(
             "absent = samples == 0\n",
             "absent = samples == 0\n    absent[: len(absent) - 4 * n_estimators // 3] &= False\n",
         ),
-        "a fork that is none": Mutant("_changes.py", "return copy.copy(self)", "return self", INTERRUPTIONS),
+        "a fork that is none": Mutant("_changes.py", "bag: Self = twin(self)", "bag: Self = self", INTERRUPTIONS),
         "ranks in place": Mutant("measures/forest/_rank_codes.py", "more = copy.copy(self)", "more = self", FORKS),
         "fewer ranks in place": Mutant(
             "measures/forest/_rank_codes.py", "fewer = copy.copy(self)", "fewer = self", FORKS

@@ -23,6 +23,13 @@ class Record:
     def __len__(self) -> int:
         return self._size
 
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        return {"values": self._room[: self._size]}
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        self._room, self._size = np.array(state["values"]), state["values"].size
+        self._ends = [self._size]
+
     def fork(self) -> Record:
         """Return a record of the same numbers that grows by itself."""
         record = object.__new__(Record)

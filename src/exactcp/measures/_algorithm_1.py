@@ -13,6 +13,7 @@ from exactcp import textbook
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
+from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
@@ -25,7 +26,7 @@ ONE_CLASS = "SimplifiedKNN() and KDE() can, and need none."
 TARGETS = "SplitConformalRegressor needs 1, CVPlusRegressor 1 for each fold."
 
 
-class _Refitting(ReplacingBag):
+class _Refitting(KeepsRows, ReplacingBag):
     """Training examples and a measure; every question is answered by refitting, as the paper writes it.
 
     If Algorithm 1 was not `asked_for`, its cost is told once.

@@ -117,6 +117,13 @@ class Taxonomy:
         self._beside = beside
         self._numbers: dict[Hashable, int] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # categories are told apart by type and may be tuples, which the keys of a file's tables cannot
+        return {**self.__dict__, "_numbers": list(self._numbers)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _numbers={value: number for number, value in enumerate(state["_numbers"])})
+
     def learned(self, X: Any, y: Any, categories: Any = None) -> tuple[Taxonomy, np.ndarray]:
         """Return the taxonomy that knows the categories of these examples, and their numbers (n,)."""
         if self.is_trivial:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -163,9 +163,9 @@ class Bootstrap(Measure):
         callable
         """
         if (labels == labels[0]).all():  # most classifiers refuse a single label
-            return partial(_say_one_label, labels[0])
+            return SaysOneLabel(labels[0])
         model = lend_seed(clone(self.estimator), seed_of(self.random_state))
-        return partial(ask_labels, fit_model(model, X, labels, parameters))
+        return SaysAsTrained(fit_model(model, X, labels, parameters))
 
     @changes
     def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
@@ -232,6 +232,23 @@ class Bootstrap(Measure):
         return BootstrapBag(self, X, codes, n_labels).fill(effort=effort)
 
 
-def _say_one_label(label: Any, objects: Any) -> np.ndarray:
-    """Return the label that a sample without any other teaches; a function that can be pickled."""
-    return np.full(count_rows(objects), label)
+@dataclass(frozen=True)
+class SaysAsTrained:
+    """Tells the labels of objects as a model does; unlike its method, it can be stored."""
+
+    model: Any
+
+    def __call__(self, objects: Any) -> np.ndarray:
+        """Return the label of each object."""
+        return ask_labels(self.model, objects)
+
+
+@dataclass(frozen=True)
+class SaysOneLabel:
+    """Tells the label that a sample without any other teaches."""
+
+    label: Any
+
+    def __call__(self, objects: Any) -> np.ndarray:
+        """Return the label for each object."""
+        return np.full(count_rows(objects), self.label)

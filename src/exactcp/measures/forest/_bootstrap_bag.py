@@ -11,6 +11,7 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_tasks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
+from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
@@ -33,7 +34,7 @@ class Trainable(Protocol):
         ...
 
 
-class BootstrapBag(ReplacingBag, LabelBagBase):
+class BootstrapBag(KeepsRows, ReplacingBag, LabelBagBase):
     """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
 
     Parameters

@@ -24,7 +24,7 @@ from exactcp.measures.forest._resampling import (
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree, recode
 from exactcp.measures.forest.kernels.draws import tree_key
 from exactcp.measures.forest.kernels.items import make_node_workspace
-from exactcp.measures.forest.kernels.layout import Trees, empty_trees
+from exactcp.measures.forest.kernels.layout import Trees, as_compiled, empty_trees
 from exactcp.measures.forest.kernels.tally import ALL_COUNTS, AT_LEAST, SETS, VOTES, make_tally
 from exactcp.measures.forest.kernels.votes import Answers, Forest, VotingState, count_objects, make_memo
 
@@ -39,15 +39,6 @@ class ForestTuning(NamedTuple):
 
 
 FOREST_TUNING = ForestTuning()
-
-
-def _writable(value: Any) -> Any:
-    """Return the value with copies of the read-only arrays in it, if it is an array or a tuple or list of such."""
-    if isinstance(value, np.ndarray):
-        return value if value.flags.writeable else np.array(value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(_writable, value))
-    return [_writable(item) for item in value] if isinstance(value, list) else value
 
 
 class ForestBag(ReplacingBag, LabelBagBase):
@@ -75,8 +66,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
         self._ranks = RankCodes(X)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # arrays that a pickle maps from a file are read-only, which makes another type of them for compiled code
-        self.__dict__.update({name: _writable(value) for name, value in state.items()})
+        self.__dict__.update({name: as_compiled(value) for name, value in state.items()})
 
     @property
     def n(self) -> int:

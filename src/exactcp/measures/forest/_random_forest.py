@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
+from exactcp.measures.forest.kernels.layout import as_compiled
 from exactcp.textbook import Trainer
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
@@ -196,6 +198,9 @@ class RandomForest(Measure):
         trees = map_blocks(work, range(plan.n_estimators))
         self._trees, self._roots = gather(trees, self.classes_.size)
         return self
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        super().__setstate__({name: as_compiled(value) for name, value in state.items()})
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.

@@ -115,7 +115,7 @@ def voters(samples: np.ndarray, n_estimators: int) -> np.ndarray:
     """
     absent = samples == 0
     chosen = absent & (np.cumsum(absent, axis=0, dtype=np.int32) <= n_estimators)
-    return np.nonzero(chosen.T)[1].reshape(-1, n_estimators)
+    return np.ascontiguousarray(np.nonzero(chosen.T)[1]).reshape(-1, n_estimators)
 
 
 def expected_samples(n_estimators: int, n: int) -> float:

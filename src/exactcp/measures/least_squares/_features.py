@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,21 +36,20 @@ class FeatureMap:
 
     def __init__(self, feature_map: Any) -> None:
         self._map = feature_map
-        if feature_map is None:
-            self._apply: Callable[[np.ndarray], Any] = np.asarray
-        elif is_transformer(feature_map):
-            if isinstance(feature_map, BaseEstimator):
-                try:
-                    check_is_fitted(feature_map)
-                except NotFittedError as error:
-                    msg = (
-                        f"feature_map={feature_map!r} is not fitted. Fit it on other data first: a map fitted on the "
-                        "training objects would treat the test object differently, and full CP would not be valid."
-                    )
-                    raise ValueError(msg) from error
-            self._apply = feature_map.transform
-        else:
-            self._apply = feature_map
+        if is_transformer(feature_map) and isinstance(feature_map, BaseEstimator):
+            try:
+                check_is_fitted(feature_map)
+            except NotFittedError as error:
+                msg = (
+                    f"feature_map={feature_map!r} is not fitted. Fit it on other data first: a map fitted on the "
+                    "training objects would treat the test object differently, and full CP would not be valid."
+                )
+                raise ValueError(msg) from error
+
+    def _apply(self, X: np.ndarray) -> Any:
+        if self._map is None:
+            return X
+        return self._map.transform(X) if is_transformer(self._map) else self._map(X)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return rows of features, checked."""

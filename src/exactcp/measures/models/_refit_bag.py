@@ -11,6 +11,7 @@ from sklearn.base import clone
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
+from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.targets import own_slack, slack_of, typical_size
 from exactcp.measures._affine_bag import hulls
@@ -20,7 +21,7 @@ MODELS = ("estimator", "lower")  # what measures call the models that they hold
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
 
 
-class ModelBag(ReplacingBag, TargetBagBase):
+class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
     """Training examples and a measure that is fitted anew for every candidate."""
 
     def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:

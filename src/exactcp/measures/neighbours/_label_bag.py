@@ -79,6 +79,9 @@ class NeighbourBag(LabelBagBase):
         self._owns_arrays = True  # nobody else reads them
         self._forget()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": None}  # quickly made anew
+
     def _forget(self) -> None:
         """Forget what is derived from the lists."""
         self._prepared: Provisional | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,21 @@ BELOW_ALL, ABOVE_ALL = 0, 2**31 - 1  # codes of no value; values have even codes
 ROW = np.dtype([("example", np.int32), ("times", np.int32)], align=True)  # of the sample; -1 is the test example
 USER = np.dtype([("example", np.int32), ("vote", np.int32)], align=True)  # who votes here, and the label it is given
 ENDS = np.dtype([(name, np.int64) for name in ("nodes", "cuts", "rows", "users")], align=True)
+
+
+def as_compiled(value: Any) -> Any:
+    """Return stored arrays, in a tuple or a list if they are, of the types that compiled code was made for.
+
+    Arrays that a pickle maps from a file are read-only, and files do not say that records are aligned: these are other
+    types.
+    """
+    if isinstance(value, np.ndarray):
+        if value.dtype.names and not value.dtype.isalignedstruct:
+            value = value.view(np.dtype([(name, value.dtype[name]) for name in value.dtype.names], align=True))
+        return value if value.flags.writeable else np.array(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(as_compiled, value))
+    return [as_compiled(item) for item in value] if isinstance(value, list) else value
 
 
 class RankedExamples(NamedTuple):

@@ -1,0 +1,744 @@
+"""Saved models: equal afterwards, refused where they are damaged, hostile or of another format, whole or not there."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import pickle
+import re
+import stat
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+
+import exactcp
+from exactcp import (
+    CrossConformalClassifier,
+    ExchangeabilityTest,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    _estimator,
+    saving,
+)
+from exactcp._stored_frames import StoredFrame, restored_rows, stored_rows
+from exactcp.measures import KDE, KNN, LSSVM, Bootstrap, ModelResidual, ModelScore
+from exactcp.taxonomies import bins
+from families import CHANGES, FAMILIES, answers, are_equal, calls_of
+from public_estimators import LABELS, TARGETS, X, learn, make, public_classes
+from saved_models import SAVED, SAVED_HERE, answers_of
+
+io_extra = pytest.importorskip("skops.io")
+
+
+def saved(predictor: Any, folder: Path, **how: Any) -> Any:
+    """Save and load."""
+    path = folder / "model.skops"
+    exactcp.save(predictor, path)
+    return exactcp.load(path, **how)
+
+
+class TestRoundTrips:
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    @pytest.mark.parametrize(
+        "name",
+        [name if family.n <= 400 else pytest.param(name, marks=pytest.mark.slow) for name, family in FAMILIES.items()],
+    )
+    def test_the_loaded_one_answers_and_changes_as_the_saved_one(self, name: str, tmp_path: Path) -> None:
+        family = FAMILIES[name]
+        predictor = family.fitted()
+        said = answers(family, predictor)
+        again = saved(predictor, tmp_path)
+        assert type(again) is type(predictor)
+        assert are_equal(answers(family, again), said)
+        data = family.data()
+        for change in [one for one in ("partial_fit one", "unlearn one", "update") if one in calls_of(family, CHANGES)]:
+            for one in (predictor, again):
+                CHANGES[change][1](one, data)
+            assert are_equal(answers(family, again), answers(family, predictor)), change
+
+    @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+    def test_every_public_class(self, cls: type, tmp_path: Path) -> None:
+        estimator = learn(make(cls))
+        again = saved(estimator, tmp_path)
+        assert type(again) is cls
+        assert vars(again).keys() == vars(estimator).keys()
+        assert str(again) == str(estimator)
+
+    def test_the_saved_one_stays_as_it_is(self, tmp_path: Path) -> None:
+        predictor = FullConformalClassifier(KNN(2)).fit(X, LABELS)
+        before = predictor.predict_p(X)
+        saved(predictor, tmp_path).unlearn([0, 1])
+        np.testing.assert_array_equal(predictor.predict_p(X), before)
+
+    def test_a_stream_without_examples(self, tmp_path: Path) -> None:
+        stream = ExchangeabilityTest(KNN(2), random_state=0)
+        again = saved(stream, tmp_path)
+        for one in (stream, again):
+            one.update_many(X, LABELS)
+        np.testing.assert_array_equal(again.p_values_, stream.p_values_)
+
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, 40),
+        "height": RNG.normal(size=40),
+        "town": RNG.choice(["a", "b", "c"], 40),
+        "kind": pd.Categorical(RNG.choice(["u", "v"], 40)),
+    }
+)
+SIDES = np.where(FRAME["age"] + RNG.normal(size=40) * 20 > 50, "old", "young")
+COLUMNS = make_column_transformer(
+    (StandardScaler(), ["age", "height"]), (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["town"])
+)
+MODEL = make_pipeline(COLUMNS, LogisticRegression())
+NUMBERS = FRAME[["age", "height"]]
+
+
+def fit_frozen() -> Any:
+    return FullConformalClassifier(ModelScore(FrozenEstimator(MODEL.fit(FRAME, SIDES)))).fit(FRAME, SIDES)
+
+
+COMPOSED: dict[str, tuple[Callable[[], Any], Any]] = {
+    "split, pipeline": (lambda: SplitConformalClassifier(MODEL, random_state=0).fit(FRAME, SIDES), FRAME),
+    "cross, pipeline": (lambda: CrossConformalClassifier(MODEL, random_state=0).fit(FRAME, SIDES), FRAME),
+    "frozen": (fit_frozen, FRAME),
+    "refitted, pandas": (
+        lambda: FullConformalClassifier(ModelScore(MODEL)).fit(FRAME[:9], SIDES[:9]),
+        FRAME[:1],
+    ),
+    "refitted, polars": (
+        lambda: FullConformalClassifier(ModelScore(MODEL)).fit(pl.from_pandas(FRAME[:9]), SIDES[:9]),
+        pl.from_pandas(FRAME[:1]),
+    ),
+    "bootstrap, pandas": (
+        lambda: FullConformalClassifier(Bootstrap(MODEL, n_estimators=2, random_state=0)).fit(FRAME[:9], SIDES[:9]),
+        FRAME[:1],
+    ),
+    "by label": (lambda: FullConformalClassifier(KNN(2), mondrian="label").fit(NUMBERS, SIDES), NUMBERS),
+    "by a column": (
+        lambda: FullConformalClassifier(KNN(2), mondrian="town").fit(FRAME.drop(columns="kind"), SIDES),
+        FRAME.drop(columns="kind"),
+    ),
+    "by two columns": (
+        lambda: FullConformalClassifier(KNN(2), mondrian=["town", "kind"]).fit(FRAME, SIDES),
+        FRAME,
+    ),
+    "by bins of a column": (
+        lambda: FullConformalClassifier(KNN(2), mondrian=bins("age", [30, 60])).fit(NUMBERS, SIDES),
+        NUMBERS,
+    ),
+    "by bins of a model": (
+        lambda: FullConformalClassifier(
+            KNN(2), mondrian=bins(Ridge().fit(NUMBERS, FRAME["age"]), n_bins=3, X=NUMBERS)
+        ).fit(NUMBERS, SIDES),
+        NUMBERS,
+    ),
+    "feature map": (
+        lambda: FullConformalClassifier(LSSVM(feature_map=PolynomialFeatures(2).fit(X))).fit(X, LABELS),
+        X,
+    ),
+    "random state": (
+        lambda: SplitConformalClassifier(KNN(2), random_state=np.random.RandomState(3)).fit(X, LABELS),
+        X,
+    ),
+    "metric with parameters": (
+        lambda: FullConformalClassifier(KNN(2, metric="minkowski", metric_params={"p": 3})).fit(X, LABELS),
+        X,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", COMPOSED)
+def test_predictors_around_other_things(name: str, tmp_path: Path) -> None:
+    fitted, asked = COMPOSED[name]
+    predictor = fitted()
+    np.testing.assert_array_equal(saved(predictor, tmp_path).predict_p(asked), predictor.predict_p(asked))
+
+
+def test_categories_that_look_alike_stay_apart(tmp_path: Path) -> None:
+    categories = np.array([1, "1", None, (1, 2), False, "false"] * 4, dtype=object)[:12]
+    predictor = FullConformalClassifier(KNN(1)).fit(X, LABELS, categories=categories)
+    expected = predictor.predict_p(X, categories=categories)
+    np.testing.assert_array_equal(saved(predictor, tmp_path).predict_p(X, categories=categories), expected)
+
+
+def test_a_pipeline_that_holds_a_predictor(tmp_path: Path) -> None:
+    pipeline = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(2))).fit(X, LABELS)
+    np.testing.assert_array_equal(saved(pipeline, tmp_path).predict(X), pipeline.predict(X))
+
+
+FRAMES = [
+    FRAME,
+    FRAME[5:9],
+    FRAME.set_index("town"),
+    pd.DataFrame({"t": pd.to_datetime(["2020-01-01", None]), "s": pd.array(["a", None], dtype="string")}),
+    pd.DataFrame({"i": pd.array([1, None], dtype="Int64"), 7: [True, False], "o": ["a", None]}),
+    pl.from_pandas(FRAME[["age", "town"]]),
+    pl.DataFrame({"x": [1, None], "y": [1.5, float("nan")], "z": [True, None]}, schema_overrides={"x": pl.Int8}),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=range(len(FRAMES)))
+def test_frames_are_restored_as_they_were(frame: Any) -> None:
+    stored = stored_rows(frame)
+    assert isinstance(stored, StoredFrame)
+    again = restored_rows(stored)
+    assert type(again) is type(frame)
+    assert again.equals(frame)
+    assert list(again.dtypes) == list(frame.dtypes)
+
+
+def test_frames_that_would_not_be_restored_stay_as_they_are() -> None:
+    nested = pl.DataFrame({"l": [[1, 2]]})
+    assert stored_rows(nested) is nested
+    assert stored_rows(X) is X
+
+
+def own_metric(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).sum())
+
+
+class OwnMeasure(KNN):
+    """A measure of the user's."""
+
+
+def own_predictor(**what: Any) -> FullConformalClassifier:
+    return FullConformalClassifier(KNN(2, **what)).fit(X, LABELS)
+
+
+class TestTrust:
+    @pytest.mark.parametrize("trusted", [[own_metric], [f"{__name__}.own_metric"], f"{__name__}.own_metric"])
+    def test_a_metric_of_ones_own_is_named_and_loaded_if_trusted(self, trusted: Any, tmp_path: Path) -> None:
+        predictor = own_predictor(metric=own_metric)
+        with pytest.raises(ValueError, match=rf"holds {__name__}.own_metric, which exactcp does not trust: nothing"):
+            saved(predictor, tmp_path)
+        again = saved(predictor, tmp_path, trusted=trusted)
+        np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
+
+    def test_a_measure_of_ones_own(self, tmp_path: Path) -> None:
+        predictor = FullConformalClassifier(OwnMeasure(2)).fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"test_saving.OwnMeasure, which exactcp does not trust"):
+            saved(predictor, tmp_path)
+        again = saved(predictor, tmp_path, trusted=[OwnMeasure])
+        np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
+
+    def test_trees_of_scikit_learn_whose_positions_are_not_checked(self, tmp_path: Path) -> None:
+        predictor = SplitConformalClassifier(RandomForestClassifier(2, random_state=0), random_state=0).fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"trusted=\['sklearn.tree._tree.Tree'\]"):
+            saved(predictor, tmp_path)
+        again = saved(predictor, tmp_path, trusted=["sklearn.tree._tree.Tree"])
+        np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
+
+    @pytest.mark.parametrize("trusted", [True, 3, None])
+    def test_what_is_no_list(self, trusted: Any, tmp_path: Path) -> None:
+        with pytest.raises(TypeError, match=r"is not a list: expected the names, classes or functions"):
+            saved(own_predictor(), tmp_path, trusted=trusted)
+
+    def test_what_has_no_name(self, tmp_path: Path) -> None:
+        with pytest.raises(TypeError, match=r"trusted has 3: expected classes, functions"):
+            saved(own_predictor(), tmp_path, trusted=[3])
+
+    @pytest.mark.parametrize(
+        ("name", "is_ours"),
+        [
+            ("exactcp.measures.neighbours._classification.KNN", True),
+            ("exactcp.geometry.screen.Screen", True),
+            ("exactcp.taxonomies.Bins", True),
+            ("exactcp.taxonomies.bins", False),  # a function
+            ("exactcp.measures.KNN", False),  # not where it is defined
+            ("exactcp.measures._contract.np", False),
+            ("exactcp.measures._contract.Enum", False),  # imported there
+            ("exactcp.experiments.worker_process.WorkerProcess", False),
+            ("exactcp.cli.main", False),
+            ("exactcp._jit.os", False),
+            ("exactcp.measures._nothing.KNN", False),
+            ("exactcp.KNN", False),
+            ("exactcp..measures.KNN", False),
+            ("exactcp.measures.neighbours._classification.KNN.fit", False),
+            ("exactcpmeasures.x.KNN", False),
+            ("os.system", False),
+        ],
+    )
+    def test_which_classes_are_ours(self, name: str, is_ours: bool) -> None:
+        assert saving._is_ours(name) == is_ours
+
+    def test_classes_that_are_trusted_do_nothing_outside_of_memory(self) -> None:
+        source = Path(exactcp.__file__).parent
+        rooms = [source / f"{room}{ending}" for room in saving.TRUSTED_ROOMS for ending in ("", ".py")]
+        files = [file for room in rooms for file in ([room] if room.is_file() else room.rglob("*.py"))]
+        assert len(files) > 100
+        acts = re.compile(
+            r"\b(open|eval|exec|__import__|compile|unlink|rmtree)\(|\bsubprocess\b|pickle\.load|os\.system"
+        )
+        assert not [(file.name, found[0]) for file in files if (found := acts.search(file.read_text()))]
+
+
+# -- files that are damaged or hostile ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "model.skops"
+    exactcp.save(own_predictor(), place)
+    return place
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def rewrite(path: Path, content: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in content.items():
+            file.writestr(name, data)
+
+
+def change_schema(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    content = members(path)
+    schema = json.loads(content["schema.json"])
+    content["schema.json"] = json.dumps(change(schema) or schema).encode()
+    rewrite(path, content)
+
+
+class Marker:
+    """Creates a file when it is unpickled, or called, or made."""
+
+    def __init__(self, place: str = "") -> None:
+        if place:
+            Path(place).touch()
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("marker"),)
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Look for the marker in a folder of the test's own."""
+    folder = tmp_path / "working"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    yield
+    assert not (folder / "marker").exists()
+
+
+def called(name: str, *args: str, loader: str = "ConstructorFromReduceNode") -> dict[str, Any]:
+    """Return a part of a schema that would call something."""
+    module, _, attribute = name.rpartition(".")
+    texts = [
+        {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(a)} for a in args
+    ]
+    content = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": texts}
+    return {"__class__": attribute, "__module__": module, "__loader__": loader, "content": content}
+
+
+class TestHostileFiles:
+    def test_a_pickle(self, path: Path) -> None:
+        path.write_bytes(pickle.dumps(Marker()))
+        with pytest.raises(ValueError, match=r"model.skops is damaged, or no file of exactcp.save"):
+            exactcp.load(path)
+
+    def test_a_pickle_would_leave_the_marker(self) -> None:
+        pickle.loads(pickle.dumps(Marker()))
+        Path("marker").unlink()
+
+    @pytest.mark.parametrize(
+        "name", ["model.pkl", "../marker", "/marker", "a/b.npy", "x.npy/", "schema.json.py", "ü.npy"]
+    )
+    def test_a_member_of_another_kind(self, path: Path, name: str) -> None:
+        rewrite(path, {**members(path), name: pickle.dumps(Marker())})
+        with pytest.raises(ValueError, match=r"which exactcp.save does not write: it is refused"):
+            exactcp.load(path)
+
+    def test_a_member_twice(self, path: Path) -> None:
+        with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as file:
+            file.writestr("schema.json", "{}")
+        with pytest.raises(ValueError, match="holds 'a member twice'"):
+            exactcp.load(path)
+
+    def test_an_array_of_pickled_objects(self, path: Path) -> None:
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([Marker()], dtype=object), allow_pickle=True)
+        content = members(path)
+        for name in content:
+            if name.endswith(".npy"):
+                content[name] = buffer.getvalue()
+        rewrite(path, content)
+        with pytest.raises(ValueError, match=r"damaged.*allow_pickle=False"):
+            exactcp.load(path)
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            called("os.system", "touch marker"),
+            called("builtins.eval", "open('marker', 'w')"),
+            called("pathlib.Path.touch", "marker"),
+            called("subprocess.Popen", "touch", loader="ObjectNode"),
+            called(f"{__name__}.Marker", "marker"),
+            called("exactcp._replacing.replacing", "marker"),
+            called("exactcp.experiments.journal.Journal", "marker"),
+            called("numpy.save", "marker", loader="FunctionNode"),
+        ],
+        ids=lambda part: f"{part['__module__']}.{part['__class__']}",
+    )
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_a_type_that_is_not_trusted(self, path: Path, part: dict[str, Any], whole: bool) -> None:
+        def change(schema: dict[str, Any]) -> Any:
+            if whole:
+                return {**part, "protocol": schema["protocol"], "_skops_version": schema["_skops_version"]}
+            schema["content"]["content"]["measure"] = part
+            return None
+
+        change_schema(path, change)
+        with pytest.raises(
+            ValueError, match=rf"holds {part['__module__']}.{part['__class__']}, which exactcp does not trust"
+        ):
+            exactcp.load(path)
+
+    def test_something_that_is_no_estimator(self, path: Path) -> None:
+        change_schema(path, lambda schema: {**called("builtins.tuple", "a")["content"], "protocol": schema["protocol"]})
+        with pytest.raises(TypeError, match=r"holds a tuple: expected a predictor or measure"):
+            exactcp.load(path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda schema: {},
+            lambda schema: [],
+            lambda schema: {**schema, "protocol": 10**6},
+            lambda schema: {**schema, "protocol": "2"},
+            lambda schema: {**schema, "__loader__": "NoSuchNode"},
+            lambda schema: {**schema, "content": 3},
+            lambda schema: {**schema, "__class__": ["list"]},
+            lambda schema: {**schema, "__class__": {"a": 1}},
+        ],
+    )
+    def test_a_schema_of_nonsense(self, path: Path, change: Callable[[Any], Any]) -> None:
+        content = members(path)
+        content["schema.json"] = json.dumps(change(json.loads(content["schema.json"]))).encode()
+        rewrite(path, content)
+        with pytest.raises(ValueError, match=r"model.skops (is damaged|holds)"):
+            exactcp.load(path)
+
+    def test_a_schema_without_an_end(self, path: Path) -> None:
+        content = members(path)
+        content["schema.json"] = b"[" * 200_000
+        rewrite(path, content)
+        with pytest.raises(ValueError, match=r"damaged.*RecursionError"):
+            exactcp.load(path)
+
+    def test_another_zip_archive(self, path: Path) -> None:
+        rewrite(path, {"a.npy": b""})
+        with pytest.raises(ValueError, match=r"zip archive that exactcp.save has not written"):
+            exactcp.load(path)
+
+    def test_a_file_of_skops_itself(self, path: Path) -> None:
+        io_extra.dump(own_predictor(), path)
+        with pytest.raises(ValueError, match=r"zip archive that exactcp.save has not written"):
+            exactcp.load(path)
+
+    def test_a_bomb(self, path: Path) -> None:
+        content = members(path)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, data in content.items():
+                file.writestr(name, data)
+            with file.open("bomb.npy", "w", force_zip64=True) as member:
+                for _ in range(300):
+                    member.write(bytes(2**20))
+        with pytest.raises(ValueError, match=r"would grow to 31[0-9],... ?,?[0-9]* bytes"):
+            exactcp.load(path)
+
+    def test_an_array_that_says_it_is_larger(self, path: Path) -> None:
+        content = members(path)
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**14,)})
+        for name in content:
+            if name.endswith(".npy"):
+                content[name] = header.getvalue()
+        rewrite(path, content)
+        with pytest.raises(ValueError, match="damaged"):
+            exactcp.load(path)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
+    def test_a_file_that_was_cut(self, path: Path, share: float) -> None:
+        data = path.read_bytes()
+        path.write_bytes(data[: int(share * len(data))])
+        with pytest.raises(ValueError, match=r"damaged, or no file of exactcp.save.*Save it anew"):
+            exactcp.load(path)
+
+    def test_bits_that_flipped(self, path: Path) -> None:
+        """Every byte of the members' data is under a checksum."""
+        before, data = own_predictor().predict_p(X), path.read_bytes()
+        rng = np.random.default_rng(0)
+        refused = 0
+        for position in rng.integers(0, len(data), 60):
+            path.write_bytes(data[:position] + bytes([data[position] ^ 0x10]) + data[position + 1 :])
+            try:
+                again = exactcp.load(path)
+            except ValueError:
+                refused += 1
+            else:  # a byte that says nothing, such as a time
+                np.testing.assert_array_equal(again.predict_p(X), before)
+        assert refused > 30
+
+    @pytest.mark.parametrize("name", ["schema.json", "exactcp.json"])
+    def test_a_member_that_is_missing(self, path: Path, name: str) -> None:
+        rewrite(path, {one: data for one, data in members(path).items() if one != name})
+        with pytest.raises(ValueError, match=r"has not written: expected a saved model"):
+            exactcp.load(path)
+
+    def test_arrays_that_are_missing(self, path: Path) -> None:
+        rewrite(path, {one: data for one, data in members(path).items() if not one.endswith(".npy")})
+        with pytest.raises(ValueError, match="damaged"):
+            exactcp.load(path)
+
+
+class TestVersions:
+    def test_a_file_of_another_version_and_the_same_format(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        predictor = own_predictor()
+        for module in (saving, _estimator):
+            monkeypatch.setattr(module, "__version__", "0.1.99")
+        exactcp.save(predictor, tmp_path / "other")
+        monkeypatch.undo()
+        again = exactcp.load(tmp_path / "other")  # without a warning
+        np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
+
+    @pytest.mark.parametrize(("number", "remedy"), [(99, "Update exactcp"), (0, "Fit and save it anew"), ("x", "Fit")])
+    def test_a_file_of_another_format(self, path: Path, number: Any, remedy: str) -> None:
+        content = members(path)
+        content["exactcp.json"] = json.dumps({"format": number, "exactcp": "9.8.7"}).encode()
+        rewrite(path, content)
+        with pytest.raises(ValueError, match=rf"saved by exactcp 9.8.7 in format {number}, and exactcp .* {remedy}"):
+            exactcp.load(path)
+
+    @pytest.mark.parametrize("header", [b"", b"[]", b"{}", b"\xff", b"3"])
+    def test_a_header_of_nonsense(self, path: Path, header: bytes) -> None:
+        rewrite(path, {**members(path), "exactcp.json": header})
+        with pytest.raises(ValueError, match="damaged"):
+            exactcp.load(path)
+
+    def test_what_a_file_says_of_itself(self, path: Path) -> None:
+        header = json.loads(members(path)["exactcp.json"])
+        assert header["format"] == saving.STATE_FORMAT
+        assert header["exactcp"] == exactcp.__version__
+        assert header["predictor"] == "exactcp.classification._full.FullConformalClassifier"
+        assert header.keys() >= {"numpy", "sklearn", "skops"}
+
+    @pytest.mark.parametrize("version", sorted(folder.name for folder in SAVED_HERE.iterdir()))
+    @pytest.mark.parametrize("name", SAVED)
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # of scikit-learn's own
+    def test_files_of_releases_are_read(self, version: str, name: str) -> None:
+        """Files of this format must be readable; who raises `STATE_FORMAT` moves the files, and says so."""
+        again = exactcp.load(SAVED_HERE / version / f"{name}.skops")
+        expected = np.load(SAVED_HERE / version / f"{name}.npy")
+        np.testing.assert_allclose(answers_of(name, again), expected, rtol=1e-9)  # on other processors, the last digits
+        np.testing.assert_allclose(answers_of(name, SAVED[name]()), expected, rtol=1e-9)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+class TestWriting:
+    def test_text_and_paths(self, tmp_path: Path) -> None:
+        predictor = own_predictor()
+        exactcp.save(predictor, str(tmp_path / "a"))
+        exactcp.save(predictor, tmp_path / "b")
+        assert [type(exactcp.load(str(tmp_path / name))) for name in "ab"] == [FullConformalClassifier] * 2
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b", "working"]
+
+    @pytest.mark.parametrize("path", [None, 3, b"model", io.BytesIO()])
+    def test_what_is_no_path(self, path: Any) -> None:
+        for act in (lambda: exactcp.save(own_predictor(), path), lambda: exactcp.load(path)):
+            with pytest.raises(TypeError, match=r"expected the name of a file, such as 'model.skops'"):
+                act()
+
+    @pytest.mark.parametrize(
+        "cls", [FullConformalClassifier, FullConformalRegressor, KNN, KDE, SplitConformalClassifier]
+    )
+    def test_what_is_not_fitted(self, cls: type, tmp_path: Path) -> None:
+        with pytest.raises(
+            NotFittedError, match=rf"this {cls.__name__} is not fitted, so that there is nothing to save"
+        ):
+            exactcp.save(cls(), tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+    @pytest.mark.parametrize(
+        ("thing", "sentence"),
+        [
+            (FullConformalClassifier, "exactcp.save got the class FullConformalClassifier"),
+            ({"a": 1}, "exactcp.save got a dict"),
+            (bins("age", [3]), "exactcp.save got a Bins"),
+            (None, "exactcp.save got a NoneType"),
+            (LogisticRegression().fit(X, LABELS), "this LogisticRegression holds nothing of exactcp"),
+        ],
+    )
+    def test_what_is_not_ours(self, thing: Any, sentence: str, tmp_path: Path) -> None:
+        with pytest.raises(TypeError, match=sentence):
+            exactcp.save(thing, tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+    def test_functions_without_a_name(self, tmp_path: Path) -> None:
+        with pytest.raises(TypeError, match=r"holds .*<lambda>, which no module names.*use no lambda"):
+            exactcp.save(own_predictor(metric=lambda a, b: float(np.abs(a - b).sum())), tmp_path / "model")
+
+    def test_dicts_whose_keys_would_be_read_as_others(self, tmp_path: Path) -> None:
+        model = LogisticRegression(class_weight={True: 1, False: 2})
+        predictor = SplitConformalClassifier(model, random_state=0).fit(X, LABELS == 1)
+        with pytest.raises(TypeError, match=r"holds a dict whose keys a file cannot tell apart \(true, false\)"):
+            exactcp.save(predictor, tmp_path / "model")
+
+    def test_what_skops_cannot_store(self, tmp_path: Path) -> None:
+        model = LogisticRegression().fit(X, LABELS)
+        model.generator_ = (i for i in range(3))
+        predictor = FullConformalClassifier(ModelScore(FrozenEstimator(model))).fit(X, LABELS)
+        with pytest.raises(TypeError, match=r"this FullConformalClassifier holds something that cannot be saved"):
+            exactcp.save(predictor, tmp_path / "model")
+
+    def test_a_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(IsADirectoryError):
+            exactcp.save(own_predictor(), tmp_path)
+        with pytest.raises(IsADirectoryError, match="a saved model cannot be read"):
+            exactcp.load(tmp_path)
+
+    def test_a_folder_or_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            exactcp.save(own_predictor(), tmp_path / "none" / "model")
+        with pytest.raises(FileNotFoundError, match="a saved model cannot be read"):
+            exactcp.load(tmp_path / "model")
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+    def test_no_permission(self, tmp_path: Path) -> None:
+        tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+        try:
+            with pytest.raises(PermissionError):
+                exactcp.save(own_predictor(), tmp_path / "model")
+        finally:
+            tmp_path.chmod(stat.S_IRWXU)
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+    @pytest.mark.parametrize("nth", [0, 1, 2, 5])
+    def test_what_was_there_stays_if_saving_fails(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, nth: int, error: BaseException
+    ) -> None:
+        before, calls = path.read_bytes(), iter(range(100))
+        write = zipfile.ZipFile.writestr
+
+        def failing(file: zipfile.ZipFile, *args: Any) -> None:
+            if file.filename is not None and next(calls) == nth:  # the one on the disk
+                raise error
+            write(file, *args)
+
+        monkeypatch.setattr(zipfile.ZipFile, "writestr", failing)
+        with pytest.raises(type(error)):
+            exactcp.save(FullConformalClassifier(KNN(3)).fit(X, LABELS), path)
+        assert path.read_bytes() == before
+        assert sorted(one.name for one in path.parent.iterdir()) == ["model.skops", "working"]
+
+    @pytest.mark.parametrize("act", [lambda: exactcp.save(own_predictor(), "x"), lambda: exactcp.load("x")])
+    def test_without_skops(self, act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in [one for one in sys.modules if one.partition(".")[0] == "skops"]:
+            monkeypatch.delitem(sys.modules, name)
+        real = importlib.import_module
+
+        def missing(name: str, *args: Any) -> Any:
+            if name.partition(".")[0] == "skops":
+                raise ModuleNotFoundError(name)
+            return real(name, *args)
+
+        monkeypatch.setattr("exactcp._optional.import_module", missing)
+        with pytest.raises(
+            ImportError, match=r'needs skops, which is not installed: run python -m pip install "exactcp\[io\]"'
+        ):
+            act()
+
+
+def test_a_large_file_is_as_large_as_its_arrays(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    objects, labels = rng.normal(size=(4000, 30)), rng.integers(0, 2, 4000)
+    predictor = FullConformalClassifier(KNN(5)).fit(objects, labels)
+    exactcp.save(predictor, tmp_path / "model")
+    stored = pickle.dumps(predictor, protocol=5)
+    assert (tmp_path / "model").stat().st_size < 1.05 * len(stored)
+    assert len(stored) < 1.3 * (objects.nbytes + predictor._bag._lists.values.nbytes + objects.nbytes)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_examples_take_less_than_a_second(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    objects, labels = rng.normal(size=(100_000, 30)), rng.integers(0, 2, 100_000)
+    predictor = FullConformalClassifier(KNN(5)).fit(objects, labels)
+    seconds = []
+    for act in (lambda: exactcp.save(predictor, tmp_path / "model"), lambda: exactcp.load(tmp_path / "model")):
+        start = time.process_time()
+        act()
+        seconds.append(time.process_time() - start)
+    assert max(seconds) < 1.0
+
+
+def test_a_change_meanwhile_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor = own_predictor()
+    before, dump = predictor.predict_p(X), io_extra.dump
+
+    def changing(one: Any, file: Any) -> None:
+        predictor.unlearn([0])
+        dump(one, file)
+
+    monkeypatch.setattr(io_extra, "dump", changing)
+    exactcp.save(predictor, tmp_path / "model")
+    np.testing.assert_array_equal(exactcp.load(tmp_path / "model").predict_p(X), before)
+    assert predictor.n_features_in_ == 2
+
+
+def test_regression_around_a_pipeline_of_frames(tmp_path: Path) -> None:
+    model = ModelResidual(make_pipeline(COLUMNS, Ridge()))
+    predictor = FullConformalRegressor(model).fit(FRAME[:12], TARGETS)
+    again = saved(predictor, tmp_path)
+    for one in (predictor, again):
+        one.unlearn([3])
+    with pytest.warns(UserWarning, match="anew"):
+        expected = predictor.predict_p(FRAME[:2], TARGETS[:2])
+    with pytest.warns(UserWarning, match="anew"):
+        np.testing.assert_array_equal(again.predict_p(FRAME[:2], TARGETS[:2]), expected)
+
+
+def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "saving.md").read_text()
+    page = ModuleType("saving_page")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, vars(page))
+    assert sorted(one.name for one in Path.cwd().iterdir()) == ["iris.skops", "taxicab.skops"]
+
+
+def test_versions_of_skops_with_known_holes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["skops"], "__version__", "0.11.dev3")
+    for act in (lambda: exactcp.save(own_predictor(), "x"), lambda: exactcp.load("x")):
+        with pytest.raises(ImportError, match=r"needs skops 0.15, and 0.11.dev3 is installed: run .*exactcp\[io\]"):
+            act()
