@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from exactcp._starting import leaving_at_once
+from exactcp.cli._choices import Mondrian
 from exactcp.cli._measure_option import complete_measure, make_measure
 from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken, did_you_mean
-from exactcp.cli._predict import Mondrian
 from exactcp.cli._results import print_result
 from exactcp.cli._stream import open_stream
 

@@ -7,7 +7,6 @@ import math
 import secrets
 import time
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,63 +14,54 @@ import typer
 from rich.console import Console
 
 from exactcp._starting import STARTED, is_command, leaving_at_once
+from exactcp.cli._choices import MethodOption, Mondrian, Scale, Task
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._measure_option import complete_measure, make_measure
 from exactcp.cli._misuse import (
     PAGES,
     MisuseError,
+    check_bounds,
     check_can_write,
-    check_confidence,
+    check_confidences,
     check_marks,
     check_results_are_taken,
 )
+from exactcp.cli._one_file import check_parts, hold_out, how_divided, into_folds
 from exactcp.cli._outputs import doubts, joined, sentence, summarise, write_page
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import print_result
 from exactcp.cli._tables import WRITTEN, Marks, write_table
+from exactcp.cli._target_scale import TargetScale
 from exactcp.report import check_can_render
 
-
-class Task(StrEnum):
-    """What is predicted."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
-
-
-class Scale(StrEnum):
-    """How numeric columns are scaled."""
-
-    standard = "standard"
-    robust = "robust"
-    none = "none"
-
-
-class MethodOption(StrEnum):
-    """How examples are used."""
-
-    FULL = "full"
-    SPLIT = "split"
-    CROSS = "cross"
-
-
-class Mondrian(StrEnum):
-    """Categories within which p-values are valid."""
-
-    label = "label"
+PREDICTION, COLUMNS, FILES = "Prediction", "Columns", "Files"  # panels of the help
 
 
 def predict(
-    train: Annotated[Path, typer.Argument(help="Training rows: CSV, or Parquet if it ends in .parquet.")],
-    test: Annotated[Path, typer.Argument(help="Rows to predict. If they have the target, it is used to judge.")],
+    train: Annotated[Path, typer.Argument(help="Rows to learn from: CSV, or Parquet if it ends in .parquet.")],
+    test: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Rows to predict; their target, if they have it, is used to judge. Without it, --holdout or --folds "
+            "predict rows of TRAIN.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
+    holdout: Annotated[
+        float | None, typer.Option(help="One file: predict this part of its rows, chosen at random, from the others.")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="One file: predict every row from those of the other folds, so many in all.")
+    ] = None,
     method: Annotated[
         MethodOption,
         typer.Option(
             help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
-            "cross uses ten folds (CV+ for regression), and promises less."
+            "cross uses ten folds, and promises less, as cv+ and jackknife+ (regression) do.",
+            rich_help_panel=PREDICTION,
         ),
     ] = MethodOption.FULL,
     measure: Annotated[
@@ -80,53 +70,113 @@ def predict(
             help="Classification: nn, knn (the default), simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
             "Regression: knn (the default), ridge, lasso, model.",
             autocompletion=complete_measure,
+            rich_help_panel=PREDICTION,
         ),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=VALUE of the measure, such as k=5 or estimator=LogisticRegression; repeatable."),
+        typer.Option(
+            help="NAME=VALUE of the measure, such as k=5 or estimator=LogisticRegression; repeatable.",
+            rich_help_panel=PREDICTION,
+        ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the sets or intervals.")] = 0.95,
-    mondrian: Annotated[Mondrian | None, typer.Option(help="label: the promise holds for each label.")] = None,
-    smoothed: Annotated[bool, typer.Option("--smoothed", help="Break ties at random: coverage is then exact.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all that is random.")] = None,
+    confidence: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Confidence level of the sets or intervals; repeatable: the first one is judged and reported.",
+            show_default="0.95",
+            rich_help_panel=PREDICTION,
+        ),
+    ] = None,
+    mondrian: Annotated[
+        Mondrian | None, typer.Option(help="label: the promise holds for each label.", rich_help_panel=PREDICTION)
+    ] = None,
+    smoothed: Annotated[
+        bool,
+        typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION),
+    ] = False,
+    log: Annotated[
+        bool,
+        typer.Option(
+            "--log",
+            help="Regression: learn the logarithm of the target, and tell the target.",
+            rich_help_panel=PREDICTION,
+        ),
+    ] = False,
+    low: Annotated[
+        float | None,
+        typer.Option("--min", help="Regression: no target is below it; intervals are cut.", rich_help_panel=PREDICTION),
+    ] = None,
+    high: Annotated[
+        float | None,
+        typer.Option("--max", help="Regression: no target is above it; intervals are cut.", rich_help_panel=PREDICTION),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all that is random.", rich_help_panel=PREDICTION)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Threads.", show_default="all cores", rich_help_panel=PREDICTION)
+    ] = None,
     scale: Annotated[
-        Scale, typer.Option(help="Of numeric columns, from training and test rows together.")
+        Scale,
+        typer.Option(help="Of numeric columns, from training and test rows together.", rich_help_panel=COLUMNS),
     ] = Scale.standard,
     impute: Annotated[
-        bool, typer.Option("--impute", help="Fill missing values instead of refusing them: the median, or a category.")
+        bool,
+        typer.Option(
+            "--impute",
+            help="Fill missing values instead of refusing them: the median, or a category.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = False,
     categorical: Annotated[
-        list[str] | None, typer.Option(help="A column of categories though it has numbers; repeatable.")
+        list[str] | None,
+        typer.Option(help="A column of categories though it has numbers; repeatable.", rich_help_panel=COLUMNS),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS)
+    ] = None,
     keep_ids: Annotated[
-        bool, typer.Option("--keep-ids", help="Learn from columns that number or name the rows, too.")
+        bool,
+        typer.Option(
+            "--keep-ids", help="Learn from columns that number or name the rows, too.", rich_help_panel=COLUMNS
+        ),
     ] = False,
-    separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
-    decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,")] = ".",
+    image: Annotated[
+        str | None,
+        typer.Option(
+            help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.", rich_help_panel=COLUMNS
+        ),
+    ] = None,
+    separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.", rich_help_panel=FILES)] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES)] = ".",
     output: Annotated[
         Path | None,
-        typer.Option(help="Where the rows go: .csv, .csv.gz or .parquet.", show_default="standard output"),
+        typer.Option(
+            help="Where the rows go: .csv, .csv.gz or .parquet.", show_default="standard output", rich_help_panel=FILES
+        ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page that explains the predictions.")] = None,
-    image: Annotated[
-        str | None, typer.Option(help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.")
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page that explains the predictions.", rich_help_panel=FILES)
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a summary as one JSON object; rows go to --output only.")
+        bool,
+        typer.Option(
+            "--json", help="Print a summary as one JSON object; rows go to --output only.", rich_help_panel=FILES
+        ),
     ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
 ) -> None:
     """Predict the rows of TEST from those of TRAIN, with sets or intervals that keep their confidence level.
 
-    The test rows are written with new columns: p_<label> for each label, set (labels joined by |), label, confidence
+    With one file, --holdout 0.25 predicts a random part of its rows, and --folds 5 every row from the others.
+
+    The rows are written with new columns: p_<label> for each label, set (labels joined by |), label, confidence
     and credibility; or, for regression, prediction, lower, upper, and region where it is not one interval.
     """
     began = STARTED if is_command() else time.perf_counter()
-    check_confidence(confidence)
+    levels = check_confidences(confidence or [0.95])
     check_marks(separator, decimal)
-    read = {"TRAIN": train, "TEST": test}
+    check_parts(holdout, folds, has_test=test is not None)
+    targets = TargetScale(log, *check_bounds(low, high, log=log))
+    read = {"TRAIN": train} if test is None else {"TRAIN": train, "TEST": test}
     shape = _check_options(seed, jobs, image, (output, report), read)
     if as_json or output is None:
         check_results_are_taken(read)
@@ -142,47 +192,84 @@ def predict(
             encoding={"scale": scale.value, "impute": impute, "categorical": tuple(categorical or ())},
             marks=Marks(separator, decimal),
         )
-    if mondrian is not None and problem.task == "regression":
-        msg = "--mondrian label is for classification, and the task is regression: leave it out."
-        raise MisuseError(msg)
-    if smoothed and problem.task == "regression" and method is not MethodOption.FULL:
-        msg = f"--smoothed is for p-values, and --method {method.value} has none in regression: leave it out."
-        raise MisuseError(msg)
+    _check_task(problem.task, method, mondrian=mondrian, smoothed=smoothed, targets=targets)
+    _check_targets(problem, targets, target)
     _check_images(shape, problem)
+    if holdout is not None:
+        problem = hold_out(problem, holdout, seed or 0)
+    elif folds is not None:
+        problem = into_folds(problem, folds, seed or 0)
+    divided = how_divided(problem)
+    if divided is not None:
+        typer.echo(f"exactcp: {divided}", err=True)
     if smoothed and seed is None:
         seed = secrets.randbits(32)  # told in the summary, so that the run can be repeated
     job = Job(
         problem.X_train,
         problem.X_test,
         problem.y_train,
-        confidence=confidence,
+        confidences=levels,
         measure=make_measure(measure, option or [], problem.task, seed=seed),
         mondrian=None if mondrian is None else mondrian.value,
         smoothed=smoothed,
         seed=seed,
         jobs=jobs,
         method=method.value,
+        folds=problem.folds,
+        scale=targets,
         compare=report is not None,
     )
     outcome = _run(_told_in_advance(job, problem.task), problem)
     if report is not None:
         asked = {
             "Training file": f"{train.name}, {problem.X_train.shape[0]:,} rows",
-            "Test file": test.name,
+            **({"Test file": test.name} if test is not None else {"Rows predicted": str(divided)}),
             "Target": f"{target} ({problem.task}: {problem.reason})",
+            **targets.asked(),
             "Columns": f"{len(problem.features)}, scaled: {scale.value}",
         }
         with console.status("drawing the report"):
             write_page(outcome, problem, job, report, asked=asked, shape=shape, began=began)
     if output is not None or not as_json:
-        write_table(joined(problem.test, outcome.columns), output)
+        write_table(joined(problem.test, {**problem.marks, **outcome.columns}), output)
     summary = summarise(outcome, problem, job, (output, report), began=began)
-    for doubt in doubts(summary):
+    for doubt in doubts(summary, is_one_file=test is None):
         typer.echo(f"exactcp: warning: {doubt}", err=True)
     if as_json:
         print_result(json.dumps(summary))
     else:
         typer.echo(sentence(summary, problem.reason), err=True)
+
+
+def _check_task(
+    task: str, method: MethodOption, *, mondrian: Mondrian | None, smoothed: bool, targets: TargetScale
+) -> None:
+    """Refuse options of the other task."""
+    if task == "classification":
+        if method in (MethodOption.CV_PLUS, MethodOption.JACKKNIFE_PLUS):
+            msg = (
+                f"--method {method.value} is for regression, and the task is classification: use full, split or cross."
+            )
+            raise MisuseError(msg)
+        if not targets.is_plain:
+            option = "--log" if targets.log else "--min or --max"
+            msg = f"{option} is for regression, and the task is classification: leave it out."
+            raise MisuseError(msg)
+        return
+    if mondrian is not None:
+        raise MisuseError("--mondrian label is for classification, and the task is regression: leave it out.")
+    if smoothed and method is not MethodOption.FULL:
+        msg = f"--smoothed is for p-values, and --method {method.value} has none in regression: leave it out."
+        raise MisuseError(msg)
+
+
+def _check_targets(problem: Problem, targets: TargetScale, name: str) -> None:
+    """Refuse targets that have no place on the scale, or are out of bounds."""
+    if targets.is_plain:
+        return
+    targets.check(problem.y_train, "TRAIN", name, in_bounds=True)
+    if problem.truth is not None:
+        targets.check(problem.truth, "TEST", name, in_bounds=False)
 
 
 def _check_options(

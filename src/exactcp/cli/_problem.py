@@ -1,4 +1,4 @@
-"""Two files become a prediction problem: examples, and the test rows' own targets where they are known."""
+"""Files become a prediction problem: examples, and the test rows' own targets where they are known."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class Problem:
         The test rows as they were read.
     features : list of str
         Columns that were learned from.
+    folds : ndarray or None
+        The fold of each row, where all rows are both: every row is predicted from the other folds.
+    marks : dict
+        Columns that say of one file's rows which they are.
     """
 
     task: str
@@ -38,6 +42,8 @@ class Problem:
     truth: Any
     test: Any
     features: list[str]
+    folds: np.ndarray | None = None
+    marks: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,13 +64,14 @@ class Columns:
 
 
 def read_problem(
-    paths: tuple[Path, Path], columns: Columns, *, task: str, encoding: dict[str, Any], marks: Marks
+    paths: tuple[Path, Path | None], columns: Columns, *, task: str, encoding: dict[str, Any], marks: Marks
 ) -> Problem:
-    """Read both files, and refuse what cannot be meant.
+    """Read the files, and refuse what cannot be meant.
 
     Parameters
     ----------
     paths : (train, test)
+        Without a test file, the rows of the first are the test rows, too.
     columns : Columns
     task : {"auto", "classification", "regression"}
     encoding : dict
@@ -78,7 +85,7 @@ def read_problem(
     target = columns.target
     train = read_table(paths[0], marks, target)
     is_text = target in train.columns and train[target].map(lambda cell: isinstance(cell, str)).any()
-    test = read_table(paths[1], marks, target, text_target=bool(is_text))
+    test = train if paths[1] is None else read_table(paths[1], marks, target, text_target=bool(is_text))
     from exactcp.cli import _targets
     from exactcp.cli._ids import warn_of_counters
     from exactcp.cli._objects import Encoding, encode_objects
@@ -99,7 +106,11 @@ def read_problem(
         y = _targets.training_numbers(train[target], target, marks.decimal)
         if target in test.columns:
             truth = _targets.known_numbers(test[target], target, marks.decimal)
-    X_train, X_test = encode_objects(train[features], test[features], Encoding(**encoding, decimal=marks.decimal))
+    how = Encoding(**encoding, decimal=marks.decimal)
+    if paths[1] is None:
+        X_train = X_test = encode_objects(train[features], train[features].iloc[:0], how)[0]
+    else:
+        X_train, X_test = encode_objects(train[features], test[features], how)
     if not columns.keep_ids:
         warn_of_counters(train[features])
     return Problem(chosen, reason, X_train, y, X_test, truth, test, features)
