@@ -49,9 +49,9 @@ def check_bounds(low: float | None, high: float | None, *, log: bool) -> tuple[f
     return least, most
 
 
-def check_marks(separator: str, decimal: str) -> None:
+def check_marks(separator: str | None, decimal: str) -> None:
     """Refuse a separator and a decimal mark that CSV cannot have."""
-    if len(separator) != 1:
+    if separator is not None and len(separator) != 1:
         msg = f"--separator {separator!r} is not one character: use for example ';'."
         raise MisuseError(msg)
     if decimal not in (".", ","):

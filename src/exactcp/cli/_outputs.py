@@ -8,9 +8,11 @@ from typing import Any
 
 import typer
 
+from exactcp.cli._formats import is_standard
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._problem import Problem
-from exactcp.report import TestRows, write_report
+from exactcp.cli._results import print_result
+from exactcp.report import TestRows, render, write_report
 
 PREDICTORS = {
     "full": dict.fromkeys(("classification", "regression"), "full conformal prediction"),
@@ -63,7 +65,10 @@ def write_page(
         rows = TestRows(images=cells.to_numpy(dtype=float, na_value=0.0).reshape(-1, *shape))
     facts = outcome.facts(asked=asked, rows=rows, title=f"Predictions of {asked['Target'].partition(' (')[0]}")
     facts["total_seconds"] = time.perf_counter() - began
-    write_report(facts, path)
+    if is_standard(path):
+        print_result(render(facts))
+    else:
+        write_report(facts, path)
 
 
 def summarise(

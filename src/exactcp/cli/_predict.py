@@ -15,6 +15,7 @@ from rich.console import Console
 
 from exactcp._starting import STARTED, is_command, leaving_at_once
 from exactcp.cli._choices import MethodOption, Mondrian, Scale, Task
+from exactcp.cli._formats import WRITTEN, is_standard, shown
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._measure_option import complete_measure, make_measure
 from exactcp.cli._misuse import (
@@ -30,7 +31,7 @@ from exactcp.cli._one_file import check_parts, hold_out, how_divided, into_folds
 from exactcp.cli._outputs import doubts, joined, sentence, summarise, write_page
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import print_result
-from exactcp.cli._tables import WRITTEN, Marks, write_table
+from exactcp.cli._tables import Marks, check_can_make, write_table
 from exactcp.cli._target_scale import TargetScale
 from exactcp.report import check_can_render
 
@@ -38,27 +39,44 @@ PREDICTION, COLUMNS, FILES = "Prediction", "Columns", "Files"  # panels of the h
 
 
 def predict(
-    train: Annotated[Path, typer.Argument(help="Rows to learn from: CSV, or Parquet if it ends in .parquet.")],
+    train: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRAIN",
+            help="Rows to learn from: CSV, or what it ends in (.tsv, .jsonl, .parquet, .xlsx), also packed, such as "
+            ".csv.gz; - is standard input.",
+        ),
+    ],
     test: Annotated[
         Path | None,
         typer.Argument(
+            metavar="TEST",
             help="Rows to predict; their target, if they have it, is used to judge. Without it, --holdout or --folds "
             "predict rows of TRAIN.",
             show_default=False,
         ),
     ] = None,
     *,
-    target: Annotated[str, typer.Option(help="The column to predict.")],
-    task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    task: Annotated[
+        Task, typer.Option(metavar="TASK", help="classification or regression; auto: what the target looks like.")
+    ] = Task.auto,
     holdout: Annotated[
-        float | None, typer.Option(help="One file: predict this part of its rows, chosen at random, from the others.")
+        float | None,
+        typer.Option(
+            metavar="PART", help="One file: predict this part of its rows, chosen at random, from the others."
+        ),
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(help="One file: predict every row from those of the other folds, so many in all.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="One file: predict every row from those of the other folds, so many in all."
+        ),
     ] = None,
     method: Annotated[
         MethodOption,
         typer.Option(
+            metavar="METHOD",
             help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
             "cross uses ten folds, and promises less, as cv+ and jackknife+ (regression) do.",
             rich_help_panel=PREDICTION,
@@ -67,6 +85,7 @@ def predict(
     measure: Annotated[
         str | None,
         typer.Option(
+            metavar="MEASURE",
             help="Classification: nn, knn (the default), simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
             "Regression: knn (the default), ridge, lasso, model.",
             autocompletion=complete_measure,
@@ -76,20 +95,23 @@ def predict(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME=VALUE of the measure, such as k=5 or estimator=LogisticRegression; repeatable.",
+            metavar="NAME=VALUE",
+            help="Of the measure, such as k=5 or estimator=SVC; repeatable.",
             rich_help_panel=PREDICTION,
         ),
     ] = None,
     confidence: Annotated[
         list[float] | None,
         typer.Option(
+            metavar="LEVEL",
             help="Confidence level of the sets or intervals; repeatable: the first one is judged and reported.",
             show_default="0.95",
             rich_help_panel=PREDICTION,
         ),
     ] = None,
     mondrian: Annotated[
-        Mondrian | None, typer.Option(help="label: the promise holds for each label.", rich_help_panel=PREDICTION)
+        Mondrian | None,
+        typer.Option(metavar="label", help="The promise holds for each label.", rich_help_panel=PREDICTION),
     ] = None,
     smoothed: Annotated[
         bool,
@@ -105,19 +127,36 @@ def predict(
     ] = False,
     low: Annotated[
         float | None,
-        typer.Option("--min", help="Regression: no target is below it; intervals are cut.", rich_help_panel=PREDICTION),
+        typer.Option(
+            "--min",
+            metavar="TARGET",
+            help="Regression: no target is below it; intervals are cut.",
+            rich_help_panel=PREDICTION,
+        ),
     ] = None,
     high: Annotated[
         float | None,
-        typer.Option("--max", help="Regression: no target is above it; intervals are cut.", rich_help_panel=PREDICTION),
+        typer.Option(
+            "--max",
+            metavar="TARGET",
+            help="Regression: no target is above it; intervals are cut.",
+            rich_help_panel=PREDICTION,
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all that is random.", rich_help_panel=PREDICTION)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, metavar="NUMBER", help="Of all that is random.", rich_help_panel=PREDICTION)
+    ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Threads.", show_default="all cores", rich_help_panel=PREDICTION)
+        int | None,
+        typer.Option(metavar="NUMBER", help="Threads.", show_default="all cores", rich_help_panel=PREDICTION),
     ] = None,
     scale: Annotated[
         Scale,
-        typer.Option(help="Of numeric columns, from training and test rows together.", rich_help_panel=COLUMNS),
+        typer.Option(
+            metavar="SCALE",
+            help="standard, robust or none: of numeric columns, by all rows together.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = Scale.standard,
     impute: Annotated[
         bool,
@@ -129,10 +168,13 @@ def predict(
     ] = False,
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="A column of categories though it has numbers; repeatable.", rich_help_panel=COLUMNS),
+        typer.Option(
+            metavar="COLUMN", help="A column of categories though it has numbers; repeatable.", rich_help_panel=COLUMNS
+        ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS)
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS),
     ] = None,
     keep_ids: Annotated[
         bool,
@@ -143,19 +185,35 @@ def predict(
     image: Annotated[
         str | None,
         typer.Option(
-            help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.", rich_help_panel=COLUMNS
+            metavar="SHAPE",
+            help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.",
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
-    separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.", rich_help_panel=FILES)] = ",",
-    decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES)] = ".",
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="Between the cells of a CSV file.",
+            show_default="a comma; a tab for .tsv",
+            rich_help_panel=FILES,
+        ),
+    ] = None,
+    decimal: Annotated[
+        str, typer.Option(metavar="MARK", help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES)
+    ] = ".",
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Where the rows go: .csv, .csv.gz or .parquet.", show_default="standard output", rich_help_panel=FILES
+            metavar="FILE",
+            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx.",
+            show_default="standard output",
+            rich_help_panel=FILES,
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a page that explains the predictions.", rich_help_panel=FILES)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page that explains the predictions (.html).", rich_help_panel=FILES),
     ] = None,
     as_json: Annotated[
         bool,
@@ -166,17 +224,29 @@ def predict(
 ) -> None:
     """Predict the rows of TEST from those of TRAIN, with sets or intervals that keep their confidence level.
 
-    With one file, --holdout 0.25 predicts a random part of its rows, and --folds 5 every row from the others.
+    With one file, --holdout 0.25 predicts a random part of its rows, and
+    --folds 5 every row from the others.
 
-    The rows are written with new columns: p_<label> for each label, set (labels joined by |), label, confidence
-    and credibility; or, for regression, prediction, lower, upper, and region where it is not one interval.
+    The rows are written with new columns: p_<label> for each label, set
+    (labels joined by |), label, confidence and credibility; or, for regression,
+    prediction, lower, upper, and region where it is not one interval.
     """
     began = STARTED if is_command() else time.perf_counter()
     levels = check_confidences(confidence or [0.95])
     check_marks(separator, decimal)
     check_parts(holdout, folds, has_test=test is not None)
     targets = TargetScale(log, *check_bounds(low, high, log=log))
-    read = {"TRAIN": train} if test is None else {"TRAIN": train, "TEST": test}
+    if is_standard(train) and is_standard(test):
+        raise MisuseError(
+            "TRAIN and TEST are both -, and standard input can be read once: name a file for one of them."
+        )
+    output = None if is_standard(output) else output
+    if is_standard(report) and (as_json or output is None):
+        raise MisuseError(
+            "--report - and the rows, or --json, would share standard output: name a file for one of them."
+        )
+    given = {"TRAIN": train} if test is None else {"TRAIN": train, "TEST": test}
+    read = {name: path for name, path in given.items() if not is_standard(path)}
     shape = _check_options(seed, jobs, image, (output, report), read)
     if as_json or output is None:
         check_results_are_taken(read)
@@ -222,8 +292,8 @@ def predict(
     outcome = _run(_told_in_advance(job, problem.task), problem)
     if report is not None:
         asked = {
-            "Training file": f"{train.name}, {problem.X_train.shape[0]:,} rows",
-            **({"Test file": test.name} if test is not None else {"Rows predicted": str(divided)}),
+            "Training file": f"{Path(shown(train)).name}, {problem.X_train.shape[0]:,} rows",
+            **({"Test file": Path(shown(test)).name} if test is not None else {"Rows predicted": str(divided)}),
             "Target": f"{target} ({problem.task}: {problem.reason})",
             **targets.asked(),
             "Columns": f"{len(problem.features)}, scaled: {scale.value}",
@@ -283,7 +353,8 @@ def _check_options(
     output, report = files
     if output is not None:
         check_can_write(output, WRITTEN, read)
-    if report is not None:
+        check_can_make(output)
+    if report is not None and not is_standard(report):
         check_can_write(report, PAGES, read if output is None else {**read, "--output": output})
     if seed is not None and seed >= 2**32:
         msg = f"--seed {seed} is too large: use a whole number below 2**32."
