@@ -35,3 +35,10 @@ class Mondrian(StrEnum):
     """Categories within which p-values are valid."""
 
     label = "label"
+
+
+class Dates(StrEnum):
+    """What becomes of columns of dates."""
+
+    ignore = "ignore"
+    days = "days"

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from exactcp.cli._clock import Clock
 from exactcp.cli._formats import is_standard
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._problem import Problem
@@ -72,7 +73,7 @@ def write_page(
 
 
 def summarise(
-    outcome: Outcome, problem: Problem, job: Job, files: tuple[Path | None, Path | None], *, began: float
+    outcome: Outcome, problem: Problem, job: Job, files: tuple[Path | None, Path | None], *, clock: Clock
 ) -> dict[str, Any]:
     """Return the summary for scripts."""
     output, report = (None if path is None else str(path) for path in files)
@@ -85,7 +86,8 @@ def summarise(
         "n_train": problem.X_train.shape[0],
         "n_test": problem.X_test.shape[0],
         **outcome.summary,
-        "total_seconds": time.perf_counter() - began,
+        "total_seconds": clock.total,
+        "seconds": clock.seconds,
         "seed": job.seed,
         "output": output,
         "report": report,

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 
 from exactcp._starting import STARTED, is_command, leaving_at_once
-from exactcp.cli._choices import MethodOption, Mondrian, Scale, Task
+from exactcp.cli._choices import Dates, MethodOption, Mondrian, Scale, Task
+from exactcp.cli._clock import Clock
 from exactcp.cli._formats import WRITTEN, is_standard, shown
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._measure_option import complete_measure, make_measure
@@ -86,7 +87,8 @@ def predict(
         str | None,
         typer.Option(
             metavar="MEASURE",
-            help="Classification: nn, knn (the default), simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
+            help="Classification: random-forest (the default where it takes seconds), knn (the default beyond), nn, "
+            "simplified-knn, kde, lssvm, bootstrap, model. "
             "Regression: knn (the default), ridge, lasso, model.",
             autocompletion=complete_measure,
             rich_help_panel=PREDICTION,
@@ -182,6 +184,23 @@ def predict(
             "--keep-ids", help="Learn from columns that number or name the rows, too.", rich_help_panel=COLUMNS
         ),
     ] = False,
+    row_ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="A column that names the rows: not learned from, and written first; repeatable.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    dates: Annotated[
+        Dates,
+        typer.Option(
+            metavar="HOW",
+            help="ignore leaves columns of dates out, and tells it; days learns the days since the first.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = Dates.ignore,
     image: Annotated[
         str | None,
         typer.Option(
@@ -231,7 +250,7 @@ def predict(
     (labels joined by |), label, confidence and credibility; or, for regression,
     prediction, lower, upper, and region where it is not one interval.
     """
-    began = STARTED if is_command() else time.perf_counter()
+    clock = Clock(STARTED if is_command() else time.perf_counter())
     levels = check_confidences(confidence or [0.95])
     check_marks(separator, decimal)
     check_parts(holdout, folds, has_test=test is not None)
@@ -255,9 +274,10 @@ def predict(
         with leaving_at_once():
             import exactcp.cli._classify  # with all that predictors need
             import exactcp.cli._regress  # noqa: F401
+        clock.lap("start")
         problem = read_problem(
             (train, test),
-            Columns(target, ignore or [], keep_ids=keep_ids),
+            Columns(target, ignore or [], keep_ids=keep_ids, ids=row_ids or [], dates=dates.value),
             task=task.value,
             encoding={"scale": scale.value, "impute": impute, "categorical": tuple(categorical or ())},
             marks=Marks(separator, decimal),
@@ -279,7 +299,6 @@ def predict(
         problem.X_test,
         problem.y_train,
         confidences=levels,
-        measure=make_measure(measure, option or [], problem.task, seed=seed),
         mondrian=None if mondrian is None else mondrian.value,
         smoothed=smoothed,
         seed=seed,
@@ -289,7 +308,15 @@ def predict(
         scale=targets,
         compare=report is not None,
     )
+    if measure is None and not option and problem.task == "classification" and shape is None:
+        from exactcp.cli._default_measure import default_measure
+
+        measure, advice = default_measure(job, len({*problem.y_train.tolist()}))
+        typer.echo(f"exactcp: no --measure is given: {advice}", err=True)
+    job = replace(job, measure=make_measure(measure, option or [], problem.task, seed=seed))
+    clock.lap("read")
     outcome = _run(_told_in_advance(job, problem.task), problem)
+    clock.lap("judge", **{part: outcome.summary[f"{part}_seconds"] for part in ("fit", "predict")})
     if report is not None:
         asked = {
             "Training file": f"{Path(shown(train)).name}, {problem.X_train.shape[0]:,} rows",
@@ -299,10 +326,12 @@ def predict(
             "Columns": f"{len(problem.features)}, scaled: {scale.value}",
         }
         with console.status("drawing the report"):
-            write_page(outcome, problem, job, report, asked=asked, shape=shape, began=began)
+            write_page(outcome, problem, job, report, asked=asked, shape=shape, began=clock.began)
+        clock.lap("report")
     if output is not None or not as_json:
         write_table(joined(problem.test, {**problem.marks, **outcome.columns}), output)
-    summary = summarise(outcome, problem, job, (output, report), began=began)
+        clock.lap("write")
+    summary = summarise(outcome, problem, job, (output, report), clock=clock)
     for doubt in doubts(summary, is_one_file=test is None):
         typer.echo(f"exactcp: warning: {doubt}", err=True)
     if as_json:
