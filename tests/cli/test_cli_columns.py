@@ -396,7 +396,7 @@ def test_what_is_taken_where_no_measure_is_given(monkeypatch):
     pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
     assert "no --measure" not in predict(few, "--option", "k=3", test=few[:3]).stderr
     assert "at little cost" in predict(few, "--method", "split", "--confidence", "0.8", test=few[:3]).stderr
-    monkeypatch.setattr(_default_measure, "PATIENCE", 30 * 2 * 3 * _default_measure.FOREST_SECONDS / 2)
+    monkeypatch.setattr(_default_measure, "FOREST_PATIENCE", 30 * 2 * 3 * _default_measure.FOREST_SECONDS / 2)
     result = predict(few, "--json", test=few[:3])
     assert "by knn, and not by random-forest, which would take about" in result.stderr
     assert json.loads(result.stdout)["measure"].startswith("KNN(")

@@ -61,7 +61,7 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
         "fit_seconds": run.fit_seconds,
         "predict_seconds": run.predict_seconds,
     }
-    return Outcome(_columns(run, classes, job), summary, facts)
+    return Outcome(_label_columns(run, classes, job), summary, facts)
 
 
 def _run_classifier(job: Job, method: str) -> tuple[LabelRun, int]:
@@ -99,7 +99,7 @@ def _best(predictor: Any, X: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.asarray(best)
 
 
-def _columns(run: LabelRun, classes: list[Any], job: Job) -> dict[str, Any]:
+def _label_columns(run: LabelRun, classes: list[Any], job: Job) -> dict[str, Any]:
     ordered = np.sort(run.p, axis=1)
     columns: dict[str, Any] = {f"p_{label}": run.p[:, code] for code, label in enumerate(classes)}
     for level in job.confidences:

@@ -105,12 +105,12 @@ def drift(
     if not threshold > 1:
         msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
         raise MisuseError(msg)
-    chosen = make_measure(
-        measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
-    )
     with leaving_at_once():
         from exactcp import ExchangeabilityTest
 
+    chosen = make_measure(
+        measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
+    )
     test = ExchangeabilityTest(
         chosen,
         betting=betting.value,

@@ -37,7 +37,7 @@ def is_standard(path: Path | None) -> bool:
     return path is not None and str(path) == "-"
 
 
-def shown(path: Path) -> str:
+def input_name(path: Path) -> str:
     """Return the name of a file that is read, for people."""
     return "standard input" if is_standard(path) else str(path)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from exactcp.cli._target_scale import TargetScale
-from exactcp.pvalues import significance
 
 WITH_FOLDS = ("cross", "cv+", "jackknife+")  # of which 1 - 2 epsilon is proven
 
@@ -89,6 +88,8 @@ class Job:
         """Return the coverage that is proven: with folds, 1 - 2 epsilon."""
         if self.method not in WITH_FOLDS:
             return self.confidence
+        from exactcp.pvalues import significance
+
         return float(1 - 2 * significance(self.confidence))
 
 

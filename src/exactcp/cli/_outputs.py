@@ -13,7 +13,6 @@ from exactcp.cli._formats import is_standard
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._problem import Problem
 from exactcp.cli._results import print_result
-from exactcp.report import TestRows, render, write_report
 
 PREDICTORS = {
     "full": dict.fromkeys(("classification", "regression"), "full conformal prediction"),
@@ -51,6 +50,8 @@ def write_page(
     began: float,
 ) -> None:
     """Write the report."""
+    from exactcp.report import TestRows, render, write_report
+
     everybody = "all labels together" if problem.task == "classification" else "all rows together"
     asked = {
         **asked,

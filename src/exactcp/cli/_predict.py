@@ -16,7 +16,7 @@ from rich.console import Console
 from exactcp._starting import STARTED, is_command, leaving_at_once
 from exactcp.cli._choices import Dates, MethodOption, Mondrian, Scale, Task
 from exactcp.cli._clock import Clock
-from exactcp.cli._formats import WRITTEN, is_standard, shown
+from exactcp.cli._formats import WRITTEN, input_name, is_standard
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._measure_option import complete_measure, make_measure
 from exactcp.cli._misuse import (
@@ -34,9 +34,8 @@ from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import print_result
 from exactcp.cli._tables import Marks, check_can_make, write_table
 from exactcp.cli._target_scale import TargetScale
-from exactcp.report import check_can_render
 
-PREDICTION, COLUMNS, FILES = "Prediction", "Columns", "Files"  # panels of the help
+PREDICTION_PANEL, COLUMNS_PANEL, FILES_PANEL = "Prediction", "Columns", "Files"  # panels of the help
 
 
 def predict(
@@ -80,7 +79,7 @@ def predict(
             metavar="METHOD",
             help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
             "cross uses ten folds, and promises less, as cv+ and jackknife+ (regression) do.",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = MethodOption.FULL,
     measure: Annotated[
@@ -91,7 +90,7 @@ def predict(
             "simplified-knn, kde, lssvm, bootstrap, model. "
             "Regression: knn (the default), ridge, lasso, model.",
             autocompletion=complete_measure,
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = None,
     option: Annotated[
@@ -99,7 +98,7 @@ def predict(
         typer.Option(
             metavar="NAME=VALUE",
             help="Of the measure, such as k=5 or estimator=SVC; repeatable.",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = None,
     confidence: Annotated[
@@ -108,23 +107,25 @@ def predict(
             metavar="LEVEL",
             help="Confidence level of the sets or intervals; repeatable: the first one is judged and reported.",
             show_default="0.95",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = None,
     mondrian: Annotated[
         Mondrian | None,
-        typer.Option(metavar="label", help="The promise holds for each label.", rich_help_panel=PREDICTION),
+        typer.Option(metavar="label", help="The promise holds for each label.", rich_help_panel=PREDICTION_PANEL),
     ] = None,
     smoothed: Annotated[
         bool,
-        typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION),
+        typer.Option(
+            "--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION_PANEL
+        ),
     ] = False,
     log: Annotated[
         bool,
         typer.Option(
             "--log",
             help="Regression: learn the logarithm of the target, and tell the target.",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = False,
     low: Annotated[
@@ -133,7 +134,7 @@ def predict(
             "--min",
             metavar="TARGET",
             help="Regression: no target is below it; intervals are cut.",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = None,
     high: Annotated[
@@ -142,22 +143,23 @@ def predict(
             "--max",
             metavar="TARGET",
             help="Regression: no target is above it; intervals are cut.",
-            rich_help_panel=PREDICTION,
+            rich_help_panel=PREDICTION_PANEL,
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="NUMBER", help="Of all that is random.", rich_help_panel=PREDICTION)
+        int | None,
+        typer.Option(min=0, metavar="NUMBER", help="Of all that is random.", rich_help_panel=PREDICTION_PANEL),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="Threads.", show_default="all cores", rich_help_panel=PREDICTION),
+        typer.Option(metavar="NUMBER", help="Threads.", show_default="all cores", rich_help_panel=PREDICTION_PANEL),
     ] = None,
     scale: Annotated[
         Scale,
         typer.Option(
             metavar="SCALE",
             help="standard, robust or none: of numeric columns, by all rows together.",
-            rich_help_panel=COLUMNS,
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = Scale.standard,
     impute: Annotated[
@@ -165,23 +167,25 @@ def predict(
         typer.Option(
             "--impute",
             help="Fill missing values instead of refusing them: the median, or a category.",
-            rich_help_panel=COLUMNS,
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = False,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="A column of categories though it has numbers; repeatable.", rich_help_panel=COLUMNS
+            metavar="COLUMN",
+            help="A column of categories though it has numbers; repeatable.",
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS),
+        typer.Option(metavar="COLUMN", help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS_PANEL),
     ] = None,
     keep_ids: Annotated[
         bool,
         typer.Option(
-            "--keep-ids", help="Learn from columns that number or name the rows, too.", rich_help_panel=COLUMNS
+            "--keep-ids", help="Learn from columns that number or name the rows, too.", rich_help_panel=COLUMNS_PANEL
         ),
     ] = False,
     row_ids: Annotated[
@@ -190,7 +194,7 @@ def predict(
             "--id",
             metavar="COLUMN",
             help="A column that names the rows: not learned from, and written first; repeatable.",
-            rich_help_panel=COLUMNS,
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = None,
     dates: Annotated[
@@ -198,7 +202,7 @@ def predict(
         typer.Option(
             metavar="HOW",
             help="ignore leaves columns of dates out, and tells it; days learns the days since the first.",
-            rich_help_panel=COLUMNS,
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = Dates.ignore,
     image: Annotated[
@@ -206,7 +210,7 @@ def predict(
         typer.Option(
             metavar="SHAPE",
             help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.",
-            rich_help_panel=COLUMNS,
+            rich_help_panel=COLUMNS_PANEL,
         ),
     ] = None,
     separator: Annotated[
@@ -215,11 +219,11 @@ def predict(
             metavar="MARK",
             help="Between the cells of a CSV file.",
             show_default="a comma; a tab for .tsv",
-            rich_help_panel=FILES,
+            rich_help_panel=FILES_PANEL,
         ),
     ] = None,
     decimal: Annotated[
-        str, typer.Option(metavar="MARK", help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES)
+        str, typer.Option(metavar="MARK", help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES_PANEL)
     ] = ".",
     output: Annotated[
         Path | None,
@@ -227,17 +231,19 @@ def predict(
             metavar="FILE",
             help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx.",
             show_default="standard output",
-            rich_help_panel=FILES,
+            rich_help_panel=FILES_PANEL,
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a page that explains the predictions (.html).", rich_help_panel=FILES),
+        typer.Option(
+            metavar="FILE", help="Write a page that explains the predictions (.html).", rich_help_panel=FILES_PANEL
+        ),
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print a summary as one JSON object; rows go to --output only.", rich_help_panel=FILES
+            "--json", help="Print a summary as one JSON object; rows go to --output only.", rich_help_panel=FILES_PANEL
         ),
     ] = False,
 ) -> None:
@@ -319,8 +325,8 @@ def predict(
     clock.lap("judge", **{part: outcome.summary[f"{part}_seconds"] for part in ("fit", "predict")})
     if report is not None:
         asked = {
-            "Training file": f"{Path(shown(train)).name}, {problem.X_train.shape[0]:,} rows",
-            **({"Test file": Path(shown(test)).name} if test is not None else {"Rows predicted": str(divided)}),
+            "Training file": f"{Path(input_name(train)).name}, {problem.X_train.shape[0]:,} rows",
+            **({"Test file": Path(input_name(test)).name} if test is not None else {"Rows predicted": str(divided)}),
             "Target": f"{target} ({problem.task}: {problem.reason})",
             **targets.asked(),
             "Columns": f"{len(problem.features)}, scaled: {scale.value}",
@@ -391,6 +397,8 @@ def _check_options(
     if jobs == 0:
         raise MisuseError("--jobs 0 would be no threads: use 1 or more, or leave it out for all cores.")
     if report is not None:
+        with leaving_at_once():
+            from exactcp.report import check_can_render
         check_can_render()
     return None if image is None else _image_shape(image)
 

@@ -73,7 +73,7 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
         "fit_seconds": runs[0].fit_seconds,
         "predict_seconds": runs[0].predict_seconds,
     }
-    return Outcome(_columns(run, regions, job), summary, facts)
+    return Outcome(_regression_columns(run, regions, job), summary, facts)
 
 
 def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, list[list[Region]], int]:
@@ -86,7 +86,7 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
     fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
     counted: list[int] = []
     for rows, part in job.parts():
-        predictor = _make(job, method)
+        predictor = _new_regressor(job, method)
         _, seconds = timed(predictor.fit, part.X_train, job.scale.learned(part.y_train))
         fit_seconds += seconds
         said, seconds = timed(predictor.predict, part.X_test)
@@ -114,7 +114,7 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
     return run, regions, min(counted)
 
 
-def _make(job: Job, method: str) -> Any:
+def _new_regressor(job: Job, method: str) -> Any:
     smoothed = {"smoothed": job.smoothed} if method == "full" else {}
     return REGRESSORS[method](job.measure, **smoothed, **job.options())
 
@@ -126,7 +126,7 @@ def _regions(predictor: Any, X: np.ndarray, level: float) -> list[Region]:
     return [Region(interval[None]) for interval in predictor.predict_interval(X, level)]
 
 
-def _columns(run: TargetRun, regions: list[list[Region]], job: Job) -> dict[str, Any]:
+def _regression_columns(run: TargetRun, regions: list[list[Region]], job: Job) -> dict[str, Any]:
     columns: dict[str, Any] = {"prediction": run.prediction}
     for level, own in zip(job.confidences, regions, strict=True):
         hulls = np.array([region.hull for region in own]).reshape(-1, 2)

@@ -19,11 +19,11 @@ from exactcp.cli._formats import (
     TABBED,
     UNPACKING,
     ending,
+    input_name,
     is_standard,
     json_line,
     json_records,
     open_packed,
-    shown,
     standard_input,
 )
 from exactcp.cli._results import naming_standard_output
@@ -60,7 +60,7 @@ def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = Fal
         msg = f"{path} is a directory: expected a CSV or Parquet file."
         raise ValueError(msg)
     source, kind = standard_input() if is_standard(path) else (path, ending(path))
-    name = shown(path)
+    name = input_name(path)
     if kind in PARQUET:
         table = _read_parquet(pd, source, name, target)
     elif kind in LINES:
