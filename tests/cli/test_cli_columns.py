@@ -427,6 +427,8 @@ def test_a_model_that_is_fitted_again_and_again_is_told_beforehand(monkeypatch):
     price = few.assign(price=3 * few["x"]).drop(columns="kind")
     regressor = ["--measure", "model", "--option", "estimator=LinearRegression", "--option", "bisections=3"]
     assert "fits this model 16 to 92 times" in predict(price, *regressor, target="price", test=price[:2]).stderr
+    jackknife = predict(price, *regressor, "--method", "jackknife+", target="price", test=price[:2])
+    assert "jackknife+ fits this model 20 times" in jackknife.stderr
     assert "fits this model" not in predict(few, *model, "--method", "split", test=few[:2]).stderr
 
 
