@@ -4,29 +4,15 @@ Prediction sets with a finite-sample guarantee, from all of the training data: s
 equal those of the textbook's algorithm count for count.
 """
 
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from exactcp import _starting  # noqa: F401  (first, since an interruption may come while the rest is imported)
 from exactcp._version import __version__
-from exactcp.anomaly import ConformalAnomalyDetector
-from exactcp.classification import (
-    AggregatedConformalClassifier,
-    CrossConformalClassifier,
-    FullConformalClassifier,
-    SplitConformalClassifier,
-)
-from exactcp.clustering import ConformalClusterer
-from exactcp.comparing import compare_predictors as compare
-from exactcp.exchangeability import ExchangeabilityTest
-from exactcp.exchangeability.selection import ExchangeabilitySelector
-from exactcp.regression import (
-    CVPlusRegressor,
-    FullConformalRegressor,
-    JackknifeAfterBootstrapRegressor,
-    JackknifePlusRegressor,
-    SplitConformalRegressor,
-)
-from exactcp.saving import load, save
-from exactcp.sequences import ConformalSequencePredictor
-from exactcp.venn import VennAbersPredictor, VennPredictor
+
+if TYPE_CHECKING:
+    from exactcp._public import *
 
 __all__ = [
     "AggregatedConformalClassifier",
@@ -50,3 +36,19 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is, so that the command line can say what it does at once."""
+    if name in __all__:
+        public = import_module("exactcp._public")
+        globals().update({own: getattr(public, own) for own in public.__all__})
+        return globals()[name]
+    if not name.startswith("_") and find_spec(f"exactcp.{name}") is not None:
+        return import_module(f"exactcp.{name}")
+    msg = f"module 'exactcp' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -182,3 +182,21 @@ def test_the_page_about_the_command_line_names_options_that_exist_and_its_python
             }  # fmt: skip
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(compile(block, "command-line.md", "exec"), {})
+
+
+def test_the_help_waits_for_nothing_heavy():
+    code = "import sys, exactcp.cli; print(sorted({'numba', 'sklearn', 'scipy', 'pandas'} & {*sys.modules}))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_names_are_imported_when_they_are_asked_for():
+    code = (
+        "import exactcp; assert 'FullConformalClassifier' in dir(exactcp); exactcp.FullConformalClassifier; "
+        "exactcp.measures.KNN; print(hasattr(exactcp, 'nonsense'), exactcp.__version__)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == f"False {exactcp.__version__}\n"
+    code = "from exactcp import *; print(sorted(name for name in dir() if name[0] != '_'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{sorted(name for name in exactcp.__all__ if name[0] != '_')}\n"

@@ -125,10 +125,73 @@ DATES = {
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("name", DATES)
-def test_dates_are_refused_in_every_file(name, ending):
+def test_dates_are_left_out_of_every_file_and_no_target(name, ending):
     dated = table(when=DATES[name])
-    refused("column 'when' of TRAIN has dates", dated, ending=ending)
+    result = predict(dated, "--json", "--measure", "knn", "--output", "out.csv", ending=ending)
+    assert result.exit_code == 0, result.output
+    assert "column 'when' has dates and is left out" in result.stderr
+    assert predict(table(), "--json", "--measure", "knn", "--output", "plain.csv", ending=ending).exit_code == 0
+    out = pd.read_csv("out.csv")
+    assert "when" in out.columns
+    pd.testing.assert_frame_equal(out.drop(columns="when"), pd.read_csv("plain.csv"))
     refused("the target 'when' of TRAIN has dates", dated, target="when", ending=ending)
+
+
+DAYS = {
+    **{name: DATES[name] for name in ("iso", "german", "american", "words", "moments", "types", "objects")},
+    "gaps of hours": pd.date_range("2024-01-01", periods=N, freq="7h"),
+}
+
+
+@pytest.mark.parametrize("name", DAYS)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_dates_as_days_since_the_first(name, ending):
+    cells = pd.Series(DAYS[name])
+    moments = pd.to_datetime(cells, format={"german": "%d.%m.%Y", "american": "%m/%d/%y"}.get(name))
+    days = (moments - moments.min()) / pd.Timedelta(days=1)
+    assert days.nunique() > 20
+    options = ["--measure", "knn", "--json"]
+    result = predict(table(when=DAYS[name]), *options, "--dates", "days", "--output", "a.csv", ending=ending)
+    assert (result.exit_code, result.stderr) == (0, "")
+    result = predict(table(when=days), *options, "--output", "b.csv", "--keep-ids", ending=ending)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found, expected = pd.read_csv("a.csv"), pd.read_csv("b.csv")
+    pd.testing.assert_frame_equal(found.drop(columns="when"), expected.drop(columns="when"))
+    assert found["when"].astype(str).tolist() != expected["when"].astype(str).tolist()  # the dates as they were
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence"),
+    [
+        (
+            [f"{i % 12 + 1}/{i % 9 + 1}/2024" for i in range(N)],
+            "day and month cannot be told apart, such as '1/1/2024'",
+        ),
+        (["13/1/2024", "1/13/2024"] * (N // 2), "dates that are not all written in the same way"),
+        (DATES["times"], "times without a day, such as '0:30'"),
+    ],
+)
+def test_dates_that_cannot_be_days(cells, sentence):
+    refused(sentence, table(when=cells), "--dates", "days")
+
+
+def test_nothing_but_dates_to_learn_from():
+    only = table(when=DATES["iso"])[["when", "kind"]]
+    refused("no column to learn from but dates, such as 'when': use --dates days", only)
+    assert predict(only, "--dates", "days").exit_code == 0
+
+
+def test_named_ids_are_left_out_and_written_first():
+    named = table(name=[f"n{i % 7}" for i in range(N)])
+    assert predict(named, "--id", "name", "--measure", "knn", "--output", "a.csv").exit_code == 0
+    assert predict(table(), "--measure", "knn", "--output", "b.csv").exit_code == 0
+    found = pd.read_csv("a.csv")
+    assert found.columns[0] == "name"
+    assert found["name"].tolist() == named["name"].tolist()
+    pd.testing.assert_frame_equal(found.drop(columns="name"), pd.read_csv("b.csv"))
+    refused("--id nam is not a column of the rows that are predicted", named, "--id", "nam", code=2)
+    refused("--id kind is the target", named, "--id", "kind", code=2)
+    refused("--id name is learned from", named, "--id", "name", "--categorical", "name", code=2)
 
 
 @pytest.mark.parametrize("cells", [["12-3", "14-7"], ["1.10.12.7", "2.0.0.1"], ["Mon", "May"], ["red", "2024-01-05"]])
@@ -227,10 +290,10 @@ def test_ids_are_left_out_and_told(name):
     assert f"exactcp: warning: column '{name}' " in result.stderr
     assert "is left out" in result.stderr
     plain, found = told(table()), json.loads(result.stdout)
-    kept = predict(with_id, "--json", "--keep-ids")
+    kept = predict(with_id, "--json", "--keep-ids", "--measure", "knn")
     assert kept.stderr == ""
     assert found["mean_fuzziness"] == plain["mean_fuzziness"] != json.loads(kept.stdout)["mean_fuzziness"]
-    assert predict(with_id, "--json", "--ignore", name).stderr == ""
+    assert predict(with_id, "--json", "--ignore", name, "--measure", "knn").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -250,7 +313,7 @@ def test_the_only_column_is_learned_from():
 
 def test_a_column_that_counts_rows_is_told():
     assert "column 'when' counts the rows of TRAIN, from 5 to 64" in predict(table(when=np.arange(5, 65))).stderr
-    assert predict(table(when=np.arange(5, 65)), "--json", "--keep-ids").stderr == ""
+    assert predict(table(when=np.arange(5, 65)), "--json", "--keep-ids", "--measure", "knn").stderr == ""
 
 
 # --- labels and coverage that are not what was promised
@@ -283,7 +346,8 @@ def test_a_test_file_from_elsewhere_is_judged(folder):
 def test_coverage_as_promised_is_told_as_such(folder):
     rng = np.random.default_rng(0)
     tables = [pd.DataFrame({"x": rng.normal(size=200), "kind": rng.choice(["a", "b"], size=200)}) for _ in range(2)]
-    result = predict(tables[0], "--json", "--report", "page.html", "--confidence", "0.8", test=tables[1])
+    options = ["--json", "--report", "page.html", "--confidence", "0.8", "--measure", "knn"]
+    result = predict(tables[0], *options, test=tables[1])
     assert json.loads(result.stdout)["verdict"] == "as promised"
     assert result.stderr == ""
     assert "The coverage agrees with the promise." in (folder / "page.html").read_text(encoding="utf-8")
@@ -321,6 +385,33 @@ def test_methods_of_regression(method, predictor, folder):
     refused("--smoothed is for p-values", train, *options, "--smoothed", target="price", code=2)
 
 
+def test_what_is_taken_where_no_measure_is_given(monkeypatch):
+    from exactcp.cli import _default_measure
+
+    few = table()[:30]
+    result = predict(few, "--json", "--output", "a.csv", test=few[:3])
+    assert "no --measure is given: by random-forest, which mostly has the smallest sets" in result.stderr
+    assert "n_estimators=100" in json.loads(result.stdout)["measure"]
+    assert predict(few, "--measure", "random-forest", "--output", "b.csv", test=few[:3]).exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
+    assert "no --measure" not in predict(few, "--option", "k=3", test=few[:3]).stderr
+    assert "at little cost" in predict(few, "--method", "split", "--confidence", "0.8", test=few[:3]).stderr
+    monkeypatch.setattr(_default_measure, "FOREST_PATIENCE", 30 * 2 * 3 * _default_measure.FOREST_SECONDS / 2)
+    result = predict(few, "--json", test=few[:3])
+    assert "by knn, and not by random-forest, which would take about" in result.stderr
+    assert json.loads(result.stdout)["measure"].startswith("KNN(")
+    monkeypatch.setattr(_default_measure, "MANY_ROWS", 29)
+    assert "which is slow for so many rows" in predict(few, "--method", "split", test=few[:3]).stderr
+
+
+def test_seconds_of_parts_add_up():
+    found = told(table(), "--report", "page.html", "--output", "out.csv")
+    assert list(found["seconds"]) == ["start", "read", "fit", "predict", "judge", "report", "write"]
+    assert sum(found["seconds"].values()) == found["total_seconds"]
+    assert min(found["seconds"].values()) >= 0
+    assert found["seconds"]["fit"] == found["fit_seconds"]
+
+
 def test_a_model_that_is_fitted_again_and_again_is_told_beforehand(monkeypatch):
     from exactcp.cli import _refits
 
@@ -336,6 +427,8 @@ def test_a_model_that_is_fitted_again_and_again_is_told_beforehand(monkeypatch):
     price = few.assign(price=3 * few["x"]).drop(columns="kind")
     regressor = ["--measure", "model", "--option", "estimator=LinearRegression", "--option", "bisections=3"]
     assert "fits this model 16 to 92 times" in predict(price, *regressor, target="price", test=price[:2]).stderr
+    jackknife = predict(price, *regressor, "--method", "jackknife+", target="price", test=price[:2])
+    assert "jackknife+ fits this model 20 times" in jackknife.stderr
     assert "fits this model" not in predict(few, *model, "--method", "split", test=few[:2]).stderr
 
 

@@ -88,7 +88,7 @@ def test_standard_output_that_is_appended_to_an_input(words, folder):
 @pytest.mark.parametrize(
     ("option", "name", "sentence"),
     [
-        ("--output", "x.xlsx", "x.xlsx ends in .xlsx, which is not written here: use .csv, "),
+        ("--output", "x.xls", "x.xls ends in .xls, which is not written here: use .csv, "),
         ("--output", "x.json", ".parquet"),
         ("--output", "x.csv.zip", "use .csv, .csv.gz, "),
         ("--report", "x.pdf", "x.pdf ends in .pdf, which is not written here: use .html, .htm."),

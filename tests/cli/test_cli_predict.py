@@ -62,7 +62,7 @@ def test_rows_are_those_of_the_file_with_the_librarys_predictions(problem):
     X, y, Z = problem
     clf = FullConformalClassifier().fit(X, y)
     p, found = clf.predict_p(Z), clf.predict_confidence(Z)
-    out = rows("train.csv", "test.csv", "--target", "kind", "--confidence", "0.9")
+    out = rows("train.csv", "test.csv", "--target", "kind", "--confidence", "0.9", "--measure", "knn")
     assert list(out.columns) == [
         *["x", "y", "kind"], *["p_ant", "p_bee", "p_cat"], *["set", "label", "confidence", "credibility"],
     ]  # fmt: skip
@@ -79,7 +79,7 @@ def test_rows_are_those_of_the_file_with_the_librarys_predictions(problem):
 
 def test_without_an_output_rows_go_to_standard_output_and_words_do_not(folder):
     result = subprocess.run(
-        [sys.executable, "-m", "exactcp", "predict", "train.csv", "test.csv", "--target", "kind"],
+        [sys.executable, "-m", "exactcp", "predict", "train.csv", "test.csv", "--target", "kind", "--measure", "knn"],
         capture_output=True,
         text=True,
         check=True,
@@ -135,7 +135,8 @@ def test_a_seed_reaches_a_random_measure():
 
 def test_label_conditional_and_smoothed_with_a_seed(problem):
     X, y, Z = problem
-    out = rows("train.csv", "test.csv", "--target", "kind", "--mondrian", "label", "--smoothed", "--seed", "3")
+    label = ["--mondrian", "label", "--smoothed", "--seed", "3", "--measure", "knn"]
+    out = rows("train.csv", "test.csv", "--target", "kind", *label)
     clf = FullConformalClassifier(mondrian="label", smoothed=True, random_state=3).fit(X, y)
     np.testing.assert_array_equal(out[["p_ant", "p_bee", "p_cat"]].to_numpy(), clf.predict_p(Z))
     assert out["label"].tolist() == clf.predict(Z).tolist()
@@ -175,7 +176,7 @@ def test_scaling_sees_training_and_test_rows_together(scale, scaler, folder):
 
     X, Z = objects("train.csv", "test.csv", scaler=scaler or FunctionTransformer())
     y = pd.read_csv("train.csv")["kind"].to_numpy(str)
-    out = rows("train.csv", "test.csv", "--target", "kind", "--scale", scale)
+    out = rows("train.csv", "test.csv", "--target", "kind", "--scale", scale, "--measure", "knn")
     expected = FullConformalClassifier().fit(X, y).predict_p(Z)
     np.testing.assert_array_equal(out[["p_ant", "p_bee", "p_cat"]].to_numpy(), expected)
     if scale == "standard":
@@ -399,7 +400,7 @@ def test_files_that_are_not_what_their_names_say(folder):
 def test_a_missing_column_of_dates_and_one_without_values(folder):
     table = pd.read_csv("train.csv").assign(when=pd.Timestamp("2026-01-01"), nothing=np.nan)
     table.to_parquet("dates.parquet")
-    assert "has dates" in run("dates.parquet", "dates.parquet", "--target", "kind").stderr
+    assert "has dates and is left out" in run("dates.parquet", "dates.parquet", "--target", "kind").stderr
     said = run("dates.parquet", "dates.parquet", "--target", "kind", "--ignore", "when", "--impute").stderr
     assert "column 'nothing' has no values at all" in said
 
@@ -474,7 +475,9 @@ def test_row_numbers_that_were_saved_by_accident_are_told(folder):
     said = run("numbered.csv", "numbered_test.csv", "--target", "kind", "--json")
     assert said.exit_code == 0
     assert "exactcp: warning: column 'Unnamed: 0' has no name" in said.stderr
-    quiet = run("numbered.csv", "numbered_test.csv", "--target", "kind", "--json", "--ignore", "Unnamed: 0")
+    quiet = run(
+        "numbered.csv", "numbered_test.csv", "--target", "kind", "--json", "--ignore", "Unnamed: 0", "--measure", "knn"
+    )
     assert quiet.stderr == ""
 
 

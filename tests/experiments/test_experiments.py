@@ -16,7 +16,7 @@ import pytest
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
-from exactcp.cli import _reproduce, app
+from exactcp.cli import app
 from exactcp.experiments import NAMES, make_config, reproduce
 from exactcp.experiments import mnist as mnist_data
 from exactcp.experiments.configs import PAPER_SIZES, Config
@@ -556,11 +556,11 @@ def test_the_command_prints_a_page_or_json(tmp_path):
 
 
 def test_without_a_terminal_progress_comes_in_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(_reproduce, "LOG_EVERY", 0.0)
+    monkeypatch.setattr("exactcp._parallel.LOG_EVERY", 0.0)
     run = _invoke("figure4", "--n-max", "10", "--seeds", "1", "--output", str(tmp_path))
     assert re.search(r"^3/7, about \d+ s left: ", run.stderr, re.MULTILINE)
     assert re.search(r"^7/7, about \d+ s left: done", run.stderr, re.MULTILINE)
-    monkeypatch.setattr(_reproduce, "LOG_EVERY", 1000.0)
+    monkeypatch.setattr("exactcp._parallel.LOG_EVERY", 1000.0)
     assert "left" not in _invoke("figure4", "--n-max", "21", "--seeds", "1", "--output", str(tmp_path)).stderr
 
 

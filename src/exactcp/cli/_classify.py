@@ -33,14 +33,11 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     -------
     Outcome
     """
-    run, predictor = _run_classifier(job, job.method)
-    predictor.predict_set(job.X_test[:1], job.confidence)  # says so if there are too few examples for the level
-    best = _best(predictor, job.X_test, run.p)
-    classes = predictor.classes_.tolist()
-    runs = [replace(run, best=best)]
+    run, counted = _run_classifier(job, job.method)
+    classes = np.unique(job.y_train).tolist()
+    runs = [run]
     if job.compare and job.method != "split":
         runs += compared(lambda: replace(_run_classifier(job, "split")[0], measure=run.measure))
-    counted = predictor.calibration_scores_.size if job.method == "split" else job.y_train.size
     facts = partial(
         classification_facts,
         runs,
@@ -61,18 +58,36 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
         "accuracy": known["accuracy"],
         "set_size": known["set_size"],
         "mean_fuzziness": known["mean_fuzziness"],
-        "fit_seconds": runs[0].fit_seconds,
-        "predict_seconds": runs[0].predict_seconds,
+        "fit_seconds": run.fit_seconds,
+        "predict_seconds": run.predict_seconds,
     }
-    return Outcome(_columns(run.p, best, classes, job.confidence), summary, facts)
+    return Outcome(_label_columns(run, classes, job), summary, facts)
 
 
-def _run_classifier(job: Job, method: str) -> tuple[LabelRun, Any]:
-    """Return what a predictor says, and the predictor."""
-    predictor = CLASSIFIERS[method](job.measure, mondrian=job.mondrian, smoothed=job.smoothed, **job.options())
-    _, fit_seconds = timed(predictor.fit, job.X_train, job.y_train)
-    p, predict_seconds = timed(predictor.predict_p, job.X_test)
-    return LabelRun(method, told(predictor), p, fit_seconds, predict_seconds), predictor
+def _run_classifier(job: Job, method: str) -> tuple[LabelRun, int]:
+    """Return what a predictor says, part by part, and with how many examples its p-values were counted, at least.
+
+    A label that the training rows of a part lack has p-value 0 there: no set can hold it.
+    """
+    classes, m = np.unique(job.y_train), job.X_test.shape[0]
+    p, best = np.zeros((m, classes.size)), np.zeros(m, dtype=np.int64)
+    fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
+    counted: list[int] = []
+    for rows, part in job.parts():
+        predictor = CLASSIFIERS[method](job.measure, mondrian=job.mondrian, smoothed=job.smoothed, **job.options())
+        _, seconds = timed(predictor.fit, part.X_train, part.y_train)
+        fit_seconds += seconds
+        found, seconds = timed(predictor.predict_p, part.X_test)
+        predict_seconds += seconds
+        if not counted:  # says so if there are too few examples for a level
+            for level in job.confidences:
+                predictor.predict_set(part.X_test[:1], level)
+        own = np.searchsorted(classes, predictor.classes_)
+        p[np.ix_(rows, own)] = found
+        best[rows] = own[_best(predictor, part.X_test, found)]
+        counted.append(predictor.calibration_scores_.size if method == "split" else part.y_train.size)
+        measure = told(predictor)
+    return LabelRun(method, measure, p, fit_seconds, predict_seconds, best), min(counted)
 
 
 def _best(predictor: Any, X: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -84,12 +99,15 @@ def _best(predictor: Any, X: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.asarray(best)
 
 
-def _columns(p: np.ndarray, best: np.ndarray, classes: list[Any], confidence: float) -> dict[str, Any]:
-    sets = exceeds(p, significance(confidence))
-    ordered = np.sort(p, axis=1)
-    columns: dict[str, Any] = {f"p_{label}": p[:, code] for code, label in enumerate(classes)}
-    columns["set"] = ["|".join(str(c) for c, inside in zip(classes, row, strict=True) if inside) for row in sets]
-    columns["label"] = [classes[code] for code in best]
+def _label_columns(run: LabelRun, classes: list[Any], job: Job) -> dict[str, Any]:
+    ordered = np.sort(run.p, axis=1)
+    columns: dict[str, Any] = {f"p_{label}": run.p[:, code] for code, label in enumerate(classes)}
+    for level in job.confidences:
+        sets = exceeds(run.p, significance(level))
+        columns[job.column("set", level)] = [
+            "|".join(str(c) for c, inside in zip(classes, row, strict=True) if inside) for row in sets
+        ]
+    columns["label"] = [classes[code] for code in run.chosen]
     columns["confidence"] = 1 - ordered[:, -2]
     columns["credibility"] = ordered[:, -1]
     return columns

@@ -16,6 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from exactcp._starting import leaving_at_once
+from exactcp.cli._choices import Task
+from exactcp.cli._formats import WRITTEN
 from exactcp.cli._misuse import (
     PAGES,
     MisuseError,
@@ -24,10 +26,9 @@ from exactcp.cli._misuse import (
     check_marks,
     check_results_are_taken,
 )
-from exactcp.cli._predict import Task
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import naming_standard_output, print_result
-from exactcp.cli._tables import WRITTEN, Marks, write_table
+from exactcp.cli._tables import Marks, write_table
 
 HEADINGS = {
     "classification": ("size", "fuzziness"),
@@ -110,7 +111,7 @@ def compare_command(
     given = {"task": (task.value, "auto"), "impute": (impute, False), "keep-ids": (keep_ids, False)}
     read_alike = _typed_options({**given, "categorical": (categorical, None), "ignore": (ignore, None), **marks})
     used = data if left is None else left
-    facts = _facts(frame, (used, target, read_alike), asked=_asked(data, problem, target, folds, seed))
+    facts = _facts(frame, (used, target, read_alike), asked=_what_was_asked(data, problem, target, folds, seed))
     if report is not None:
         from exactcp.report.ranking import write_ranking
 
@@ -145,7 +146,7 @@ def _check_files(data: Path, left: Path | None, report: Path | None, choose_on: 
 def _read_one_file(data: Path, columns: Columns, **how: Any) -> Problem:
     """Read one file; sentences about TRAIN and TEST are about it."""
     try:
-        return read_problem((data, data), columns, **how)
+        return read_problem((data, None), columns, **how)
     except ValueError as error:
         if type(error) not in (ValueError, MisuseError):
             raise
@@ -164,7 +165,7 @@ def _objects(problem: Problem, categorical: list[str], *, impute: bool) -> Any:
     return table
 
 
-def _asked(data: Path, problem: Problem, target: str, folds: int, seed: int) -> dict[str, str]:
+def _what_was_asked(data: Path, problem: Problem, target: str, folds: int, seed: int) -> dict[str, str]:
     return {
         "File": f"{data.name}, {problem.test.shape[0]:,} rows",
         "Target": f"{target} ({problem.task}: {problem.reason})",

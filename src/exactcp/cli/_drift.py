@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from exactcp._starting import leaving_at_once
+from exactcp.cli._choices import Mondrian
 from exactcp.cli._measure_option import complete_measure, make_measure
 from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken, did_you_mean
-from exactcp.cli._predict import Mondrian
 from exactcp.cli._results import print_result
 from exactcp.cli._stream import open_stream
 
@@ -105,12 +105,12 @@ def drift(
     if not threshold > 1:
         msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
         raise MisuseError(msg)
-    chosen = make_measure(
-        measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
-    )
     with leaving_at_once():
         from exactcp import ExchangeabilityTest
 
+    chosen = make_measure(
+        measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
+    )
     test = ExchangeabilityTest(
         chosen,
         betting=betting.value,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from exactcp.pvalues import significance
+from exactcp.cli._target_scale import TargetScale
+
+WITH_FOLDS = ("cross", "cv+", "jackknife+")  # of which 1 - 2 epsilon is proven
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,18 @@ class Job:
     ----------
     X_train, X_test : ndarray
     y_train : ndarray
-    confidence : float
+    confidences : tuple of float
+        The first is the one that is judged, and that the report is about.
     measure : measure or None
     mondrian : "label" or None
     smoothed : bool
     seed : int or None
     jobs : int or None
-    method : {"full", "split", "cross"}
+    method : {"full", "split", "cross", "cv+", "jackknife+"}
+    folds : ndarray or None
+        The fold of each row, where every row is predicted from the other folds: X_test is X_train then.
+    scale : TargetScale
+        Of the targets of regression.
     compare : bool
         Whether split CP runs, too.
     slow : bool
@@ -38,15 +45,36 @@ class Job:
     X_train: np.ndarray
     X_test: np.ndarray
     y_train: np.ndarray
-    confidence: float = 0.95
+    confidences: tuple[float, ...] = (0.95,)
     measure: Any = None
     mondrian: str | None = None
     smoothed: bool = False
     seed: int | None = None
     jobs: int | None = None
     method: str = "full"
+    folds: np.ndarray | None = None
+    scale: TargetScale = field(default_factory=TargetScale)
     compare: bool = False
     slow: bool = False
+
+    @property
+    def confidence(self) -> float:
+        """The level that is judged."""
+        return self.confidences[0]
+
+    def parts(self) -> Iterator[tuple[np.ndarray, Job]]:
+        """Yield the places of test rows, and the job of them alone: all at once, or fold by fold."""
+        if self.folds is None:
+            yield np.arange(self.X_test.shape[0]), self
+            return
+        for fold in np.unique(self.folds).tolist():
+            out = self.folds == fold
+            own = {"X_train": self.X_train[~out], "y_train": self.y_train[~out], "X_test": self.X_test[out]}
+            yield np.flatnonzero(out), replace(self, **own, folds=None)
+
+    def column(self, name: str, level: float) -> str:
+        """Return the name of a column, with the level if there are several."""
+        return name if len(self.confidences) == 1 else f"{name}_{level!r}"
 
     def options(self) -> dict[str, Any]:
         """Return the options that every predictor takes; progress is shown to people, and in a log if it is slow.
@@ -58,7 +86,11 @@ class Job:
 
     def promised_level(self) -> float:
         """Return the coverage that is proven: with folds, 1 - 2 epsilon."""
-        return self.confidence if self.method != "cross" else float(1 - 2 * significance(self.confidence))
+        if self.method not in WITH_FOLDS:
+            return self.confidence
+        from exactcp.pvalues import significance
+
+        return float(1 - 2 * significance(self.confidence))
 
 
 @dataclass(frozen=True)

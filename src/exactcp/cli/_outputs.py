@@ -8,14 +8,18 @@ from typing import Any
 
 import typer
 
+from exactcp.cli._clock import Clock
+from exactcp.cli._formats import is_standard
 from exactcp.cli._job import Job, Outcome
 from exactcp.cli._problem import Problem
-from exactcp.report import TestRows, write_report
+from exactcp.cli._results import print_result
 
 PREDICTORS = {
     "full": dict.fromkeys(("classification", "regression"), "full conformal prediction"),
     "split": dict.fromkeys(("classification", "regression"), "split conformal prediction"),
     "cross": {"classification": "cross-conformal prediction, 10 folds", "regression": "CV+, 10 folds"},
+    "cv+": {"regression": "CV+, 10 folds"},
+    "jackknife+": {"regression": "jackknife+"},
 }
 
 
@@ -46,6 +50,8 @@ def write_page(
     began: float,
 ) -> None:
     """Write the report."""
+    from exactcp.report import TestRows, render, write_report
+
     everybody = "all labels together" if problem.task == "classification" else "all rows together"
     asked = {
         **asked,
@@ -61,11 +67,14 @@ def write_page(
         rows = TestRows(images=cells.to_numpy(dtype=float, na_value=0.0).reshape(-1, *shape))
     facts = outcome.facts(asked=asked, rows=rows, title=f"Predictions of {asked['Target'].partition(' (')[0]}")
     facts["total_seconds"] = time.perf_counter() - began
-    write_report(facts, path)
+    if is_standard(path):
+        print_result(render(facts))
+    else:
+        write_report(facts, path)
 
 
 def summarise(
-    outcome: Outcome, problem: Problem, job: Job, files: tuple[Path | None, Path | None], *, began: float
+    outcome: Outcome, problem: Problem, job: Job, files: tuple[Path | None, Path | None], *, clock: Clock
 ) -> dict[str, Any]:
     """Return the summary for scripts."""
     output, report = (None if path is None else str(path) for path in files)
@@ -73,10 +82,13 @@ def summarise(
         "task": problem.task,
         "method": job.method,
         "confidence_level": job.confidence,
+        "confidence_levels": list(job.confidences),
+        "folds": None if problem.folds is None else int(problem.folds.max()),
         "n_train": problem.X_train.shape[0],
         "n_test": problem.X_test.shape[0],
         **outcome.summary,
-        "total_seconds": time.perf_counter() - began,
+        "total_seconds": clock.total,
+        "seconds": clock.seconds,
         "seed": job.seed,
         "output": output,
         "report": report,
@@ -98,20 +110,22 @@ def sentence(summary: dict[str, Any], reason: str) -> str:
     return f"exactcp: {summary['task']} ({reason}) by {summary['measure']}: {', '.join(found)}; {', '.join(parts)}."
 
 
-def doubts(summary: dict[str, Any]) -> list[str]:
+def doubts(summary: dict[str, Any], *, is_one_file: bool = False) -> list[str]:
     """Return sentences on labels that cannot be predicted, and on a coverage that is not what was promised."""
     found = []
     new = summary.get("new_labels")
     if new:
         shown = ", ".join(repr(label) for label in list(new)[:5]) + (", ..." if len(new) > 5 else "")
-        found.append(
-            f"{sum(new.values()):,} rows of TEST have a label that TRAIN lacks ({shown}): no set can hold it, and they "
-            "count as missed."
-        )
+        rows = "rows have a label that the rows they are predicted from lack"
+        if not is_one_file:
+            rows = "rows of TEST have a label that TRAIN lacks"
+        found.append(f"{sum(new.values()):,} {rows} ({shown}): no set can hold it, and they count as missed.")
     if summary["verdict"] == "below":
+        reason = "TEST may not come from where TRAIN does; the report (--report) lists what to look at."
+        if is_one_file:
+            reason = "the rows were chosen at random, so that one run in forty is like this; try another --seed."
         found.append(
             f"coverage {summary['coverage']:.3f} is lower than chance explains (it would be "
-            f"{summary['expected_coverage'][0]:.3f} at least): {'that is one reason, and ' if new else ''}TEST may not "
-            "come from where TRAIN does; the report (--report) lists what to look at."
+            f"{summary['expected_coverage'][0]:.3f} at least): {'that is one reason, and ' if new else ''}{reason}"
         )
     return found

@@ -1,4 +1,4 @@
-"""How long a model takes that full CP has to fit again and again: told before it begins."""
+"""How long a model takes that is fitted again and again: told before it begins."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ SLOW = 10.0
 
 
 class Refits(NamedTuple):
-    """How often the model is fitted, at least and at most, and the seconds that one fit takes."""
+    """How often the model is fitted, at least and at most, the seconds that one fit takes, and by which method."""
 
     least: int
     most: int
     seconds: float
+    method: str = "full conformal prediction"
 
     @property
     def is_slow(self) -> bool:
@@ -34,19 +35,22 @@ class Refits(NamedTuple):
             number = f"{self.least:,} to {number}"
             took = f"{duration(self.least * self.seconds)} to {took}"
         return (
-            f"full conformal prediction fits this model {number} times, which takes about {took} at "
+            f"{self.method} fits this model {number} times, which takes about {took} at "
             f"{duration(self.seconds)} each; --method split fits it once, --method cross ten times."
         )
 
 
 def expect_refits(job: Job, task: str) -> Refits | None:
-    """Return what full CP has to do with a model of scikit-learn, by trying some fits; None for other jobs."""
+    """Return what full CP or jackknife+ do with a model of scikit-learn, by trying some fits; None for other jobs."""
     from exactcp.measures import Bootstrap
 
     estimator = None if job.measure is None else job.measure.get_params(deep=False).get("estimator")
-    if job.method != "full" or estimator is None or isinstance(job.measure, Bootstrap):
+    if job.method not in ("full", "jackknife+") or estimator is None or isinstance(job.measure, Bootstrap):
         return None
     seconds = _seconds_of_a_fit(job.measure, job.X_train, job.y_train)  # which refuses options that it has not
+    if job.method == "jackknife+":
+        fits = sum(part.y_train.size for _, part in job.parts())
+        return Refits(fits, fits, seconds, "jackknife+")
     m, n = job.X_test.shape[0], job.X_train.shape[0]
     if task == "classification":
         least = most = m * np.unique(job.y_train).size * (n + 1)

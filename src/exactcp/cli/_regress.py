@@ -8,13 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from exactcp import ConformalAnomalyDetector, CVPlusRegressor, FullConformalRegressor, SplitConformalRegressor
+from exactcp import (
+    ConformalAnomalyDetector,
+    CVPlusRegressor,
+    FullConformalRegressor,
+    JackknifePlusRegressor,
+    SplitConformalRegressor,
+)
 from exactcp.cli._job import Job, Outcome, compared, timed, told
 from exactcp.measures import SimplifiedKNN
 from exactcp.regions import Region
 from exactcp.report import TargetRun, regression_facts
 
-REGRESSORS: dict[str, Any] = {"split": SplitConformalRegressor, "cross": CVPlusRegressor}
+REGRESSORS: dict[str, Any] = {
+    "full": FullConformalRegressor,
+    "split": SplitConformalRegressor,
+    "cross": CVPlusRegressor,
+    "cv+": CVPlusRegressor,
+    "jackknife+": JackknifePlusRegressor,
+}
 
 
 def regress(job: Job, truth: np.ndarray | None) -> Outcome:
@@ -30,12 +42,12 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
     -------
     Outcome
     """
-    run, predictor, regions = _full_run(job, truth) if job.method == "full" else _interval_run(job, job.method, truth)
+    run, regions, counted = _run_regressor(job, job.method, truth)
     runs = [run]
     strangeness = None
     if job.compare:
         if job.method != "split":
-            runs += compared(lambda: replace(_interval_run(job, "split", truth)[0], measure=run.measure))
+            runs += compared(lambda: replace(_run_regressor(job, "split", truth)[0], measure=run.measure))
         k = min(15, job.X_train.shape[0])
         detector = ConformalAnomalyDetector(SimplifiedKNN(k=k)).fit(job.X_train)
         strangeness = detector.predict_p(job.X_test)
@@ -45,7 +57,7 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
         truth,
         confidence_level=job.confidence,
         strangeness=strangeness,
-        n_calibration=predictor.calibration_scores_.size if job.method == "split" else job.y_train.size,
+        n_calibration=counted,
         promised_level=job.promised_level(),
     )
     known = facts()
@@ -61,52 +73,67 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
         "fit_seconds": runs[0].fit_seconds,
         "predict_seconds": runs[0].predict_seconds,
     }
-    return Outcome(_regression_columns(run, regions), summary, facts)
+    return Outcome(_regression_columns(run, regions, job), summary, facts)
 
 
-def _full_run(job: Job, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
-    full = FullConformalRegressor(job.measure, smoothed=job.smoothed, **job.options())
-    _, fit_seconds = timed(full.fit, job.X_train, job.y_train)
-    prediction, point_seconds = timed(full.predict, job.X_test)
-    regions, region_seconds = timed(full.predict_region, job.X_test, job.confidence)
-    hulls = np.array([region.hull for region in regions]).reshape(-1, 2)
-    widths = np.array([region.measure for region in regions])
-    covered, p = _judge(full, job.X_test, truth, regions)
-    seconds = (fit_seconds, point_seconds + region_seconds)
-    return TargetRun("full", told(full), prediction, hulls, widths, covered, p, *seconds), full, regions
+def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, list[list[Region]], int]:
+    """Return what a predictor says, part by part, its regions by level, and how many examples it counted, at least."""
+    m = job.X_test.shape[0]
+    known = truth is not None and not np.isnan(truth).all()
+    targets = np.full(m, np.nan) if truth is None else job.scale.learned(truth)
+    prediction, p, covered = np.zeros(m), np.full(m, np.nan), np.zeros(m, dtype=bool)
+    regions = [[Region(np.empty((0, 2)))] * m for _ in job.confidences]
+    fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
+    counted: list[int] = []
+    for rows, part in job.parts():
+        predictor = _new_regressor(job, method)
+        _, seconds = timed(predictor.fit, part.X_train, job.scale.learned(part.y_train))
+        fit_seconds += seconds
+        said, seconds = timed(predictor.predict, part.X_test)
+        predict_seconds += seconds
+        prediction[rows] = job.scale.back(said)
+        for place, level in enumerate(job.confidences):
+            found, seconds = timed(_regions, predictor, part.X_test, level)
+            predict_seconds += seconds
+            cut = [Region(job.scale.region(region.intervals)) for region in found]
+            if place == 0:
+                covered[rows] = [y in region for y, region in zip(targets[rows].tolist(), cut, strict=True)]
+            for row, region in zip(rows.tolist(), cut, strict=True):
+                regions[place][row] = job.scale.back_region(region)
+        if method == "full" and known:
+            filled = np.where(
+                np.isnan(targets), np.nanmedian(targets), targets
+            )  # what a place holder gives is not read
+            p[rows] = predictor.predict_p(part.X_test, filled[rows])
+        counted.append(predictor.calibration_scores_.size if method == "split" else part.y_train.size)
+        measure = told(predictor)
+    hulls = np.array([region.hull for region in regions[0]]).reshape(-1, 2)
+    widths = np.array([region.measure for region in regions[0]])
+    judged = (covered if known else None, p if method == "full" and known else None)
+    run = TargetRun(method, measure, prediction, hulls, widths, *judged, fit_seconds, predict_seconds)
+    return run, regions, min(counted)
 
 
-def _judge(
-    full: FullConformalRegressor, X: np.ndarray, truth: np.ndarray | None, regions: list[Region]
-) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return whether regions hold the targets, and the targets' p-values; nothing where no target is known."""
-    if truth is None or np.isnan(truth).all():
-        return None, None
-    covered = np.array([target in region for target, region in zip(truth.tolist(), regions, strict=True)])
-    filled = np.where(np.isnan(truth), np.nanmedian(truth), truth)  # a place holder: what it gives is not read
-    return covered, full.predict_p(X, filled)
+def _new_regressor(job: Job, method: str) -> Any:
+    smoothed = {"smoothed": job.smoothed} if method == "full" else {}
+    return REGRESSORS[method](job.measure, **smoothed, **job.options())
 
 
-def _interval_run(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, Any, list[Region]]:
-    """Return what a predictor of intervals says, itself, and no regions, since the intervals tell all."""
-    predictor = REGRESSORS[method](job.measure, **job.options())
-    _, fit_seconds = timed(predictor.fit, job.X_train, job.y_train)
-    prediction, point_seconds = timed(predictor.predict, job.X_test)
-    intervals, interval_seconds = timed(predictor.predict_interval, job.X_test, job.confidence)
-    covered = None if truth is None else (intervals[:, 0] <= truth) & (truth <= intervals[:, 1])
-    widths = np.diff(intervals, axis=1)[:, 0]
-    seconds = (fit_seconds, point_seconds + interval_seconds)
-    return TargetRun(method, told(predictor), prediction, intervals, widths, covered, None, *seconds), predictor, []
+def _regions(predictor: Any, X: np.ndarray, level: float) -> list[Region]:
+    """Return a region for each object; only full CP has some that are not one interval."""
+    if isinstance(predictor, FullConformalRegressor):
+        return predictor.predict_region(X, level)
+    return [Region(interval[None]) for interval in predictor.predict_interval(X, level)]
 
 
-def _regression_columns(run: TargetRun, regions: list[Region]) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        "prediction": run.prediction,
-        "lower": run.intervals[:, 0],
-        "upper": run.intervals[:, 1],
-    }
-    if any(len(region) != 1 for region in regions):
-        columns["region"] = [_union(region) for region in regions]
+def _regression_columns(run: TargetRun, regions: list[list[Region]], job: Job) -> dict[str, Any]:
+    columns: dict[str, Any] = {"prediction": run.prediction}
+    for level, own in zip(job.confidences, regions, strict=True):
+        hulls = np.array([region.hull for region in own]).reshape(-1, 2)
+        columns[job.column("lower", level)] = hulls[:, 0]
+        columns[job.column("upper", level)] = hulls[:, 1]
+        if any(len(region) != 1 for region in own):
+            columns[job.column("region", level)] = [_union(region) for region in own]
     return columns
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exactcp._parallel import LOG_EVERY, time_left
 from exactcp.cli._misuse import MisuseError, did_you_mean
 from exactcp.cli._results import print_result
 
@@ -111,6 +110,8 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
+    from exactcp._parallel import time_left
+
     columns = (
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         BarColumn(),
@@ -128,6 +129,8 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
 
 
 def _log_line(console: Console) -> Callable[[Moment], None]:
+    from exactcp._parallel import LOG_EVERY, time_left
+
     last = time.monotonic()
 
     def watch(moment: Moment) -> None:

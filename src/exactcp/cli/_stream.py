@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from exactcp._optional import require
-from exactcp.cli._tables import PARQUET
+from exactcp.cli._formats import PARQUET
 
 
 @contextmanager

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import re
 import sys
-import zlib
 from contextlib import suppress
-from lzma import LZMAError
+from io import BytesIO
 from pathlib import Path
-from tarfile import TarError
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 from exactcp._optional import require
 from exactcp._replacing import replacing
+from exactcp.cli._formats import (
+    EXCEL,
+    LINES,
+    PACKED,
+    PARQUET,
+    TABBED,
+    UNPACKING,
+    ending,
+    input_name,
+    is_standard,
+    json_line,
+    json_records,
+    open_packed,
+    standard_input,
+)
 from exactcp.cli._results import naming_standard_output
 
-PARQUET = (".parquet", ".pq")
-WRITTEN = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".txt", *PARQUET)
-PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst", ".tar")
 WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # Python reads no longer ones
 TRUE_FALSE = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
 
 class Marks(NamedTuple):
-    """What stands between the cells of a CSV row, and within a number."""
+    """What stands between the cells of a CSV row (None: a comma, or a tab by the file's name), and within a number."""
 
-    separator: str = ","
+    separator: str | None = None
     decimal: str = "."
 
 
 def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = False) -> Any:
-    """Return a CSV or Parquet file (by its ending) as a pandas DataFrame with at least one row.
+    """Return a file as a pandas DataFrame with at least one row: CSV, or what its ending says.
 
     Parameters
     ----------
@@ -50,57 +59,89 @@ def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = Fal
     if path.is_dir():
         msg = f"{path} is a directory: expected a CSV or Parquet file."
         raise ValueError(msg)
-    is_parquet = path.suffix.lower() in PARQUET
-    table = _read_parquet(pd, path, target) if is_parquet else _read_csv(pd, path, marks, target)
-    table.columns = [str(name) for name in table.columns]
+    source, kind = standard_input() if is_standard(path) else (path, ending(path))
+    name = input_name(path)
+    if kind in PARQUET:
+        table = _read_parquet(pd, source, name, target)
+    elif kind in LINES:
+        table = _read_json_lines(pd, source, name, target)
+    elif kind in (*EXCEL, ".xls"):
+        table = _read_excel(pd, source, name)
+    else:
+        separator = marks.separator or ("\t" if kind in TABBED else ",")
+        table = _read_csv(pd, source, name, Marks(separator, marks.decimal), target)
+        if target in table.columns and not text_target:
+            table[target] = _as_it_says(pd, table[target], marks.decimal)
+    table.columns = [str(column) for column in table.columns]
     if table.shape[0] == 0:
-        msg = f"{path} has column names but no rows: expected one row at least."
+        msg = f"{name} has column names but no rows: expected one row at least."
         raise ValueError(msg)
-    table = table.reset_index(drop=True)
-    if target in table.columns and not is_parquet and not text_target:
-        table[target] = _as_it_says(pd, table[target], marks.decimal)
-    return table
+    return table.reset_index(drop=True)
 
 
-def _read_csv(pd: Any, path: Path, marks: Marks, target: str) -> Any:
+def _read_csv(pd: Any, source: Path | BytesIO, name: str, marks: Marks, target: str) -> Any:
     how = {"sep": marks.separator, "decimal": marks.decimal, "dtype": {target: object}}
     try:
         # index_col=False: a row with a cell too many is an error, not a row with a name
-        return pd.read_csv(path, index_col=False, on_bad_lines="error", low_memory=False, **how)
+        return pd.read_csv(source, index_col=False, on_bad_lines="error", low_memory=False, **how)
     except pd.errors.EmptyDataError:
-        msg = f"{path} is empty: expected a line of column names, then a line for each row."
+        msg = f"{name} is empty: expected a line of column names, then a line for each row."
     except pd.errors.ParserError as error:
         reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        msg = f"{path} is not a table ({reason}): expected as many cells in every line as there are column names."
+        msg = f"{name} is not a table ({reason}): expected as many cells in every line as there are column names."
     except UnicodeError:
-        msg = f"{path} is not text in UTF-8: save it as CSV in UTF-8, or name a Parquet file .parquet."
-    except (EOFError, zlib.error, LZMAError, BadZipFile, TarError, OSError, ValueError, ImportError) as error:
-        if path.suffix.lower() not in PACKED or (isinstance(error, OSError) and error.errno is not None):
+        msg = f"{name} is not text in UTF-8: save it as CSV in UTF-8, or name a Parquet file .parquet."
+    except UNPACKING as error:
+        is_packed = isinstance(source, Path) and source.suffix.lower() in PACKED
+        if not is_packed or (isinstance(error, OSError) and error.errno is not None):
             raise
         msg = (
-            f"{path} is named as a packed file and cannot be unpacked ({' '.join(str(error).split())}): it was cut off "
+            f"{name} is named as a packed file and cannot be unpacked ({' '.join(str(error).split())}): it was cut off "
             f"or is something else, or holds no file or several; give one whole file, or name a CSV file .csv."
         )
     raise ValueError(msg)
 
 
-def _read_parquet(pd: Any, path: Path, target: str) -> Any:
+def _read_parquet(pd: Any, source: Path | BytesIO, name: str, target: str) -> Any:
     pyarrow = require("pyarrow", "parquet", "reading Parquet files")
     parquet = require("pyarrow.parquet", "parquet", "reading Parquet files")
     try:
-        table = pd.read_parquet(path, engine="pyarrow")
+        table = pd.read_parquet(source, engine="pyarrow")
         if target in table.columns and table[target].dtype.kind == "f":
-            column = parquet.read_table(path, columns=[target]).column(target)
+            column = parquet.read_table(source, columns=[target]).column(target)
             if pyarrow.types.is_integer(column.type):  # with missing values, which made it a column of float64
                 table[target] = _exact(column.to_pandas(integer_object_nulls=True))
     except pyarrow.ArrowException as error:
-        msg = f"{path} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
+        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
         raise ValueError(msg) from None
-    for name in table.columns:
-        kind = pd.api.types.infer_dtype(table[name], skipna=True)
+    for column_name in table.columns:
+        kind = pd.api.types.infer_dtype(table[column_name], skipna=True)
         if kind == "decimal":
-            table[name] = pd.to_numeric(table[name])
+            table[column_name] = pd.to_numeric(table[column_name])
     return table
+
+
+def _read_json_lines(pd: Any, source: Path | BytesIO, name: str, target: str) -> Any:
+    records = json_records(source, name)
+    table = pd.DataFrame(records)
+    if target in table.columns:
+        cells = [record.get(target) for record in records]
+        if all(cell is None or (isinstance(cell, int) and not isinstance(cell, bool)) for cell in cells):
+            table[target] = _exact(pd.Series(cells, table.index, dtype=object))
+    return table
+
+
+def _read_excel(pd: Any, source: Path | BytesIO, name: str) -> Any:
+    """Return the first sheet."""
+    require("openpyxl", "excel", "reading Excel files")
+    try:
+        return pd.read_excel(source, engine="openpyxl")
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever a broken workbook makes of its reader)
+        reason = " ".join(str(error).split())
+        msg = f"{name} cannot be read as an Excel file ({reason}): save it as .xlsx, or as CSV in UTF-8."
+        raise ValueError(msg) from None
 
 
 def _exact(integers: Any) -> Any:
@@ -125,17 +166,37 @@ def _as_it_says(pd: Any, column: Any, decimal: str) -> Any:
 
 
 def write_table(table: Any, path: Path | None) -> None:
-    """Write a DataFrame to a CSV or Parquet file (by its ending), or as CSV to standard output."""
+    """Write a DataFrame to a file, of the kind that its ending says, or as CSV to standard output."""
     if path is None:
         with naming_standard_output():
             table.to_csv(sys.stdout, index=False)
         return
     with replacing(path) as unfinished:
-        if path.suffix.lower() in PARQUET:
-            require("pyarrow", "parquet", "writing Parquet files")
-            pd = require("pandas", "report", "writing tables")
-            beyond = [name for name in table.columns if pd.api.types.infer_dtype(table[name]) == "integer"]
-            beyond = [name for name in beyond if table[name].dtype == object]  # whole numbers that no dtype holds
-            table.astype(dict.fromkeys(beyond, str)).to_parquet(unfinished, engine="pyarrow", index=False)
-        else:
-            table.to_csv(unfinished, index=False)
+        _write(table, unfinished, ending(path))
+
+
+def check_can_make(path: Path) -> None:
+    """Say what to install if a table of this kind needs it, before work is spent."""
+    if ending(path) in PARQUET:
+        require("pyarrow", "parquet", "writing Parquet files")
+    elif ending(path) in EXCEL:
+        require("openpyxl", "excel", "writing Excel files")
+
+
+def _write(table: Any, path: Path, kind: str) -> None:
+    if kind in LINES:
+        with open_packed(path, "wt") as lines:
+            lines.writelines(f"{json_line(record)}\n" for record in table.to_dict("records"))
+    elif kind in PARQUET:
+        _as_text(table).to_parquet(path, engine="pyarrow", index=False)
+    elif kind in EXCEL:
+        _as_text(table).to_excel(path, engine="openpyxl", index=False)
+    else:
+        table.to_csv(path, index=False, sep="\t" if kind in TABBED else ",")
+
+
+def _as_text(table: Any) -> Any:
+    """Return a table in which whole numbers that no dtype holds are text."""
+    pd = require("pandas", "report", "writing tables")
+    beyond = [name for name in table.columns if pd.api.types.infer_dtype(table[name]) == "integer"]
+    return table.astype({name: str for name in beyond if table[name].dtype == object})

@@ -104,10 +104,10 @@ def question_of(task: str, confidence_level: float) -> Question:
     return question
 
 
-Judge = Callable[[np.ndarray], tuple[int, float, float]]
+TrialJudge = Callable[[np.ndarray], tuple[int, float, float]]
 
 
-def _ask_labels(fitted: Any, X: Any, confidence_level: float) -> Judge:
+def _ask_labels(fitted: Any, X: Any, confidence_level: float) -> TrialJudge:
     p = fitted.predict_p(X)
 
     def judge(y: np.ndarray) -> tuple[int, float, float]:
@@ -119,7 +119,7 @@ def _ask_labels(fitted: Any, X: Any, confidence_level: float) -> Judge:
     return judge
 
 
-def _ask_targets(fitted: Any, X: Any, confidence_level: float) -> Judge:
+def _ask_targets(fitted: Any, X: Any, confidence_level: float) -> TrialJudge:
     intervals = fitted.predict_interval(X, confidence_level)
 
     def judge(y: np.ndarray) -> tuple[int, float, float]:

@@ -23,7 +23,7 @@ try:
 except ImportError:
     Classifier = Regressor = object  # type: ignore[misc, assignment, unused-ignore]
 
-PURPOSE = "an adapter for river"
+RIVER_PURPOSE = "an adapter for river"
 
 
 class _Adapter:
@@ -35,7 +35,7 @@ class _Adapter:
     classes: Any = None
 
     def _set_up(self) -> None:
-        require("river", "river", PURPOSE)
+        require("river", "river", RIVER_PURPOSE)
         self._keys = FixedKeys()
         self._own = clone(self.predictor)
         epsilon = pvalues.significance(self.confidence_level)
@@ -162,7 +162,7 @@ class RiverRegressor(_Adapter, Regressor):  # type: ignore[misc, unused-ignore]
         ends = [-np.inf, np.inf]
         if self._is_ready():
             ends = self._own.predict_interval(self._keys.row(x), confidence_level=self.confidence_level)[0].tolist()
-        return require("river.conf", "river", PURPOSE).Interval(*ends)
+        return require("river.conf", "river", RIVER_PURPOSE).Interval(*ends)
 
     def predict_p_one(self, x: Mapping[Any, Any], y: float) -> float:
         """Return the p-value of a target; 1 before there are enough examples."""

@@ -1,0 +1,45 @@
+"""All that `exactcp` offers by its own name, which `exactcp` imports when the first of it is asked for."""
+
+from exactcp.anomaly import ConformalAnomalyDetector
+from exactcp.classification import (
+    AggregatedConformalClassifier,
+    CrossConformalClassifier,
+    FullConformalClassifier,
+    SplitConformalClassifier,
+)
+from exactcp.clustering import ConformalClusterer
+from exactcp.comparing import compare_predictors as compare
+from exactcp.exchangeability import ExchangeabilityTest
+from exactcp.exchangeability.selection import ExchangeabilitySelector
+from exactcp.regression import (
+    CVPlusRegressor,
+    FullConformalRegressor,
+    JackknifeAfterBootstrapRegressor,
+    JackknifePlusRegressor,
+    SplitConformalRegressor,
+)
+from exactcp.saving import load, save
+from exactcp.sequences import ConformalSequencePredictor
+from exactcp.venn import VennAbersPredictor, VennPredictor
+
+__all__ = [
+    "AggregatedConformalClassifier",
+    "CVPlusRegressor",
+    "ConformalAnomalyDetector",
+    "ConformalClusterer",
+    "ConformalSequencePredictor",
+    "CrossConformalClassifier",
+    "ExchangeabilitySelector",
+    "ExchangeabilityTest",
+    "FullConformalClassifier",
+    "FullConformalRegressor",
+    "JackknifeAfterBootstrapRegressor",
+    "JackknifePlusRegressor",
+    "SplitConformalClassifier",
+    "SplitConformalRegressor",
+    "VennAbersPredictor",
+    "VennPredictor",
+    "compare",
+    "load",
+    "save",
+]

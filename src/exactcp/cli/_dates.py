@@ -1,0 +1,98 @@
+"""Columns of dates: left out, or days since the first of them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+from pandas.api import types
+
+from exactcp.cli._text_kinds import has_dates
+
+NUMBERS = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})")  # with dots, the day comes first
+TIME_ALONE = re.compile(r"\d{1,2}:\d{2}.*")
+
+
+def without_dates(train: Any, test: Any, features: list[str], categorical: list[str]) -> list[str]:
+    """Return the features but those that are dates, and say which they are."""
+    dated = _dated(train, test, features, categorical)
+    if dated and len(dated) == len(features):
+        msg = f"TRAIN has no column to learn from but dates, such as {dated[0]!r}: use --dates days to learn from them."
+        raise ValueError(msg)
+    for name in dated:
+        msg = (
+            f"column {name!r} has dates and is left out; learn from it as days since the first with --dates days, or "
+            f"as names with --categorical {name}."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=2)
+    return [name for name in features if name not in dated]
+
+
+def with_days(train: Any, test: Any, features: list[str], categorical: list[str]) -> tuple[Any, Any]:
+    """Return both tables with days since the first date of both, which are treated alike, in place of dates."""
+    train, test = train.copy(), test.copy()
+    for name in _dated(train, test, features, categorical):
+        moments = _moments(pd.concat([train[name], test[name]], ignore_index=True), name)
+        days = ((moments - moments.min()) / pd.Timedelta(days=1)).to_numpy(dtype=float)
+        train[name], test[name] = days[: len(train)], days[len(train) :]
+    return train, test
+
+
+def _dated(train: Any, test: Any, features: list[str], categorical: list[str]) -> list[str]:
+    return [n for n in features if n not in categorical and (has_dates(train[n]) or has_dates(test[n]))]
+
+
+def _moments(column: Any, name: str) -> Any:
+    if types.is_timedelta64_dtype(column):
+        return column
+    texts = column.dropna().astype(str).str.strip()
+    if types.is_datetime64_any_dtype(column) or not column.dropna().map(lambda cell: isinstance(cell, str)).all():
+        with suppress(ValueError, TypeError):
+            return pd.to_datetime(column, utc=True)
+    elif texts.map(lambda text: TIME_ALONE.fullmatch(text) is not None).any():
+        msg = (
+            f"column {name!r} has times without a day, such as {texts.iloc[0]!r}: make numbers of them, or leave it "
+            f"out with --ignore {name}."
+        )
+        raise ValueError(msg)
+    readings = _readings(column, texts)
+    if not readings:
+        msg = (
+            f"column {name!r} has dates that are not all written in the same way, such as {texts.iloc[0]!r}: write "
+            f"them as 2026-01-31, or leave it out with --ignore {name}."
+        )
+        raise ValueError(msg)
+    if len(readings) == 2 and not readings[0].equals(readings[1]):
+        msg = (
+            f"column {name!r} has dates whose day and month cannot be told apart, such as {texts.iloc[0]!r}: write "
+            f"them as 2026-01-31, or leave it out with --ignore {name}."
+        )
+        raise ValueError(msg)
+    return readings[0]
+
+
+def _readings(column: Any, texts: Any) -> list[Any]:
+    """Return what the texts can mean: with the month first, and with the day first."""
+    with suppress(ValueError, TypeError):
+        return [pd.to_datetime(column, format="ISO8601", utc=True)]
+    found = []
+    for format_ in _formats(texts):
+        with warnings.catch_warnings(record=True) as said, suppress(ValueError, TypeError):
+            warnings.simplefilter("always")
+            moments = pd.to_datetime(column.astype(object).str.strip(), format=format_, utc=True)
+            if not any("Could not infer format" in str(one.message) for one in said):  # each text would be guessed
+                found.append(moments)
+    return found
+
+
+def _formats(texts: Any) -> list[str | None]:
+    """Return the formats of a day that is all numbers, as it may be meant; None for what pandas infers."""
+    day = NUMBERS.fullmatch(texts.iloc[0])
+    if day is None:
+        return [None]
+    mark, year = day[1], "%Y" if len(day[2]) == 4 else "%y"
+    day_first = mark.join(("%d", "%m", year))
+    return [day_first] if mark == "." else [mark.join(("%m", "%d", year)), day_first]
