@@ -183,6 +183,23 @@ def test_categories_that_look_alike_stay_apart(tmp_path: Path) -> None:
     np.testing.assert_array_equal(saved(predictor, tmp_path).predict_p(X, categories=categories), expected)
 
 
+def test_ids_that_look_alike_stay_apart(tmp_path: Path) -> None:
+    ids = [1, "1", (1, 2), False, "false", *range(2, 9)]
+    predictor = FullConformalClassifier(KNN(1)).fit(X, LABELS, ids=ids).unlearn(ids=["1"])
+    again = saved(predictor, tmp_path)
+    assert again.ids_ == predictor.ids_
+    for one in (predictor, again):
+        one.unlearn(ids=[(1, 2), False])
+    assert again.ids_ == predictor.ids_
+    np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_objects_that_wait_for_their_preprocessing(tmp_path: Path) -> None:
+    predictor = FullConformalClassifier(KNN(2), preprocess=COLUMNS).fit(FRAME, SIDES)
+    np.testing.assert_array_equal(saved(predictor, tmp_path).predict_p(FRAME[:3]), predictor.predict_p(FRAME[:3]))
+
+
 def test_a_pipeline_that_holds_a_predictor(tmp_path: Path) -> None:
     pipeline = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(2))).fit(X, LABELS)
     np.testing.assert_array_equal(saved(pipeline, tmp_path).predict(X), pipeline.predict(X))

@@ -31,6 +31,9 @@ class Objects(Enum):
     PAIRS = "distances or kernel values between examples, given"
     ANYTHING = "whatever has rows"
 
+    def __reduce__(self) -> tuple[type[Objects], tuple[str]]:
+        return Objects, (self.value,)  # which a saved model asks for
+
 
 def pairs_or_vectors(parameter: Any) -> Objects:
     """Return what objects are by the metric or kernel of a measure, whatever the user gave as such."""

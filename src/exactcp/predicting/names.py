@@ -32,6 +32,12 @@ class Names:
     def __init__(self, ids: Any, n: int) -> None:
         self._number = dict(zip(_listed_ids(ids, n), range(n), strict=True))  # ascending, in the order of learning
 
+    def __getstate__(self) -> dict[str, list[Hashable]]:
+        return {"ids": self.ids}  # as a list: a file's tables cannot tell the keys 1 and "1" apart
+
+    def __setstate__(self, state: dict[str, list[Hashable]]) -> None:
+        self._number = {name: number for number, name in enumerate(state["ids"])}
+
     @property
     def ids(self) -> list[Hashable]:
         """The ids in the order of learning."""

@@ -21,6 +21,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, having, one_of, shown
 from exactcp._rows import copy_rows, count_rows, drop_rows, is_frame, join_rows, take_rows
 from exactcp._seeds import lend_seed
+from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.measures._contract import Objects
 from exactcp.measures._model import check_frozen, introduced, is_frozen
@@ -150,7 +151,7 @@ class Preprocessing:
             raise ValueError(msg) from error
 
 
-class WaitingBag(ReplacingBag):
+class WaitingBag(KeepsRows, ReplacingBag):
     """Training examples as they were given: they wait for test objects, to be transformed together with them.
 
     Parameters
