@@ -68,6 +68,7 @@ def test_json_is_what_the_library_says(folder):
     assert said["rows_left"] == []
 
 
+@pytest.mark.slow  # it fits all predictors, and then the best again
 def test_the_command_of_the_best_runs_on_the_rows_left(folder):
     choice = ("--choose-on", "0.5", "--left", "the rest.csv", "--report", "page.html")
     said = compared("prices.csv", "--target", "price", "--folds", "2", "--confidence", "0.8", *choice)

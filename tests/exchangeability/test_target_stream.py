@@ -118,7 +118,9 @@ STREAMS, LENGTH = 300, 24
 
 
 class TestValidity:
-    @pytest.mark.parametrize("measure", [KNNResidual(k=2), RidgeResidual()])
+    @pytest.mark.parametrize(
+        "measure", [KNNResidual(k=2), pytest.param(RidgeResidual(), marks=pytest.mark.slow)]
+    )  # as many streams again
     def test_p_values_are_uniform_and_false_alarms_respect_ville(self, measure):
         rng, p, peaks = np.random.default_rng(5), np.empty((STREAMS, LENGTH)), np.empty(STREAMS)
         for s in range(STREAMS):

@@ -62,7 +62,16 @@ def _by_hand(predictor, transformer, X_train, X_test, *y):
 @pytest.mark.usefixtures("quiet")
 class TestByHand:
     @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(2), QuantileTransformer(n_quantiles=10)])
-    @pytest.mark.parametrize("measure", [KNN(3), SimplifiedKNN(2), KDE(0.5), LSSVM(), RandomForest(5, random_state=0)])
+    @pytest.mark.parametrize(
+        "measure",
+        [
+            KNN(3),
+            KDE(0.5),
+            LSSVM(),
+            pytest.param(SimplifiedKNN(2), marks=pytest.mark.slow),  # the family of KNN
+            pytest.param(RandomForest(5, random_state=0), marks=pytest.mark.slow),  # seconds of growing trees
+        ],
+    )
     def test_classification(self, measure, transformer):
         clf = FullConformalClassifier(measure, preprocess=transformer, random_state=0)
         plain, objects = _by_hand(clf, transformer, X, X_TEST, LABELS)

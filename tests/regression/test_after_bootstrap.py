@@ -91,12 +91,24 @@ def samples_of(reg):
 @parametrize_with_checks(
     [
         JackknifeAfterBootstrapRegressor(Ridge(), random_state=0),
+    ]
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks, with a forest in each
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings(FEW)
+@pytest.mark.filterwarnings("ignore:confidence_level=.* needs at least")
+@parametrize_with_checks(
+    [
         JackknifeAfterBootstrapRegressor(
             RandomForestRegressor(10, max_depth=5), aggregate="median", method="minmax", random_state=0
         ),
     ]
 )
-def test_sklearn_checks(estimator, check):
+def test_sklearn_checks_of_a_forest(estimator, check):
     check(estimator)
 
 
@@ -186,7 +198,7 @@ def test_medians_and_means_of_the_others():
 
 
 @pytest.mark.parametrize(("method", "factor"), [("plus", 2), ("minmax", 1)])
-@pytest.mark.parametrize("n_resamplings", [3, 12])
+@pytest.mark.parametrize("n_resamplings", [3, pytest.param(12, marks=pytest.mark.slow)])  # thousands of fits more
 @pytest.mark.filterwarnings(FEW)
 def test_coverage_at_n_9(method, factor, n_resamplings):
     """An error has probability 2 epsilon at most for plus, epsilon for minmax: an exact binomial test."""
