@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import os
 
 import numba
@@ -9,14 +10,22 @@ from hypothesis import Phase, settings
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
+import plain_lanes
 import written_order
+from exactcp import _parallel
 from exactcp.geometry import distances
+from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
-from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._route import Route
+from exactcp.measures.neighbours.kernels import cones, tree_fill, tree_search
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
     distances.inner_product = written_order.inner_product
+    for module in (cones, tree_fill, tree_search):
+        for name in ("within", "within_cones", "near_box", "lowest"):
+            if hasattr(module, name):
+                setattr(module, name, getattr(plain_lanes, name))
 
 # the same examples in every run: a failure is then a change's own; `--hypothesis-profile explore` looks for new ones,
 # `hasty` does not look for the simplest failure
@@ -30,6 +39,9 @@ settings.load_profile("repeatable")
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if WORKERS > 1:
     threadpool_limits(max(1, cpu_count() // WORKERS))
+    # a first task that compiles, or waits for another worker, would let the others seem to be worth processes of their
+    # own, which take seconds to start. Tests that are about processes say so
+    _parallel.WORTH_PROCESSES = math.inf
 
 
 def some_basis(objects: np.ndarray) -> np.ndarray:
@@ -38,12 +50,20 @@ def some_basis(objects: np.ndarray) -> np.ndarray:
     return np.linalg.qr(np.random.default_rng(p).normal(size=(p, p // 2)))[0]
 
 
-@pytest.fixture(params=["plain", "screened", "sketched"])
+def always_trees(search, lists, k):
+    """Take trees wherever there are some."""
+    return Route("tree" if search.can_screen() else "brute", "forced")
+
+
+@pytest.fixture(params=["plain", "screened", "sketched", "tree"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
     if request.param == "sketched":
         monkeypatch.setattr(_neighbour_search, "find_basis", some_basis)
-    if request.param != "plain":
+    if request.param == "tree":
+        monkeypatch.setattr(_filling, "choose_route", always_trees)
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
+    elif request.param != "plain":
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(few=0, small=-1, screen_from=0))
     return request.param
 

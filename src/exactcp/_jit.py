@@ -12,19 +12,20 @@ from numba import njit
 
 from exactcp._kernel_cache import KernelCache
 
-INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# no entrance for C, and no test for a zero before every division: a quotient by zero is infinite or nan, as numpy's
+JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def compiled(function: Any = None, **options: Any) -> Any:
     """Compile a kernel that Python may call; it releases the GIL unless `nogil=False`."""
     if function is None:
         return lambda decorated: compiled(decorated, **options)
-    kernel: Any = njit(**{"nogil": True, **options})(function)
+    kernel: Any = njit(**{**JIT_OPTIONS, **options})(function)
     if kernel is not function:  # which NUMBA_DISABLE_JIT leaves as it is
         kernel._cache = KernelCache(function, kernel.targetoptions)  # noqa: SLF001
     return kernel
 
 
 def inner(function: Any = None, **options: Any) -> Any:
-    """Compile a kernel that only kernels call: without the entrances for Python, which take time to make."""
-    return compiled(function, error_model="numpy", **INNER, **options)
+    """Compile a kernel that only kernels call: without the entrance for Python, which takes time to make."""
+    return compiled(function, no_cpython_wrapper=True, **options)

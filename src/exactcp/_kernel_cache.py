@@ -32,6 +32,8 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
+from exactcp._compiling import STOPWATCH
+
 PACKAGE = __name__.rpartition(".")[0]
 ALWAYS = {"/__init__.py", "/_jit.py", "/_kernel_cache.py"}  # the package's version, and how code is compiled and kept
 USES_JIT = f"{PACKAGE}._jit import".encode()
@@ -120,8 +122,12 @@ class KernelCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for these types, or None if it must be compiled."""
         target_context.refresh()
-        if not self._enabled:
-            return None
+        found = self._load(sig, target_context) if self._enabled else None
+        if found is None:
+            STOPWATCH.begin()
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         key, path = self._place(sig, target_context.codegen())
         try:
             stored, payload = pickle.loads(path.read_bytes())
@@ -131,6 +137,7 @@ class KernelCache(_Cache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep the compiled function for these types, if that is possible."""
+        STOPWATCH.end()
         if cres.library.has_dynamic_globals or any(not lifted.can_cache for lifted in cres.lifted):
             return
         if not self._enabled:
@@ -161,6 +168,22 @@ def write(path: Path, data: bytes) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_can_keep() -> Path:
+    """Return the folder in which compiled code is kept; raise a sentence if it cannot be."""
+    reason = REASON
+    if FOLDER is not None:
+        trial = FOLDER / f"{uuid.uuid4().hex}.tmp"
+        try:
+            write(trial, b"")
+            trial.unlink()
+        except OSError as error:
+            reason = str(error)
+        else:
+            return FOLDER
+    msg = f"compiled code cannot be kept ({reason}): set NUMBA_CACHE_DIR to a folder that can be written."
+    raise RuntimeError(msg)
 
 
 def remove_old(folder: Path) -> None:

@@ -288,9 +288,11 @@ def progress(steps: Iterable[Result], total: int, verbose: int, task: str) -> It
     """
     if verbose <= 0:
         return steps
-    from rich.console import Console
-    from rich.progress import track
-
+    try:
+        from rich.console import Console
+        from rich.progress import track
+    except ImportError:  # it comes with the command line
+        return _log(steps, total, task)
     console: Any = Console(file=sys.stderr)
     if not console.is_terminal:
         return _log(steps, total, task)

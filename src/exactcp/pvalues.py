@@ -186,8 +186,8 @@ def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.n
     return np.concatenate([[0], np.cumsum(ascending[:-1] < lo[1:])])[: ascending.size]
 
 
-def marginal(counts: LabelCounts, n: int) -> Counts:
-    """Return counts over all n training examples."""
+def marginal(counts: LabelCounts, n: int | np.ndarray) -> Counts:
+    """Return counts over all n training examples, or over those of a category, of which there are n (m, l)."""
     greater = counts.greater_same + counts.greater_other
     return Counts(greater, counts.equal_same + counts.equal_other, np.full(greater.shape, n))
 
@@ -390,6 +390,9 @@ def threshold(epsilon: Any, n: Any, tau: Any = 1.0) -> np.ndarray:
     [2, 1, 0]
     """
     level = as_decimal(epsilon)
+    if np.ndim(n) == 0:  # most often
+        most, part = divmod(level * (int(n) + 1), 1)
+        return np.clip(int(most) + (np.asarray(tau) <= _float_below(part)), 0, int(n) + 1)
     totals = np.asarray(n) + 1
     distinct, place = np.unique(totals, return_inverse=True)
     place = place.reshape(totals.shape)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 
 import numpy as np
+
+from exactcp._html import TABLE_ROWS, bar, chip, table
+
+__all__ = ["ConfidencePrediction", "Region"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,15 @@ class ConfidencePrediction:
 
     def __len__(self) -> int:
         return int(self.label.shape[0])
+
+    def _repr_html_(self) -> str:
+        numbers = {label: number for number, label in enumerate(np.unique(self.label).tolist())}
+        rows = zip(self.label.tolist(), self.confidence, self.credibility, strict=True)
+        cells = [
+            [str(t), chip(label, numbers[label]), f"{confidence:.4g}", f"{credibility:.4g}"]
+            for t, (label, confidence, credibility) in enumerate(islice(rows, TABLE_ROWS))
+        ]
+        return table(["", "label", "confidence", "credibility"], cells, "predictions", len(self))
 
     def to_numpy(self) -> np.ndarray:
         """Return a record array with the fields label, confidence and credibility.
@@ -75,6 +89,13 @@ class Region:
     def __hash__(self) -> int:
         return hash(self.intervals.tobytes())
 
+    def _repr_html_(self) -> str:
+        ends = self.intervals[np.isfinite(self.intervals)]
+        low, high = (float(ends.min()), float(ends.max())) if ends.size else (-1.0, 1.0)
+        room = 0.1 * (high - low) or 1.0
+        parts = " or ".join(f"[{first:.5g}, {last:.5g}]" for first, last in self.intervals)
+        return f"{bar(self.intervals, low - room, high + room)} <code>{parts or 'empty'}</code>"
+
     def contains(self, y: np.ndarray) -> np.ndarray:
         """Tell of each target whether it is in the region.
 
@@ -109,23 +130,3 @@ class Region:
         ndarray of shape (r, 2)
         """
         return self.intervals.copy()
-
-
-def best_labels(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the column with the largest p of each row; ties go to the smaller score, then to the first."""
-    best = p.argmax(axis=1)
-    tied = np.flatnonzero((p == np.take_along_axis(p, best[:, None], axis=1)).sum(axis=1) > 1)
-    best[tied] = np.lexsort((scores[tied], -p[tied]), axis=1)[:, 0]
-    return np.asarray(best)
-
-
-def confidence_prediction(p: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> ConfidencePrediction:
-    """Return the best label of each row of p with its confidence and credibility."""
-    return ConfidencePrediction(classes[best_labels(p, scores)], *trust(p))
-
-
-def trust(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the confidence and the credibility of each row of p."""
-    ordered = np.sort(p, axis=1)
-    second = ordered[:, -2] if p.shape[1] > 1 else np.zeros(p.shape[0])
-    return 1 - second, ordered[:, -1]

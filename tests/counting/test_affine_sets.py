@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactcp.counting.targets import count_affine, covered, origin_of
+from exactcp.counting.targets import count_affine, covered, origin_of, sorted_ends
 from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
 
 
@@ -17,7 +17,7 @@ def test_covered_is_where_enough_sets_are(seed: int) -> None:
         A, g = rng.integers(-3, 4, n).astype(float), rng.choice([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], n)
         kappa, member, m = rng.choice([0.5, 1.0, 2.0], n), rng.random(n) < 0.8, int(rng.integers(0, n + 2))
         slack = 1e-12 * rng.integers(0, 4, n)
-        found = covered(A, g, kappa, slack, member, m, 3.0)
+        found = covered(sorted_ends(A, g, kappa, slack, member, 3.0), m)
         assert (found[:, 0] <= found[:, 1]).all()
         assert (found[1:, 0] > found[:-1, 1]).all()
         for z in np.concatenate([5 * rng.normal(size=10), np.arange(-6, 6.5, 0.25), found[np.isfinite(found)]]):
@@ -32,10 +32,12 @@ def test_covered_is_where_enough_sets_are(seed: int) -> None:
 
 def test_points_that_touch_are_kept() -> None:
     zeros, ones, everyone = np.zeros(2), np.ones(2), np.ones(2, bool)
+    two = sorted_ends(np.array([0.0, 1.0]), zeros, ones, zeros, everyone, 0.0)
+    points = sorted_ends(zeros, zeros, ones, zeros, everyone, 0.0)
     # {0} and [-1, 1]; without targets' size the tie band of a point is a point
-    np.testing.assert_array_equal(covered(np.array([0.0, 1.0]), zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
-    np.testing.assert_array_equal(covered(zeros, zeros, ones, zeros, everyone, 2, 0.0), [[0.0, 0.0]])
-    assert covered(zeros, zeros, ones, zeros, everyone, 3, 0.0).shape == (0, 2)
+    np.testing.assert_array_equal(covered(two, 2), [[0.0, 0.0]])
+    np.testing.assert_array_equal(covered(points, 2), [[0.0, 0.0]])
+    assert covered(points, 3).shape == (0, 2)
 
 
 def test_touching_intervals_are_joined() -> None:
@@ -71,7 +73,7 @@ def test_regions_go_over_pieces() -> None:
 def test_a_region_ends_where_its_piece_does() -> None:
     three, zero, one = np.array([3.0]), np.zeros(1), np.ones(1)  # [-3, 3]
     for (lower, upper), wanted in {(-np.inf, 1.0): [[-3, 1]], (-2.0, np.inf): [[-2, 3]], (4.0, 5.0): []}.items():
-        found = _on_piece(Piece(lower, upper, 0.0, three, zero, one, zero), one > 0, 1, 0.0)
+        found = _on_piece(Piece(lower, upper, 0.0, three, zero, one, zero), one > 0, np.array([1]), 0.0)[0]
         np.testing.assert_allclose(found, np.reshape(wanted, (-1, 2)), atol=1e-9)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from callable_kernels import callable_kernel
 from exactcp.geometry.distances import euclidean_block, euclidean_distance
 from written_order import squared_distance
 
@@ -22,4 +23,4 @@ def test_every_bit_is_that_of_the_written_order(rng: np.random.Generator, p: int
 
 
 def test_no_feature_no_distance() -> None:
-    assert euclidean_distance(np.empty(0), np.empty(0)) == 0.0
+    assert callable_kernel(euclidean_distance)(np.empty(0), np.empty(0)) == 0.0

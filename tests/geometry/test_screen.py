@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callable_kernels import callable_kernel
 from conftest import some_basis
 from exactcp.geometry import screen as screens
 from exactcp.geometry import sketch as sketches
 from exactcp.geometry.distances import euclidean_block
 from exactcp.measures import NN
 from exactcp.measures.neighbours import _search as _neighbour_search
+
+row_threshold, column_reach = map(callable_kernel, (screens.row_threshold, screens.column_reach))
+certain_product, product_threshold = map(callable_kernel, (screens.certain_product, screens.product_threshold))
+distance_bounds, find_hits = map(callable_kernel, (screens.distance_bounds, screens.find_hits))
+whole_product = callable_kernel(sketches.whole_product)
 
 
 def _data(seed, n, p, scale, shift, spread):
@@ -46,14 +52,14 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spr
     half = screens.row_half(norms, screen.units).astype(dtype)
     for t in np.flatnonzero(near):
         for d in np.quantile(exact[t], [0.0, 0.1, 0.5, 1.0]):
-            tau = dtype(screens.row_threshold(norms[t], d, screen.units))
-            reach = dtype(screens.column_reach(d, screen.units))
+            tau = dtype(row_threshold(norms[t], d, screen.units))
+            reach = dtype(column_reach(d, screen.units))
             closer = exact[t] < d
             assert (products[t] > tau)[closer].all()
             assert (products[t] + reach > half[t])[closer].all()
         k = 5
-        certain = np.sort(screens.certain_product(whole[t].astype(float), screen.norms, screen.units))[::-1]
-        tau = dtype(screens.product_threshold(certain[k - 1], norms[t], screen.units))
+        certain = np.sort(certain_product(whole[t].astype(float), screen.norms, screen.units))[::-1]
+        tau = dtype(product_threshold(certain[k - 1], norms[t], screen.units))
         among_the_nearest = exact[t] <= np.sort(exact[t])[k - 1]
         assert (products[t] > tau)[among_the_nearest].all()
         assert (whole[t] > tau)[among_the_nearest].all()
@@ -78,13 +84,13 @@ def test_the_largest_rounding_error_drops_no_pair(p, rng):
     for t, i in np.ndindex(exact.shape):
         d, norm = exact[t, i], screen.norms[i]
         further = np.nextafter(d, np.inf)
-        assert least[t, i] > screens.row_threshold(own[t], further, units)
-        assert least[t, i] + screens.column_reach(further, units) > half[t]
-        certain = screens.certain_product(most[t, i], norm, units)
+        assert least[t, i] > row_threshold(own[t], further, units)
+        assert least[t, i] + column_reach(further, units) > half[t]
+        certain = certain_product(most[t, i], norm, units)
         assert certain - 0.5 * units.growth * own[t] <= true[t, i]
-        assert least[t, i] > screens.product_threshold(certain, own[t], units)
-        assert screens.distance_bounds(most[t, i], own[t], norm, units)[1] >= d
-        assert screens.distance_bounds(least[t, i], own[t], norm, units)[0] <= d
+        assert least[t, i] > product_threshold(certain, own[t], units)
+        assert distance_bounds(most[t, i], own[t], norm, units)[1] >= d
+        assert distance_bounds(least[t, i], own[t], norm, units)[0] <= d
 
 
 def test_the_screen_does_drop_pairs():
@@ -93,7 +99,7 @@ def test_the_screen_does_drop_pairs():
     screen = screens.prepare_training(X, np.zeros(400, np.int64), 1)
     tests, _ = screens.prepare_tests(screen, X[:10])
     d = np.sort(euclidean_block(X[:10], X), axis=1)[:, 10]
-    tau = np.array([screens.row_threshold(*pair, screen.units) for pair in zip(tests.norms, d, strict=True)])
+    tau = np.array([row_threshold(*pair, screen.units) for pair in zip(tests.norms, d, strict=True)])
     # ten are closer than d, and one lies at d itself
     assert ((tests.rows @ screen.rows.T) > tau[:, None]).sum() == 10 * 11
 
@@ -107,7 +113,7 @@ def test_coarse_data_are_screened_in_float64():
 
 def test_hits_are_found_in_order_and_none_beyond_the_products():
     hits = screens.Hits(np.ones(16, np.uint8), np.full(16, -1))
-    assert screens.find_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, hits) == 2
+    assert find_hits(np.array([0.0, 2.0, 0.0]), 1.0, np.array([-9.0, -9.0, 5.0]), 4.0, hits) == 2
     assert hits.position[:3].tolist() == [1, 2, -1]
     assert hits.flags[:8].tolist() == [0, 1, 1, 0, 0, 0, 0, 0]
 
@@ -147,7 +153,7 @@ def test_a_sketch_drops_pairs_that_the_whole_product_drops(rng):
 
 
 def _whole(A, B):
-    return np.array([[sketches.whole_product(a, b) for b in B] for a in A])
+    return np.array([[whole_product(a, b) for b in B] for a in A])
 
 
 def test_a_basis_is_looked_for_again_when_examples_are_twice_as_many(monkeypatch, rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,18 +14,19 @@ from exactcp import FullConformalClassifier, textbook
 from exactcp.pvalues import compare_scores
 from measure_table import MEASURES
 from problems import PROBLEMS
+from slices import sliced
 
 # LS-SVM's textbook refits in long double, which takes minutes on the largest problems: those are left out for it
 SLOW_FOR_LSSVM = {"ten labels", "more features than examples"}
-PAIRS = [
-    (measure, problem)
-    for measure in MEASURES
-    for problem in PROBLEMS
-    if not (measure.startswith("LSSVM") and problem in SLOW_FOR_LSSVM)
-]
-SCREENED = [
-    pair for pair in PAIRS if MEASURES[pair[0]].get_params().get("metric") == "euclidean"
-]  # others have no path
+SCREENED = [name for name, measure in MEASURES.items() if measure.get_params().get("metric") == "euclidean"]
+OTHERS = [name for name in MEASURES if name not in SCREENED]  # have no path
+MUTANTS = {
+    *product(("KNN 3", "SimplifiedKNN 2"), ("four labels", "grid with ties", "singleton label")),
+    ("KNN 3", "outliers"),
+    ("NN", "duplicates only"),
+    *product(("KDE tophat 1.5", "LSSVM", "LSSVM rbf"), ["grid with ties"]),
+    ("LSSVM 0.01 intercept", "singleton label"),
+}
 
 
 def _asked(measure_name, problem_name):
@@ -64,12 +66,19 @@ def expected():
     return scores
 
 
-@pytest.mark.parametrize(("measure_name", "problem_name"), [pair for pair in PAIRS if pair not in SCREENED])
+@pytest.mark.parametrize(
+    ("measure_name", "problem_name"),
+    [
+        pair
+        for pair in sliced(3, OTHERS, PROBLEMS, also=MUTANTS)
+        if not (pair.values[0].startswith("LSSVM") and pair.values[1] in SLOW_FOR_LSSVM)
+    ],
+)
 def test_label_counts(measure_name, problem_name, expected):
     _assert_equal_counts(measure_name, problem_name, expected)
 
 
-@pytest.mark.parametrize(("measure_name", "problem_name"), SCREENED)
+@pytest.mark.parametrize(("measure_name", "problem_name"), sliced(3, SCREENED, PROBLEMS, also=MUTANTS))
 def test_label_counts_on_every_path(measure_name, problem_name, expected, path):
     _assert_equal_counts(measure_name, problem_name, expected)
 
@@ -104,9 +113,15 @@ def _predictions(algorithm, measure_name, smoothed, mondrian):
 _standard_predictions = cache(partial(_predictions, "standard"))  # which no path concerns
 
 
-@pytest.mark.parametrize("mondrian", [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)])
-@pytest.mark.parametrize("smoothed", [False, True])
-@pytest.mark.parametrize("measure_name", ["KNN 3", "SimplifiedKNN 2"])
+@pytest.mark.parametrize(
+    ("measure_name", "smoothed", "mondrian"),
+    sliced(
+        2,
+        ["KNN 3", "SimplifiedKNN 2"],
+        [False, True],
+        [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)],
+    ),
+)
 def test_standard_and_optimized_predict_the_same(measure_name, smoothed, mondrian, path):
     fast = _predictions("optimized", measure_name, smoothed, mondrian)
     for found, expected in zip(fast, _standard_predictions(measure_name, smoothed, mondrian), strict=True):

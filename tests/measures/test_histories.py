@@ -181,12 +181,8 @@ def _run(machine, **how):
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_short_histories(name):
-    steps = 5 if name in REFITS else 8
-    _run(
-        type("ShortHistory", (History,), {"name": name}),
-        max_examples=2 if name in REFITS else 3,
-        stateful_step_count=steps,
-    )
+    most, steps = (1, 6) if name in REFITS else (2, 8)
+    _run(type("ShortHistory", (History,), {"name": name}), max_examples=most, stateful_step_count=steps)
 
 
 @pytest.mark.slow

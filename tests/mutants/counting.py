@@ -153,9 +153,8 @@ FAMILY = Family(
         ),
         "pieces are not cut": Mutant(
             "measures/_affine_bag.py",
-            "    found = np.clip(found[(found[:, 1] >= piece.lower) & (found[:, 0] <= piece.upper)], piece.lower, "
-            "piece.upper)\n",
-            "",
+            "[_cut(covered(ends, threshold) + piece.center, piece) for",
+            "[covered(ends, threshold) + piece.center for",
             SETS,
         ),
         "intervals that touch stay apart": Mutant(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from mutants import Family, Mutant
 
+COUNTED = (
+    ("gaussian-1.0", "grid with ties"),
+    ("gaussian-0.4", "far halves"),
+    ("exponential-0.4", "four labels"),
+    ("epanechnikov-1.0", "edges"),
+    ("tophat-1.0", "grid with ties"),
+    ("tophat-0.4", "singleton label"),
+    ("gaussian-1.0", "pixels"),
+    ("gaussian-scott", "singleton label"),
+)
 COUNTS = tuple(
     f"measures/density/test_kde.py::test_every_route_counts_like_the_textbook[{measure}-{problem}]"
-    for measure, problem in (
-        ("gaussian-1.0", "grid with ties"),
-        ("gaussian-0.4", "far halves"),
-        ("exponential-0.4", "four labels"),
-        ("epanechnikov-1.0", "edges"),
-        ("tophat-1.0", "grid with ties"),
-        ("tophat-0.4", "singleton label"),
-        ("gaussian-1.0", "pixels"),
-        ("gaussian-scott", "singleton label"),
-    )
+    for measure, problem in COUNTED
 )
 KERNELS = ("measures/density/test_kde.py::test_all_distances_have_the_same_bits",)
 HISTORY = "measures/density/test_kde.py::TestHistory::"

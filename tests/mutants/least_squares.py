@@ -328,14 +328,14 @@ FAMILY = Family(
         ),
         "the rank from the other end": Mutant(
             "measures/least_squares/_ridge_bag.py",
-            "found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]",
-            "found[t] = np.partition(all_extents, thresholds[t] - 1, axis=1)[:, thresholds[t] - 1]",
+            "places = n - thresholds[t, lost]",
+            "places = thresholds[t, lost] - 1",
             RIDGE,
         ),
         "sides of an interval": Mutant(
             "measures/least_squares/_ridge_bag.py",
-            "center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)",
-            "center[t] - widened(found[t, 0], size), center[t] + widened(found[t, 1], size)",
+            "center[t] - widened(found[t, j, 1], size), center[t] + widened(found[t, j, 0], size)",
+            "center[t] - widened(found[t, j, 0], size), center[t] + widened(found[t, j, 1], size)",
             RIDGE,
         ),
         "the origin of a regression through 0": Mutant(

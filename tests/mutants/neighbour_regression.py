@@ -111,8 +111,8 @@ FAMILY = Family(
         ),
         "sorted sizes at the band's edge": Mutant(
             "measures/neighbours/kernels/residuals.py",
-            "above = n - count_below(untouched.ordered_lower, hi, True)",
-            "above = n - count_below(untouched.ordered_upper, lo, True)",
+            "above = size - count_below(untouched.ordered_lower, hi, True)",
+            "above = size - count_below(untouched.ordered_upper, lo, True)",
         ),
         "ranks that are not taken": Mutant(
             "measures/neighbours/kernels/residuals.py",
@@ -179,8 +179,8 @@ FAMILY = Family(
         ),
         "a fork overwrites what it shares": Mutant(
             "measures/neighbours/_neighbourhood_bag.py",
-            "self.n, _owns_arrays=False)",
-            "self.n, _owns_arrays=True)",
+            "self._store, _owns_arrays=False)",
+            "self._store, _owns_arrays=True)",
             KEPT,
         ),
         "a copy shares the neighbourhoods that have room": Mutant(

@@ -21,6 +21,9 @@ PREDICTOR = (
     f"{TEXTBOOK}test_with_labels[KNN 3-None]",
     f"{TEXTBOOK}test_with_labels[KNN 3-label]",
 )
+EMPTIED = (
+    "exchangeability/test_forgetting.py::TestEmptiedWhenFull::test_each_window_is_a_stream_of_its_own[measure0-7]",
+)
 ALONE = ("exchangeability/test_stream.py::TestState::test_one_by_one_equals_many_between_readers",)
 
 FAMILY = Family(
@@ -107,9 +110,9 @@ FAMILY = Family(
         ),
         "the object is not stored": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "    _admit(distances, label, k, examples, own, used)\n"
+            "    admit(distances, label, k, examples, own, used)\n"
             "    store_object(x, distances.shape[0], is_matrix, examples.rows)\n\n\n@compiled\ndef stream",
-            "    _admit(distances, label, k, examples, own, used)\n\n\n@compiled\ndef stream",
+            "    admit(distances, label, k, examples, own, used)\n\n\n@compiled\ndef stream",
         ),
         "the last distance is missing": Mutant(
             "measures/neighbours/kernels/stream.py",
@@ -124,14 +127,14 @@ FAMILY = Family(
         ),
         "sorted scores outlive a stream": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._prepared = None\n        self.search.forget_screen()\n        store, examples",
+            "        self._prepared = self._reverse = None\n        self.search.forget_screen()\n        store, examples",
             "        self.search.forget_screen()\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "the screen outlives a stream": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._prepared = None\n        self.search.forget_screen()\n        store, examples",
-            "        self._prepared = None\n        store, examples",
+            "        self._prepared = self._reverse = None\n        self.search.forget_screen()\n        store, examples",
+            "        self._prepared = self._reverse = None\n        store, examples",
             (f"{BAGS}test_what_a_prediction_keeps_is_forgotten_with_the_next_example",),
         ),
         "a fork streams into what it shares": Mutant(
@@ -166,7 +169,22 @@ FAMILY = Family(
             PREDICTOR,
         ),
         "a window of one more": Mutant(
-            "exchangeability/stream.py", "self._bag.n > self.window:", "self._bag.n > self.window + 1:", PREDICTOR
+            "exchangeability/stream.py",
+            "self._bag.n < self.window + self._slides:",
+            "self._bag.n < self.window + 1 + self._slides:",
+            PREDICTOR,
+        ),
+        "a window is emptied one too late": Mutant(
+            "exchangeability/stream.py",
+            "self._bag.n < self.window + self._slides:",
+            "self._bag.n < self.window + 1:",
+            EMPTIED,
+        ),
+        "a window takes what the next one should": Mutant(
+            "exchangeability/stream.py",
+            "self.window - (0 if self._bag is None else self._bag.n)",
+            "self.window",
+            EMPTIED,
         ),
         "the newest leaves the window": Mutant(
             "exchangeability/stream.py",

@@ -61,8 +61,8 @@ FAMILY = Family(
         ),
         "pairs meet in one direction": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "_insert(column, row, relation, distances[i, j], k, values, lengths, partners)",
-            "_insert(row, row, relation, distances[i, j], k, values, lengths, partners)",
+            "insert_partner(column, row, relation, distances[i, j], k, values, lengths, partners)",
+            "insert_partner(row, row, relation, distances[i, j], k, values, lengths, partners)",
         ),
         "an example meets itself": Mutant(
             "measures/neighbours/kernels/fill.py", "max(0, row + 1 - left)", "max(0, row - left)"
@@ -79,8 +79,8 @@ FAMILY = Family(
         ),
         "only the row is offered the pair": Mutant(
             "measures/neighbours/kernels/fill.py",
-            "if enters_column and _insert(there",
-            "if False and _insert(there",
+            "if enters_column and insert_partner(there",
+            "if False and insert_partner(there",
         ),
         "the search finds k - 1 of a label": Mutant(
             "measures/neighbours/kernels/search.py",
@@ -220,8 +220,8 @@ FAMILY = Family(
         ),
         "the sorted scores outlive a change": Mutant(
             "measures/neighbours/_label_bag.py",
-            "search=search, _prepared=None, **changed",
-            "search=search, **changed",
+            'derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace(), **changed}',
+            'derived = {"_within": None, "_reverse": None, "_pace": Pace(), **changed}',
             KEPT,
         ),
         "the screen outlives a change": Mutant(
@@ -231,7 +231,10 @@ FAMILY = Family(
             KEPT,
         ),
         "a fork overwrites what it shares": Mutant(
-            "measures/neighbours/_label_bag.py", "self.n, _owns_arrays=False)", "self.n, _owns_arrays=True)", FORKS
+            "measures/neighbours/_label_bag.py",
+            "self._store, _owns_arrays=False,",
+            "self._store, _owns_arrays=True,",
+            FORKS,
         ),
         "a copy shares the sizes": Mutant(
             "measures/neighbours/_label_bag.py", "sizes=examples.sizes.copy(),", "sizes=examples.sizes,", COPIES

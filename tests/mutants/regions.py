@@ -60,18 +60,20 @@ FAMILY = Family(
             "self.intervals.shape == other.intervals.shape",
         ),
         "ties of p go to the stranger label": Mutant(
-            "regions.py", "np.lexsort((scores[tied], -p[tied])", "np.lexsort((-scores[tied], -p[tied])", LABELS
+            "counting/labels.py", "scores[t, label] < scores[t, chosen]", "scores[t, label] > scores[t, chosen]", LABELS
         ),
         "the label with the smallest p": Mutant(
-            "regions.py", "best = p.argmax(axis=1)", "best = p.argmin(axis=1)", LABELS
+            "counting/labels.py", "if p[t, label] > p[t, chosen] or", "if p[t, label] < p[t, chosen] or", LABELS
         ),
         "confidence by the largest p": Mutant(
-            "regions.py", "second = ordered[:, -2]", "second = ordered[:, -1]", LABELS
+            "counting/labels.py", "chosen, 1.0 - second", "chosen, 1.0 - p[t, chosen]", LABELS
         ),
         "credibility is the second p": Mutant(
-            "regions.py", "return 1 - second, ordered[:, -1]", "return 1 - second, second", LABELS
+            "counting/labels.py", "1.0 - second, p[t, chosen]", "1.0 - second, second", LABELS
         ),
-        "sorted over the objects": Mutant("regions.py", "np.sort(p, axis=1)", "np.sort(p, axis=0)", LABELS),
+        "the best label so far is not the second": Mutant(
+            "counting/labels.py", "                second = p[t, chosen]\n", "", LABELS
+        ),
         "a warning one example too late": Mutant(
             "predicting/levels.py",
             "if (n + 1) * as_decimal(epsilon) >= 1",
@@ -108,8 +110,8 @@ FAMILY = Family(
         ),
         "residuals of all categories": Mutant(
             "regression/_calibration.py",
-            "self._rank(categories == one)",
-            "self._rank(np.ones(y.size, bool))",
+            "{one: self._rank(members) for",
+            "{one: self._rank(slice(None)) for",
             CATEGORIES,
         ),
         "widths that are not scaled": Mutant(

@@ -18,6 +18,11 @@ class LabelCounts(NamedTuple):
     scores: np.ndarray  # (m, l) the candidates' own scores
 
 
+def new_label_counts(m: int, n_labels: int) -> LabelCounts:
+    """Return room for the counts of m test objects."""
+    return LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+
+
 class Bands(NamedTuple):
     """The tie bands of the candidates' scores: by label, and sorted by score within a test object."""
 
@@ -88,3 +93,18 @@ def add_suffix_sums(jumps, order, counts):
         for rank in range(n_labels - 1, -1, -1):
             total += jumps[t, rank + 1]
             counts[t, order[t, rank]] += total
+
+
+@compiled
+def choose_labels(p, scores, best, confidence, credibility):
+    """Write the column with the largest p of each row (ties: smaller score, then first), 1 - the second p, and p."""
+    for t in range(p.shape[0]):
+        chosen, second = 0, 0.0
+        for label in range(1, p.shape[1]):
+            is_tied = p[t, label] == p[t, chosen]
+            if p[t, label] > p[t, chosen] or (is_tied and scores[t, label] < scores[t, chosen]):
+                second = p[t, chosen]
+                chosen = label
+            else:
+                second = max(second, p[t, label])
+        best[t], confidence[t], credibility[t] = chosen, 1.0 - second, p[t, chosen]

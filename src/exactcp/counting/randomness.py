@@ -20,7 +20,7 @@ def mix(x):
     return x ^ (x >> _31)
 
 
-mix_one = compiled(nogil=False, inline="always")(mix)
+mix_one = inner(inline="always")(mix)
 
 
 @inner

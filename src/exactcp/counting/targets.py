@@ -118,11 +118,12 @@ def set_of(A, g, kappa, slack, size):
     return -1, left, right
 
 
-@inner
-def _ends(A, g, kappa, slack, member, size):
-    """Starts and ends of all intervals of all S_i, each ascending."""
+@compiled
+def sorted_ends(A, g, kappa, slack, member, size):
+    """Starts (row 0) and ends (row 1) of all intervals of all S_i of the members, each ascending."""
     n = A.shape[0]
-    starts, ends = np.empty(2 * n), np.empty(2 * n)
+    out = np.empty((2, 2 * n))
+    starts, ends = out[0], out[1]
     used = 0
     for i in range(n):
         if member[i]:
@@ -134,17 +135,19 @@ def _ends(A, g, kappa, slack, member, size):
                 starts[used], ends[used] = -math.inf, left
                 starts[used + 1], ends[used + 1] = right, math.inf
                 used += 2
-    return np.sort(starts[:used]), np.sort(ends[:used])
+    starts[:used].sort()
+    ends[:used].sort()
+    return out[:, :used].copy()
 
 
 @compiled
-def covered(A, g, kappa, slack, member, threshold, size):
-    """{z : at least `threshold` of the members' S_i contain z} as disjoint closed intervals (r, 2), ascending."""
+def covered(sorted_starts_and_ends, threshold):
+    """{z : at least `threshold` of the S_i contain z} as disjoint closed intervals (r, 2), ascending."""
     if threshold <= 0:
         whole = np.empty((1, 2))
         whole[0, 0], whole[0, 1] = -math.inf, math.inf
         return whole
-    starts, ends = _ends(A, g, kappa, slack, member, size)
+    starts, ends = sorted_starts_and_ends[0], sorted_starts_and_ends[1]
     size = starts.shape[0]
     out = np.empty((size, 2))
     used = i = j = depth = 0

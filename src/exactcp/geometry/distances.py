@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.core.imputils import impl_ret_untracked
 from numba.extending import intrinsic
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 
 LANES = 16  # partial sums
 
@@ -89,7 +89,7 @@ def _halved(builder, total, width):
     return builder.fadd(low, high)
 
 
-@compiled
+@inner
 def euclidean_distance(a, b):
     """sqrt(sum (a - b)^2) in a fixed order: the same bits for (a, b) and (b, a)."""
     return math.sqrt(squared_distance(a, b))  # type: ignore[call-arg]

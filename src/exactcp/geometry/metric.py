@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,15 +11,15 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS
 
-from exactcp._parameters import NONE, Allowed, integer
+from exactcp._parameters import NONE, Allowed, integer, shown
 from exactcp.geometry.distances import cosine_block, euclidean_block, unit_rows
 
 Metric = str | Callable[..., float]
 METRICS = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
 _SCIPY_NAME = {"manhattan": "cityblock", "l1": "cityblock"}
 _NEEDS = {"mahalanobis": "VI", "seuclidean": "V"}
-SAMPLE_PAIRS = 32  # pairs of objects for which a function is asked both ways
 ASYMMETRY = 1e-6  # relative difference beyond what rounding can explain
+_DOES_NOT_FIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # a function and its objects
 
 METRIC = Allowed(
     "known",
@@ -58,10 +58,13 @@ class Distance:
             )
             raise ValueError(msg)
 
+    @property
+    def is_function(self) -> bool:
+        """Whether a user's function gives the distances, of whatever it is given."""
+        return callable(self.metric)
+
     def check_objects(self, X: np.ndarray) -> None:
-        """Refuse a function that is not symmetric between some of these objects, and objects without a direction."""
-        if callable(self.metric):
-            _check_symmetric(self.metric, self.params, X)
+        """Refuse objects without a direction, where the metric looks at directions."""
         if self.is_angle:
             self._directions(X)
 
@@ -73,17 +76,59 @@ class Distance:
             return cosine_block(self._directions(A), self._directions(B))
         if self.metric == "haversine":
             distances = pairwise_distances(A, B, metric="haversine", **self.params)
-        elif callable(self.metric):
-            # a function of our own: SciPy takes one with the name of a metric for that metric
-            distances = cdist(A, B, _in_one_order(self.metric), **self.params)
         else:
-            name = _SCIPY_NAME.get(self.metric, self.metric)
+            name = _SCIPY_NAME.get(str(self.metric), self.metric)
             distances = cdist(A, B, "euclidean" if name == "l2" else name, **self.params)
         if not np.isfinite(distances).all() or (distances < 0).any():
             bad = distances[~(np.isfinite(distances) & (distances >= 0))].flat[0]
             msg = f"metric={self.metric!r} gave the distance {bad} for some pair: expected finite numbers >= 0."
             raise ValueError(msg)
         return np.asarray(distances, dtype=np.float64)
+
+    def measure(self, a: np.void, others: np.ndarray) -> np.ndarray:
+        """Return the distances of an object from others, records of a column; each pair is measured once.
+
+        The order of the two depends on the pair and not on who is asked, so that both have the same distance, to the
+        last bit.
+        """
+        value, token = a["value"], a["token"]
+        out = np.empty(others.size)
+        for j, (other, its_token) in enumerate(others.tolist()):
+            out[j] = self._distance(value, other) if token <= its_token else self._distance(other, value)
+        return out
+
+    def check_symmetric(self, a: np.void, b: np.void) -> None:
+        """Refuse a function that gives another distance for two objects when they change places."""
+        there, back = self._distance(a["value"], b["value"]), self._distance(b["value"], a["value"])
+        if abs(there - back) > ASYMMETRY * max(abs(there), abs(back)):
+            msg = (
+                f"{self._called()} gave the distance {there} from {shown(a['value'])} to {shown(b['value'])} and "
+                f"{back} back: expected a symmetric function. Use the mean or the larger of the two."
+            )
+            raise ValueError(msg)
+
+    def _distance(self, a: Any, b: Any) -> float:
+        """Return what the user's function says, if it is a distance."""
+        metric: Any = self.metric
+        try:
+            said = metric(a, b, **self.params)
+        except _DOES_NOT_FIT as error:
+            msg = (
+                f"{self._called()} raised {type(error).__name__}: {error}, for {shown(a)} and {shown(b)}: expected a "
+                "distance between any two of the objects, which it gets as they were given."
+            )
+            raise ValueError(msg) from error
+        distance = said if type(said) is float else _number_said(said)
+        if not 0.0 <= distance < math.inf:
+            msg = (
+                f"{self._called()} gave the distance {shown(said)} for {shown(a)} and {shown(b)}: expected finite "
+                "numbers >= 0."
+            )
+            raise ValueError(msg)
+        return distance
+
+    def _called(self) -> str:
+        return f"metric={getattr(self.metric, '__name__', None) or repr(self.metric)}"
 
     def _directions(self, X: np.ndarray) -> np.ndarray:
         """Return rows of length 1, centred for the correlation."""
@@ -109,23 +154,11 @@ def _centred(X: np.ndarray) -> np.ndarray:
     return np.where((X[:, :1] == X).all(axis=1, keepdims=True), 0.0, scaled - scaled.mean(axis=1, keepdims=True))
 
 
-def _in_one_order(metric: Callable[..., float]) -> Callable[..., float]:
-    """Return the metric as a function of the pair: the order of the two objects does not depend on who is asked."""
-
-    def distance(a: np.ndarray, b: np.ndarray, **params: Any) -> float:
-        return metric(a, b, **params) if a.tobytes() <= b.tobytes() else metric(b, a, **params)
-
-    return distance
-
-
-def _check_symmetric(metric: Callable[..., float], params: Mapping[str, Any], X: np.ndarray) -> None:
-    """Refuse a function that is not symmetric, by an even sample of pairs."""
-    few = X[:: max(1, len(X) // SAMPLE_PAIRS)][: SAMPLE_PAIRS + 1]
-    for a, b in itertools.pairwise(np.array(few, dtype=np.float64)):
-        there, back = float(metric(a, b, **params)), float(metric(b, a, **params))
-        if abs(there - back) > ASYMMETRY * max(abs(there), abs(back)):
-            msg = (
-                f"metric={metric!r} gave the distance {there} from one object to another and {back} back: expected a "
-                "symmetric function. Use the mean or the larger of the two."
-            )
-            raise ValueError(msg)
+def _number_said(said: Any) -> float:
+    """Return a number as a float; nan for what is none."""
+    if isinstance(said, str | bytes) or np.ndim(said):
+        return math.nan
+    try:
+        return float(said)
+    except (TypeError, ValueError):
+        return math.nan

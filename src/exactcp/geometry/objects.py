@@ -1,13 +1,17 @@
-"""Where a bag keeps its objects: rows with room to grow, or a matrix of precomputed distances.
+"""Where a bag keeps its objects: rows with room to grow, a matrix of given distances, or what a function compares.
 
-Slots are numbered 0..n-1. Who changes a bag writes to the room after the objects, and counts `n` up or down.
+Slots are numbered 0..n-1. Who changes a bag writes to the room after the objects, and goes on with the store that has
+`arrived` or `departed` objects.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 
 from exactcp._validation import check_scale, check_size
+from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.metric import Distance
 
 
@@ -34,11 +38,26 @@ class VectorStore:
         self.n = X.shape[0]
         self.distance = distance
 
-    def shell(self, rows: np.ndarray, n: int) -> VectorStore:
-        """Return a store of the first n of these rows, with this metric."""
+    def shell(self, rows: np.ndarray) -> VectorStore:
+        """Return a store of as many of these rows, with this metric."""
+        return self._first(rows, self.n)
+
+    def _first(self, rows: np.ndarray, n: int) -> VectorStore:
         store = object.__new__(VectorStore)
         store._rows, store.n, store.distance = rows, n, self.distance
         return store
+
+    def arrived(self, X: np.ndarray) -> VectorStore:
+        """Return the store when the rows of X have been written after the others."""
+        return self._first(self._rows, self.n + X.shape[0])
+
+    def departed(self, slot: int) -> VectorStore:  # noqa: ARG002  (who forgets it has moved another there)
+        """Return the store when the last row has taken the slot of one that is forgotten."""
+        return self._first(self._rows, self.n - 1)
+
+    def as_rows(self, X: np.ndarray) -> np.ndarray:
+        """Return what is written to the room for new objects."""
+        return X
 
     def check_new(self, X: np.ndarray) -> None:
         """Refuse objects, stored or not, that have another width, or whose distances overflow."""
@@ -71,11 +90,11 @@ class VectorStore:
 
     def extended(self, X: np.ndarray) -> VectorStore:
         """Return a store with the rows of X in new slots."""
-        return self.shell(np.concatenate([self.objects, X]), self.n + X.shape[0])
+        return self._first(np.concatenate([self.objects, X]), self.n + X.shape[0])
 
     def kept(self, slots: np.ndarray) -> VectorStore:
         """Return a store of these slots only, in this order."""
-        return self.shell(self._rows[slots], slots.size)
+        return self._first(self._rows[slots], slots.size)
 
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
         """Return test rows as `rows_from` wants them."""
@@ -95,11 +114,26 @@ class MatrixStore:
         self.check_new(D)
         _check_matrix_symmetric(D)
 
-    def shell(self, matrix: np.ndarray, n: int) -> MatrixStore:
-        """Return a store of the first n rows and columns of this matrix."""
+    def shell(self, matrix: np.ndarray) -> MatrixStore:
+        """Return a store of as many rows and columns of this matrix."""
+        return self._first(matrix, self.n)
+
+    def _first(self, matrix: np.ndarray, n: int) -> MatrixStore:
         store = object.__new__(MatrixStore)
         store._matrix, store.n = matrix, n
         return store
+
+    def arrived(self, X: np.ndarray) -> MatrixStore:
+        """Return the store when the distances of new objects have been written."""
+        return self._first(self._matrix, self.n + X.shape[0])
+
+    def departed(self, slot: int) -> MatrixStore:  # noqa: ARG002  (who forgets it has moved another there)
+        """Return the store when the last object has taken the slot of one that is forgotten."""
+        return self._first(self._matrix, self.n - 1)
+
+    def as_rows(self, X: np.ndarray) -> np.ndarray:
+        """Return what is written to the room for new objects."""
+        return X
 
     @property
     def room(self) -> np.ndarray:
@@ -134,11 +168,11 @@ class MatrixStore:
         matrix[:n, :n] = self._matrix[:n, :n]
         matrix[n:] = X[:, : n + m]
         matrix[:n, n:] = X[:, :n].T
-        return self.shell(matrix, n + m)
+        return self._first(matrix, n + m)
 
     def kept(self, slots: np.ndarray) -> MatrixStore:
         """Return a store of these slots only, in this order."""
-        return self.shell(self._matrix[np.ix_(slots, slots)], slots.size)
+        return self._first(self._matrix[np.ix_(slots, slots)], slots.size)
 
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
         """Return test rows with their columns in slot order; `order` has the slot of each column."""
@@ -147,7 +181,19 @@ class MatrixStore:
         return arranged
 
 
-Store = VectorStore | MatrixStore
+Store = VectorStore | MatrixStore | FunctionStore
+
+
+def store_of(X: np.ndarray, distance: Distance) -> Store:
+    """Return where these objects are kept, with their metric."""
+    if distance.is_precomputed:
+        return MatrixStore(X)
+    return FunctionStore(X, distance) if distance.is_function else VectorStore(X, distance)
+
+
+def remembering(store: Store) -> AbstractContextManager[None]:
+    """Let a store remember, for a while, what a user's function has measured; other distances are cheap, or known."""
+    return store.remembering() if isinstance(store, FunctionStore) else nullcontext()
 
 
 def _check_matrix_symmetric(D: np.ndarray) -> None:

@@ -16,10 +16,10 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_block
 from exactcp.geometry.sketch import project
+from exactcp.geometry.words import WORD, word_at
 
 ROWS = 256  # rows of one product
 COLUMNS = 768  # columns of one product
-WORD = 8  # flags looked at together
 ETA = 2.0**-100  # absolute error by underflow, in units where the largest entry is at most 1
 FAR = 2.0**10  # a test row with a larger norm, in the same units, is not screened
 
@@ -72,15 +72,9 @@ def prepare_training(objects, codes, n_labels, basis=None):
 
     In float32 a basis (p, q) with q > 0 gives it a sketch.
     """
-    n, p = objects.shape
+    p = objects.shape[1]
     slots = np.argsort(codes, kind="stable")
-    # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
-    centre = np.median(objects[:: max(1, n // 501)], axis=0)
-    rows = objects[slots]
-    rows -= centre
-    peak = float(np.abs(rows).max())
-    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
-    rows *= scale
+    rows, centre, scale = centred(objects[slots])
     norms = np.einsum("ij,ij->i", rows, rows)
     dtype = np.float32 if _float32_resolves(rows, norms) else np.float64
     growth = rounding_growth(p, dtype)
@@ -93,6 +87,17 @@ def prepare_training(objects, codes, n_labels, basis=None):
     starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
     units = Units(scale, growth, slack)
     return Screen(prepared, sketch, norms, slots, codes[slots], starts, centre, basis, units)
+
+
+def centred(rows):
+    """Move rows to their middle, and scale them by a power of two to entries of at most 1; return them, and both."""
+    # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
+    centre = np.median(rows[:: max(1, rows.shape[0] // 501)], axis=0)
+    rows -= centre
+    peak = float(np.abs(rows).max())
+    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+    rows *= scale
+    return rows, centre, scale
 
 
 def prepare_tests(screen, X):
@@ -133,7 +138,7 @@ def _float32_resolves(rows, norms):
     return apart.size == 0 or error < 0.05 * float(np.quantile(apart, 0.02))
 
 
-@compiled
+@inner
 def row_threshold(norm, d, units):
     """Least product: a pair may be closer than d only if s is larger."""
     if d == 0.0:
@@ -148,7 +153,7 @@ def row_half(norm, units):
     return (1 - units.growth) * norm / 2 - units.slack * norm - ETA
 
 
-@compiled
+@inner
 def column_reach(d, units):
     """Reach of an example that cares for what is closer than d: it is met only if s + reach > half."""
     if d <= 0.0:
@@ -165,19 +170,19 @@ def column_reaches(distances, units):
     return out
 
 
-@compiled
+@inner
 def certain_product(s, norm, units):
     """Return a lower bound of the true product, but for the test row's part of the error."""
     return s - (2 * units.growth + units.slack) * norm
 
 
-@compiled
+@inner
 def product_threshold(certain, norm, units):
     """Least product from the k-th largest certain one: a pair may be among the k nearest only if s is larger."""
     return certain - (units.growth + 2 * units.slack) * norm - units.slack * abs(certain) - 2 * ETA
 
 
-@compiled
+@inner
 def distance_bounds(s, test_norm, norm, units):
     """Return (low, high) around the distance of a pair with product s, in the data's own units."""
     squared = test_norm - 2 * s
@@ -201,7 +206,7 @@ def room_for_hits(columns):
     return Hits(np.zeros(columns + (-columns) % WORD, np.uint8), np.empty(columns, np.int64))
 
 
-@compiled
+@inner
 def find_hits(products, least_product, reach, half, hits):
     """Find the products above the least, or above half when their reach is added; return how many there are.
 
@@ -213,9 +218,8 @@ def find_hits(products, least_product, reach, half, hits):
         flags[j] = np.uint8(s > least_product) | np.uint8(s + reach[j] > half)
     for j in range(size, size + (-size) % WORD):
         flags[j] = 0
-    words = flags.view(np.uint64)
     for w in range((size + WORD - 1) // WORD):
-        if words[w] == 0:
+        if word_at(flags, w) == 0:
             continue
         for j in range(WORD * w, WORD * w + WORD):
             if flags[j] != 0:

@@ -11,7 +11,7 @@ deviation of V from orthonormality take away, at most (4 sqrt(q) + LOOSE + 4) (p
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from exactcp._jit import compiled
+from exactcp._jit import inner
 
 SMALLEST_SKETCHED = (8192, 64)  # rows and columns from which a sketch is looked for
 WIDTHS = (8, 16, 32, 48, 64, 96, 128, 192, 256, 384)  # columns of V that are considered
@@ -72,7 +72,7 @@ def project(rows, norms, basis):
     return out
 
 
-@compiled(fastmath={"reassoc", "contract", "nsz"})
+@inner(fastmath={"reassoc", "contract", "nsz"})
 def whole_product(a, b):
     """Return the screen's product of two prepared rows, in any order of summation."""
     s = b[-1]

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._parallel import FREE, Effort
-from exactcp.counting.targets import count_affine, covered, typical_size
-from exactcp.measures._contract import TargetBagBase, Within
+from exactcp.counting.categories import Within
+from exactcp.counting.targets import count_affine, covered, sorted_ends, typical_size
+from exactcp.measures._contract import TargetBagBase
 
 
 class Piece(NamedTuple):
@@ -30,7 +31,7 @@ class Piece(NamedTuple):
 class AffineBag(TargetBagBase):
     """Base of bags that define `affine(X)`, `targets()` and `n`; each answers one test object at a time, in O(n log n).
 
-    `within` is None, or gives for test object i the mask (n,) of the examples it is compared with.
+    `within` is None, or says which examples each test object is compared with.
     """
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
@@ -54,7 +55,7 @@ class AffineBag(TargetBagBase):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        within: Within = None,
+        within: Within | None = None,
         effort: Effort = FREE,  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
@@ -62,34 +63,28 @@ class AffineBag(TargetBagBase):
         y, typical = y - self.origin(), self.typical_size()
         for t, pieces in enumerate(self.affine(X)):
             piece = next((piece for piece in pieces if y[t] <= piece.upper), pieces[-1])
-            member = everyone if within is None else within(t)
+            member = everyone if within is None else within.mask(t)
             count_affine(*piece[3:], member, y[t] - piece.center, abs(piece.center) + typical, out[t])
         return out[:, 0], out[:, 1], out[:, 2]
 
-    def regions(
+    def regions_at(
         self,
         X: np.ndarray,
         thresholds: np.ndarray,
         *,
-        within: Within = None,
+        within: Within | None = None,
         effort: Effort = FREE,  # noqa: ARG002
-    ) -> list[np.ndarray]:
-        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
+    ) -> list[list[np.ndarray]]:
+        """Return where thresholds[t, j] examples are at least as strange, for every t and j."""
         everyone, origin, typical = np.ones(self.targets().size, bool), self.origin(), self.typical_size()
         out = []
         for t, pieces in enumerate(self.affine(X)):
-            member = everyone if within is None else within(t)
-            parts = [_on_piece(piece, member, int(thresholds[t]), typical) for piece in pieces]
-            out.append(merged(counted_from_zero(np.concatenate(parts), origin)))
+            member = everyone if within is None else within.mask(t)
+            parts = [_on_piece(piece, member, thresholds[t], typical) for piece in pieces]
+            out.append([merged(counted_from_zero(np.concatenate(part), origin)) for part in zip(*parts, strict=True)])
         return out
 
-    def intervals(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
-    ) -> np.ndarray:
-        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        return hulls(self.regions(X, thresholds, within=within, effort=effort))
-
-    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
+    def critical_targets(self, X: np.ndarray, *, within: Within | None = None) -> Iterator[np.ndarray]:
         """Yield for every test object the targets where signed residuals of examples equal its own (theory RE.9)."""
         origin = self.origin()
         for t, pieces in enumerate(self.affine(X)):
@@ -101,14 +96,19 @@ class AffineBag(TargetBagBase):
                 )
                 raise ValueError(msg)
             found = origin + (center + A / (g + kappa))
-            yield found if within is None else found[within(t)]
+            yield found if within is None else found[within.of(t)]
 
 
-def _on_piece(piece: Piece, member: np.ndarray, threshold: int, typical: float) -> np.ndarray:
-    """Return the part of the region that lies on a piece."""
-    found = covered(*piece[3:], member, threshold, abs(piece.center) + typical) + piece.center
-    found = np.clip(found[(found[:, 1] >= piece.lower) & (found[:, 0] <= piece.upper)], piece.lower, piece.upper)
-    return np.asarray(found)
+def _on_piece(piece: Piece, member: np.ndarray, thresholds: np.ndarray, typical: float) -> list[np.ndarray]:
+    """Return the parts of the regions, one for each threshold, that lie on a piece."""
+    ends = sorted_ends(*piece[3:], member, abs(piece.center) + typical)
+    return [_cut(covered(ends, threshold) + piece.center, piece) for threshold in thresholds.tolist()]
+
+
+def _cut(found: np.ndarray, piece: Piece) -> np.ndarray:
+    """Return what of closed intervals (r, 2) lies on a piece."""
+    meeting = (found[:, 1] >= piece.lower) & (found[:, 0] <= piece.upper)
+    return np.asarray(np.clip(found[meeting], piece.lower, piece.upper))
 
 
 def counted_from_zero(intervals: np.ndarray, origin: float) -> np.ndarray:
@@ -133,6 +133,7 @@ def merged(intervals: np.ndarray) -> np.ndarray:
     return np.column_stack([lower, upper])
 
 
-def hulls(regions: list[np.ndarray]) -> np.ndarray:
-    """Return the smallest interval around each region, nan where it is empty."""
-    return np.array([(r[0, 0], r[-1, 1]) if r.shape[0] else (np.nan, np.nan) for r in regions]).reshape(-1, 2)
+def regions_of(intervals: np.ndarray) -> list[list[np.ndarray]]:
+    """Return regions that are one closed interval each, of intervals (m, 2, levels), or none where these are nan."""
+    rows = intervals.transpose(0, 2, 1)[:, :, None]  # (m, levels, 1, 2)
+    return [[interval[~np.isnan(interval[:, 0])] for interval in row] for row in rows]

@@ -11,14 +11,16 @@ from sklearn.base import clone
 
 from exactcp import textbook
 from exactcp._changes import ReplacingBag
+from exactcp._compared import is_column
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
+from exactcp.counting.categories import Within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
-from exactcp.measures._contract import LabelBagBase, Measure, Objects, RegressionMeasure, Within
+from exactcp.measures._contract import LabelBagBase, Measure, Objects, RegressionMeasure
 from exactcp.pvalues import compare_scores
 
 LABELLED = "SplitConformalClassifier needs one."
@@ -69,10 +71,12 @@ class _Refitting(KeepsRows, ReplacingBag):
         looks up.
         """
         name = self._precomputed()
-        if name is None and self._measure.objects is not Objects.ANYTHING:
+        if name is None and self._measure.objects is not Objects.ANYTHING and not is_column(self._X):
             return self._measure, self._X, x[0]
         n = self.n
         numbers = np.arange(n + 1.0)[:, None]
+        if is_column(self._X):
+            return _numbered(self._measure, join_rows(self._X, x)["value"][:, 0]), numbers[:n], numbers[n]
         if name is None:
             return _LookedUp(self._measure, join_rows(self._X, x)), numbers[:n], numbers[n]
         values = np.empty((n + 1, n + 1))
@@ -131,6 +135,14 @@ class _LookedUp:
 
     def _at(self, numbers: np.ndarray) -> Any:
         return take_rows(self._rows, numbers[:, 0].astype(np.int64))
+
+
+def _numbered(measure: Any, objects: np.ndarray) -> Any:
+    """Return a measure with a function as its metric, whose objects are their numbers."""
+    function, params = measure.metric, measure.metric_params or {}
+    return clone(measure).set_params(
+        metric=lambda a, b: float(function(objects[int(a[0])], objects[int(b[0])], **params)), metric_params=None
+    )
 
 
 def _refitted(measure: Any, **how: Any) -> Any:
@@ -251,7 +263,7 @@ class StandardTargetBag(_Refitting, AffineBag):
         return np.asarray(clone(self._measure).fit(self._X, self._y).predict(X), dtype=np.float64)
 
     def counts(
-        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         m, origin = count_rows(X), self.origin()
@@ -264,7 +276,7 @@ class StandardTargetBag(_Refitting, AffineBag):
                 score = _refitted(measure, with_itself=self._measure.fits_itself)
             else:
                 score = textbook.absolute(residual)
-            member = None if within is None else within(t)
+            member = None if within is None else within.mask(t)
             counted = textbook.target_counts(score, objects, self._y, x[None], y[t : t + 1], member, origin=origin)
             return int(counted.greater[0]), int(counted.equal[0]), int(counted.total[0])
 

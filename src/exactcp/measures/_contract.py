@@ -5,7 +5,7 @@ A measure declares what it can do by what it overrides; nobody probes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -15,13 +15,12 @@ from exactcp._changes import Bag, Change
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._rows import count_rows
+from exactcp.counting.categories import Within
 from exactcp.counting.labels import LabelCounts
 
 if TYPE_CHECKING:
     from exactcp.measures._left_out import LeftOut
     from exactcp.textbook import ResidualFunction, ScoreFunction, Trainer
-
-Within = Callable[[int], np.ndarray] | None  # test object t -> mask (n,) of the examples that it is compared with
 
 
 class Objects(Enum):
@@ -29,6 +28,7 @@ class Objects(Enum):
 
     VECTORS = "rows of a finite float matrix"
     PAIRS = "distances or kernel values between examples, given"
+    COMPARED = "vectors, or objects of any kind, which a function compares"
     ANYTHING = "whatever has rows"
 
     def __reduce__(self) -> tuple[type[Objects], tuple[str]]:
@@ -36,9 +36,14 @@ class Objects(Enum):
 
 
 def pairs_or_vectors(parameter: Any) -> Objects:
-    """Return what objects are by the metric or kernel of a measure, whatever the user gave as such."""
+    """Return what objects are by the kernel of a measure, whatever the user gave as such."""
     is_precomputed = isinstance(parameter, str) and parameter == "precomputed"
     return Objects.PAIRS if is_precomputed else Objects.VECTORS
+
+
+def objects_by_metric(metric: Any) -> Objects:
+    """Return what objects are by the metric of a measure: a function compares whatever it likes."""
+    return Objects.COMPARED if callable(metric) else pairs_or_vectors(metric)
 
 
 class AnyBag(Protocol):
@@ -79,6 +84,14 @@ class LabelBag(AnyBag, Protocol):
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return, for every test object and label, counts of training scores and the candidate's own score."""
 
+    def category_counts(
+        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
+    ) -> LabelCounts | None:
+        """Return `label_counts` among examples of the wanted categories (m, n_labels) only; None: compare `scores`.
+
+        `categories` (n,) are those of the examples, numbers from 0 on; one that no example has, -1, has no counts.
+        """
+
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield for every test object the training scores (n_labels, n) and the candidates' (n_labels,)."""
 
@@ -116,21 +129,26 @@ class TargetBag(AnyBag, Protocol):
         """Add examples."""
 
     def counts(
-        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
 
     def regions(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> list[np.ndarray]:
         """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
 
     def intervals(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> np.ndarray:
         """Return the hulls (m, 2) of the regions; nan where a region is empty."""
 
-    def critical_targets(self, X: np.ndarray, *, within: Within = None) -> Iterator[np.ndarray]:
+    def intervals_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the hulls (m, 2, levels) of the regions of thresholds (m, levels), from one evaluation."""
+
+    def critical_targets(self, X: np.ndarray, *, within: Within | None = None) -> Iterator[np.ndarray]:
         """Yield for every test object the targets where signed residuals of examples equal its own."""
 
     def stream(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -147,6 +165,17 @@ class LabelBagBase(Bag):
         """Return counts of which only the sums of greater and equal are right."""
         bag: Any = self
         return bag.label_counts(X, effort=effort)
+
+    def category_counts(
+        self,
+        X: np.ndarray,  # noqa: ARG002
+        categories: np.ndarray,  # noqa: ARG002
+        wanted: np.ndarray,  # noqa: ARG002
+        *,
+        effort: Effort = FREE,  # noqa: ARG002
+    ) -> LabelCounts | None:
+        """Return None: whoever asks compares all scores."""
+        return None
 
     def label_sets(
         self,
@@ -187,7 +216,39 @@ class LabelBagBase(Bag):
 
 
 class TargetBagBase(Bag):
-    """Defaults of a bag of examples with targets: a stream is counting and then learning."""
+    """Defaults of a bag of examples with targets that defines `regions_at`; a stream is counting and then learning.
+
+    `within` is None, or says which examples each test object is compared with.
+    """
+
+    def regions_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[list[np.ndarray]]:
+        """Return where thresholds[t, j] examples are at least as strange, for every t and j."""
+        raise NotImplementedError
+
+    def regions(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[np.ndarray]:
+        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
+        return [found for (found,) in self.regions_at(X, thresholds[:, None], within=within, effort=effort)]
+
+    def intervals_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the hulls (m, 2, levels) of the regions of thresholds (m, levels); nan where a region is empty."""
+        hulls = np.full((*thresholds.shape, 2), np.nan)
+        for t, regions in enumerate(self.regions_at(X, thresholds, within=within, effort=effort)):
+            for j, region in enumerate(regions):
+                if region.shape[0]:
+                    hulls[t, j] = region[0, 0], region[-1, 1]
+        return hulls.transpose(0, 2, 1)
+
+    def intervals(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
+        return self.intervals_at(X, thresholds[:, None], within=within, effort=effort)[..., 0]
 
     def stream(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Count each example against all before it, and learn it, one after another.
@@ -236,6 +297,11 @@ class _Declaring(Estimator):
     def objects(self) -> Objects:
         """What the measure's objects may be."""
         return Objects.VECTORS
+
+    @property
+    def _compares(self) -> bool:
+        """Whether a function compares objects, which may then be of any kind."""
+        return self.objects is Objects.COMPARED
 
     @property
     def is_fixed(self) -> bool:

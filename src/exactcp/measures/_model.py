@@ -118,6 +118,11 @@ def name_of(model: Any) -> str:
     return type(model.estimator if is_frozen(model) else model).__name__
 
 
+def _tags(model: Any) -> Any:
+    """Return a model's tags; of a frozen one those of what is frozen, of which it makes a deep copy each time."""
+    return get_tags(model.estimator if is_frozen(model) else model)
+
+
 def task_of(value: Any) -> str | None:
     """Return what scikit-learn calls the task of a model, or of a measure; None where that is not said."""
     if isinstance(value, Measure | RegressionMeasure):
@@ -125,7 +130,7 @@ def task_of(value: Any) -> str | None:
     if isinstance(value, type) or not hasattr(value, "__sklearn_tags__"):
         return None
     try:
-        task: str | None = get_tags(value).estimator_type
+        task: str | None = _tags(value).estimator_type
     except AttributeError:  # a frozen model, or a pipeline's last one, that has no tags
         return None
     return task
@@ -187,7 +192,7 @@ def introduced(model: Any, method: str, X: Any) -> Iterator[None]:
 def describe_input(tags: Any, estimator: Any) -> Any:
     """Give scikit-learn's tags of a measure or predictor what a model says of its input."""
     try:
-        own = get_tags(estimator).input_tags
+        own = _tags(estimator).input_tags
     except AttributeError:  # not every model has tags
         return tags
     for name in INPUT_TAGS:

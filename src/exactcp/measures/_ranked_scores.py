@@ -61,11 +61,19 @@ class RankedScores:
     """
 
     def __init__(self, y: np.ndarray, band: Band, side: str = "both") -> None:
-        self._scores, self._slack = band.scores(y, side), slack_of(y) / band.scale
+        self._y, self._scale, self._scores = y, band.scale, band.scores(y, side)
         self.n = int(y.size)
-        self._typical = typical_size(y)
+        self._quantiles: dict[int, float] = {}
 
-    # each order is made when it is first asked for: intervals need one of them
+    # each order is made when it is first asked for: the intervals of a level need none
+
+    @cached_property
+    def _slack(self) -> np.ndarray:
+        return np.asarray(slack_of(self._y) / self._scale)
+
+    @cached_property
+    def _typical(self) -> float:
+        return float(typical_size(self._y))
 
     @cached_property
     def _descending(self) -> np.ndarray:
@@ -81,7 +89,17 @@ class RankedScores:
 
     def quantile(self, count: np.ndarray) -> np.ndarray:
         """Return the count-th largest score: infinite of none, minus infinity of more than there are."""
+        if np.ndim(count) == 0:
+            return np.asarray(self._selected(int(count)))
         return np.asarray(np.concatenate([[np.inf], self._descending, [-np.inf]])[count])
+
+    def _selected(self, count: int) -> float:
+        """Return one quantile, which is kept: to select a score takes a fifth of the time of sorting them."""
+        if count not in self._quantiles:
+            inside = 0 < count <= self.n
+            outer = np.inf if count == 0 else -np.inf
+            self._quantiles[count] = float(np.partition(self._scores, -count)[-count]) if inside else outer
+        return self._quantiles[count]
 
     def counts(self, outwards: np.ndarray, edge: np.ndarray, scale: np.ndarray) -> pvalues.Counts:
         """Count scores against those of targets on one side of the band.

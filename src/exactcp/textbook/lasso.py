@@ -13,7 +13,7 @@ SWEEPS = 300
 
 
 def lasso(X: np.ndarray, y: np.ndarray, lam: float, *, fit_intercept: bool = True) -> np.ndarray:
-    """Return a minimiser of |y - X b|^2 / 2 + lam |b|_1, the intercept (not penalised) first.
+    """Return a minimiser of `|y - X b|^2 / 2 + lam |b|_1`, the intercept (not penalised) first.
 
     Coordinate descent tells which coefficients are zero and the signs of the others; where it is too slow for that, all
     possibilities are tried. The others then solve linear equations, and the optimality conditions are checked.

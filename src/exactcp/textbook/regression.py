@@ -67,7 +67,7 @@ def ridge_residual(
 
 
 def absolute(residual: ResidualFunction) -> ScoreFunction:
-    """Return the score |residual|."""
+    """Return the score `|residual|`."""
     return lambda x, y, X, Y: abs(residual(x, y, X, Y))
 
 

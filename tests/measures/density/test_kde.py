@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity
 
+from callable_kernels import callable_kernel
 from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
 from exactcp._parallel import ALONE, Effort
 from exactcp.checks import check_measure
@@ -19,15 +20,19 @@ from exactcp.measures.density import _bag as _kde_bag
 from exactcp.measures.density import _label_sums as _kde_label
 from exactcp.measures.density import _routes as _kde_routes
 from exactcp.measures.density.kernels import dense as kde_dense
+from exactcp.measures.density.kernels import kernel_functions
 from exactcp.measures.density.kernels.kernel_functions import (
     KERNEL_CODES,
     kernel_block,
     log_kernels,
     squared_block,
-    squared_distance_by_feature,
 )
 from exactcp.pvalues import compare_scores
+from mutants.density import COUNTED
 from problems import PROBLEMS
+from slices import sliced
+
+squared_distance_by_feature = callable_kernel(kernel_functions.squared_distance_by_feature)
 
 COMPACT = ("tophat", "epanechnikov", "linear", "cosine")
 RULE = {"floor": 1.0, "tolerance": 1e-10}
@@ -96,9 +101,12 @@ def named(measure):
     return f"{measure.kernel}-{measure.bandwidth}"
 
 
-@pytest.mark.parametrize("problem", KDE_PROBLEMS)
-@pytest.mark.parametrize("measure", MEASURES, ids=named)
-def test_every_route_counts_like_the_textbook(measure, problem):
+BY_NAME = {named(measure): measure for measure in MEASURES}
+
+
+@pytest.mark.parametrize(("name", "problem"), sliced(4, BY_NAME, KDE_PROBLEMS, also=COUNTED))
+def test_every_route_counts_like_the_textbook(name, problem):
+    measure = BY_NAME[name]
     X, y, X_test = KDE_PROBLEMS[problem]
     n_labels = int(y.max()) + 1
     X_test = X_test[-6 if n_labels < 10 else -3 :]  # the textbook of ten labels takes as long as all others together
@@ -187,9 +195,15 @@ def _predictions(algorithm, measure, smoothed, mondrian):
 _standard_predictions = cache(partial(_predictions, "standard"))  # which no route concerns
 
 
-@pytest.mark.parametrize("mondrian", [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)])
-@pytest.mark.parametrize("smoothed", [False, True])
-@pytest.mark.parametrize("measure", [KDE(0.6), KDE(1.5, "epanechnikov"), KDE("scott", "tophat")], ids=named)
+@pytest.mark.parametrize(
+    ("measure", "smoothed", "mondrian"),
+    sliced(
+        2,
+        [KDE(0.6), KDE(1.5, "epanechnikov"), KDE("scott", "tophat")],
+        [False, True],
+        [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)],
+    ),
+)
 def test_standard_and_optimized_predict_the_same(measure, smoothed, mondrian, route):
     fast = _predictions("optimized", measure, smoothed, mondrian)
     for found, expected in zip(fast, _standard_predictions(measure, smoothed, mondrian), strict=True):
@@ -282,9 +296,11 @@ class TestHistory:
         same_counts(bag.label_counts(X_test), measure.bag(X[kept], y[kept], n_labels).label_counts(X_test))
 
     @pytest.mark.parametrize(
-        "measure", [KDE(0.5), KDE(0.05), KDE(2.0, "epanechnikov"), KDE(1.0, "exponential")], ids=named
+        ("bandwidth", "kernel"),
+        sliced(2, [(0.5, "gaussian"), (0.05, "gaussian"), (2.0, "epanechnikov"), (1.0, "exponential")]),
     )
-    def test_five_thousand_pairs_leave_the_p_values_of_a_fresh_fit(self, measure, rng, monkeypatch):
+    def test_five_thousand_pairs_leave_the_p_values_of_a_fresh_fit(self, bandwidth, kernel, rng, monkeypatch):
+        measure = KDE(bandwidth, kernel)
         force(monkeypatch, "dense", rows=256)  # products, where the kernel has them
         X, y = rng.integers(0, 4, (150, 3)).astype(float), np.arange(150) % 2
         X_test = rng.integers(0, 4, (20, 3)).astype(float)

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from exactcp import FullConformalClassifier, SplitConformalClassifier, _parallel
 from exactcp.measures import Bootstrap, expected_samples
 from exactcp.measures.forest._resampling import bernoulli_samples, multinomial_samples, object_keys, voters
+from slices import sliced
 
 X_NEW = np.array([[0.0, 0.5], [1.5, -1.0]])
 pytestmark = pytest.mark.filterwarnings("ignore:Bootstrap trains on")
@@ -22,9 +23,10 @@ def _examples(seed, n=14, n_labels=3):
     return rng.normal(size=(n, 2)) + y[:, None], np.array(["a", "b", "c"])[y]
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), DecisionTreeClassifier(max_depth=3)])
-@pytest.mark.parametrize("seed", range(4))
-def test_equals_the_textbook(estimator, seed):
+@pytest.mark.parametrize(
+    ("seed", "estimator"), sliced(2, range(4), [GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+)
+def test_equals_the_textbook(seed, estimator):
     X, y = _examples(seed)
     measure = Bootstrap(estimator, n_estimators=3, random_state=seed)
     fast = FullConformalClassifier(measure).fit(X, y)

@@ -12,6 +12,7 @@ from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelResidual, ModelScore, RandomForest
 from interruptions import times_survived
 from nearest_mean import NearestMean
+from slices import sliced
 
 MOST = 8  # calls of each change at which the normal lane interrupts it; the slow lane does at all
 pytestmark = pytest.mark.filterwarnings(
@@ -71,8 +72,7 @@ def _target_answers(reg):
     return reg.predict_p(X_PROBE, np.array([0.5, 2.5])), reg.predict(X_PROBE)
 
 
-@pytest.mark.parametrize("change", _label_changes(0))
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(("name", "change"), sliced(2, CLASSIFIERS, _label_changes(0)))
 def test_classifiers(name, change):
     clf, rows = CLASSIFIERS[name]
     fitted = copy.deepcopy(clf).fit(X[rows], Y[rows])

@@ -10,15 +10,18 @@ import pytest
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 
+from callable_kernels import callable_kernel
 from exactcp import FullConformalClassifier, textbook
 from exactcp.measures import RandomForest
 from exactcp.measures.forest import kernels
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
-from exactcp.measures.forest.kernels.grow import predict_label
+from exactcp.measures.forest.kernels import grow
 from exactcp.measures.forest.kernels.items import fill_items, make_node_workspace
 from exactcp.measures.forest.kernels.layout import ROW, SPLIT, encode_object
 from exactcp.measures.forest.kernels.walk import EVENT, IN_FOREST, walk_down
+
+predict_label = callable_kernel(grow.predict_label)
 
 SEED, TREE = 5, 3
 

@@ -12,12 +12,20 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso
 
+from callable_kernels import callable_kernel
 from exactcp import SplitConformalRegressor
 from exactcp._parallel import ALONE, Effort
+from exactcp.counting.categories import Within
 from exactcp.measures import LassoResidual
 from exactcp.measures.lasso.kernels import qr as orthogonal_columns
 from exactcp.pvalues import threshold
 from exactcp.textbook import lasso, lasso_counts
+from slices import both_lanes
+
+insert_column, delete_column = map(
+    callable_kernel, (orthogonal_columns.insert_column, orthogonal_columns.delete_column)
+)
+solve_upper = callable_kernel(orthogonal_columns.solve_upper)
 
 
 def _normal(seed, n, p, m=2):
@@ -239,10 +247,11 @@ class TestRegions:
         X, y, X_test = PROBLEMS["long"]
         bag, mask = LassoResidual(0.5).bag(X, y), X[:, 0] > 0
         everyone = bag.regions(X_test, np.array([2, 2]))
-        half = bag.regions(X_test, np.array([2, 2]), within=lambda t: mask if t == 0 else mask | True)
+        half = bag.regions(X_test, np.array([2, 2]), within=Within(mask.astype(int), np.array([1, 0])))
         assert not np.array_equal(half[0], everyone[0])
-        np.testing.assert_array_equal(half[1], everyone[1])
-        total = bag.counts(X_test, np.zeros(2), within=lambda t: mask if t == 0 else ~mask)[2]
+        whole = bag.regions(X_test, np.array([2, 2]), within=Within(np.zeros(y.size, int), np.array([0, 0])))
+        np.testing.assert_array_equal(np.concatenate(whole), np.concatenate(everyone))
+        total = bag.counts(X_test, np.zeros(2), within=Within(mask.astype(int), np.array([1, 0])))[2]
         assert total.tolist() == [mask.sum(), (~mask).sum()]
 
     def test_the_same_for_every_number_of_jobs_and_room(self, monkeypatch):
@@ -296,9 +305,10 @@ class TestMeasure:
             LassoResidual(lam).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
-def test_coverage_at_n_9():
+@both_lanes(600, 1500)
+def test_coverage_at_n_9(repetitions):
     """Exact binomial test at the level of a multiple of 1 / (n + 1), where the error rate is epsilon itself."""
-    rng, errors, repetitions = np.random.default_rng(0), 0, 1500
+    rng, errors = np.random.default_rng(0), 0
     m = threshold(0.2, 9)
     for _ in range(repetitions):
         X = rng.normal(size=(10, 3))
@@ -321,7 +331,7 @@ class TestOrthogonalColumns:
     def test_nearly_dependent_columns_are_orthogonal(self, rng):
         R = rng.normal(size=(6, 1)) + 1e-9 * rng.normal(size=(6, 4))
         Q, T = np.zeros((5, 6)), np.zeros((5, 5))
-        assert all(orthogonal_columns.insert_column(R, j, j, Q, T) for j in range(4))
+        assert all(insert_column(R, j, j, Q, T) for j in range(4))
         np.testing.assert_allclose(Q[:4] @ Q[:4].T, np.eye(4), atol=1e-14)
 
     def test_columns_enter_and_leave(self, rng):
@@ -330,11 +340,11 @@ class TestOrthogonalColumns:
         for step in range(200):
             if len(inside) < 6 and (len(inside) < 2 or step % 3):
                 j = rng.choice([c for c in range(9) if c not in inside])
-                assert orthogonal_columns.insert_column(R, j, len(inside), Q, T)
+                assert insert_column(R, j, len(inside), Q, T)
                 inside.append(j)
             else:
                 k = int(rng.integers(len(inside)))
-                orthogonal_columns.delete_column(k, len(inside), Q, T)
+                delete_column(k, len(inside), Q, T)
                 inside.pop(k)
             a = len(inside)
             np.testing.assert_allclose(Q[:a].T @ np.triu(T[:a, :a]), R[:, inside], atol=1e-12)
@@ -344,9 +354,9 @@ class TestOrthogonalColumns:
         R = rng.normal(size=(5, 3))
         R[:, 2] = R[:, 0] - 2 * R[:, 1]
         Q, T = np.zeros((4, 5)), np.zeros((4, 4))
-        assert orthogonal_columns.insert_column(R, 0, 0, Q, T)
-        assert orthogonal_columns.insert_column(R, 1, 1, Q, T)
-        assert not orthogonal_columns.insert_column(R, 2, 2, Q, T)
+        assert insert_column(R, 0, 0, Q, T)
+        assert insert_column(R, 1, 1, Q, T)
+        assert not insert_column(R, 2, 2, Q, T)
         coordinates = T[:2, 2].copy()
-        orthogonal_columns.solve_upper(T, 2, coordinates)
+        solve_upper(T, 2, coordinates)
         np.testing.assert_allclose(coordinates, [1, -2], atol=1e-12)

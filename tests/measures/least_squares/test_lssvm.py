@@ -26,6 +26,7 @@ from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare_scores
 from interruptions import same
+from slices import sliced, slow_but
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
 
@@ -96,18 +97,37 @@ def _assert_equals_textbook(measure, X, y, X_test, score=None):
 
 
 class TestEqualsTheTextbook:
-    @pytest.mark.parametrize("fit_intercept", [False, True])
-    @pytest.mark.parametrize("rho", RHOS)
-    @pytest.mark.parametrize(("n", "p"), [(25, 3), (12, 12), (9, 20)])
-    @pytest.mark.parametrize("kind", ["random", "grid", "duplicates", "one-hot"])
+    @pytest.mark.parametrize(
+        ("kind", "n", "p", "rho", "fit_intercept"),
+        sliced(
+            3,
+            ["random", "grid", "duplicates", "one-hot"],
+            [(25, 3), (12, 12), (9, 20)],
+            RHOS,
+            [False, True],
+            also=[
+                ("grid", 25, 3, 1.0, False),
+                ("duplicates", 12, 12, 1e-6, False),
+                ("duplicates", 12, 12, 1e-3, True),
+                ("random", 9, 20, 1e-3, False),
+            ],
+        ),
+    )
     def test_linear(self, kind, n, p, rho, fit_intercept):
         p = min(p, 5) if kind == "one-hot" else p
         measure = LSSVM(rho=rho, fit_intercept=fit_intercept)
         _assert_equals_textbook(measure, *_problem(kind, n, p, seed=n + p))
 
-    @pytest.mark.parametrize("rho", RHOS)
-    @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "laplacian"])
-    @pytest.mark.parametrize("kind", ["random", "grid", "duplicates"])
+    @pytest.mark.parametrize(
+        ("kind", "kernel", "rho"),
+        sliced(
+            3,
+            ["random", "grid", "duplicates"],
+            ["rbf", "poly", "sigmoid", "laplacian"],
+            RHOS,
+            also=[("grid", "rbf", 1.0)],
+        ),
+    )
     def test_kernels(self, kind, kernel, rho):
         X, y, X_test = _problem(kind, 14, 3, seed=3)
         for fit_intercept, gamma in ((False, None), (True, 0.3)):
@@ -208,12 +228,11 @@ class TestEqualsTheTextbook:
     @pytest.mark.parametrize(
         "measure",
         [
-            LSSVM(),
             LSSVM(rho=1e-3, fit_intercept=True),
             LSSVM(kernel="rbf", gamma=2.0, fit_intercept=True),
-            LSSVM(kernel="poly", degree=2),
-            LSSVM(kernel="sigmoid", gamma=0.1),
             LSSVM(kernel="laplacian", rho=10.0, solver="svd"),
+            pytest.param(LSSVM(kernel="poly", degree=2), marks=pytest.mark.slow),
+            pytest.param(LSSVM(kernel="sigmoid", gamma=0.1), marks=pytest.mark.slow),
         ],
         ids=str,
     )
@@ -349,7 +368,7 @@ class TestLearning:
         np.testing.assert_array_equal(bag.codes(), y)
         _assert_same_counts(bag, measure.bag(X, y, 3), rng.integers(0, 3, (5, 2)).astype(float))
 
-    @pytest.mark.parametrize("name", MEASURES)
+    @pytest.mark.parametrize("name", slow_but(["primal with bias", "dual", "sigmoid", "svd of a kernel"], MEASURES))
     def test_five_thousand_pairs_leave_the_state_of_a_fresh_fit(self, name):
         rng = np.random.default_rng(2)
         X, y = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)

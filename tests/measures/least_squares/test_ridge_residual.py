@@ -145,10 +145,17 @@ def test_brackets_decide_only_how_long_it_takes(sample: int, spread: float, monk
     monkeypatch.setattr(_ridge_bag, "RIDGE_COLUMNS", 64)
     monkeypatch.setattr(_ridge_bag, "RIDGE_ROWS", 7)
     bag = RidgeResidual(rho=0.5).bag(X, y)
-    found = bag._bracketed(bag._ready(), *bag._evaluated(bag._ready(), bag._store.prepare(X_test))[:2], levels)
+    found = bag._bracketed(bag._ready(), *bag._evaluated(bag._ready(), bag._store.prepare(X_test))[:2], levels[:, None])
     assert np.isfinite(found).any()
     np.testing.assert_allclose(bag.intervals(X_test, levels), plain, rtol=1e-13)
-    general = _ridge_bag.hulls(super(type(bag), bag).regions(X_test, levels))
+    several = np.column_stack([levels, levels[::-1], np.full(40, 150)])
+    together = bag.intervals_at(X_test, several)
+    for j, wanted in enumerate(several.T):
+        np.testing.assert_array_equal(together[..., j], bag.intervals(X_test, wanted))
+    nothing = np.full((1, 2), np.nan)
+    general = [
+        np.concatenate([*found, nothing])[0] for found in super(type(bag), bag).regions_at(X_test, levels[:, None])
+    ]
     np.testing.assert_allclose(plain, general, rtol=1e-12)
 
 

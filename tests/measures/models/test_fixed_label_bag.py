@@ -19,6 +19,7 @@ from exactcp.measures import ModelScore
 from exactcp.measures._algorithm_1 import StandardBag
 from exactcp.measures.models._score import SCORES, SHARE
 from exactcp.pvalues import compare_scores, smoothed_p, tau_of_steps
+from slices import slow_but
 
 X, Y = load_iris(return_X_y=True)
 FIELDS = ("greater_same", "equal_same", "greater_other", "equal_other")
@@ -32,14 +33,17 @@ def _assert_equal(found, expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
-@pytest.mark.parametrize("score", SCORES)
 class TestEqualsAlgorithm1:
+    @pytest.mark.parametrize("score", SCORES)
     def test_given_outputs(self, score):
         measure = ModelScore("precomputed", score=score, classes=[0, 1, 2], random_state=4)
         _check_bag(measure, (EIGHTHS[:22], CODES, EIGHTHS[18:26]), "eighths")
         few = (EIGHTHS[:3], np.array([0, 1, 2]), EIGHTHS[3:5])
         _check_bag(measure, few, "one example of each label")
 
+    @pytest.mark.parametrize(
+        "score", slow_but(["odds", "aps"], SCORES)
+    )  # the others differ by what they make of outputs
     def test_frozen_model(self, score):
         measure = ModelScore(FrozenEstimator(GaussianNB().fit(X[::3], Y[::3])), score=score, random_state=4)
         rows = np.r_[1:150:9, 2:5]

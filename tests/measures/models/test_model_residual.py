@@ -18,6 +18,7 @@ from exactcp import FullConformalRegressor
 from exactcp.measures import ModelResidual, RidgeResidual
 from exactcp.measures.models._refit_bag import DOUBLINGS
 from exactcp.pvalues import tau_of_objects
+from slices import both_lanes
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 X, Y, X_TEST = X_ALL[:30], Y_ALL[:30], X_ALL[30:33]
@@ -181,8 +182,9 @@ class TestBadInput:
                 ModelResidual(Ridge(), bisections=bisections).fit(X, Y)
 
 
-def test_coverage_at_n_9():
-    rng, errors, repetitions = np.random.default_rng(0), 0, 600
+@both_lanes(300, 600)
+def test_coverage_at_n_9(repetitions):
+    rng, errors = np.random.default_rng(0), 0
     for _ in range(repetitions):
         Z = rng.normal(size=(10, 1))
         y = Z[:, 0] + rng.normal(size=10)

@@ -12,6 +12,7 @@ from interruptions import times_survived
 RNG = np.random.default_rng(0)
 X, Y = RNG.integers(0, 5, (60, 2)).astype(float), np.arange(60) % 3
 PROBES = RNG.normal(size=(6, 2)) * 2.0
+MOST = 10  # calls of each change at which the normal lane interrupts it; the slow lane does at all
 
 
 def l1(a, b):
@@ -44,7 +45,7 @@ def _fitted(measure):
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_classifier(name, change):
-    assert times_survived(_fitted(MEASURES[name]), CHANGES[change], _answers, most=20) > 15
+    assert times_survived(_fitted(MEASURES[name]), CHANGES[change], _answers, most=MOST) > 10
 
 
 @pytest.mark.slow

@@ -6,15 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exactcp.measures.neighbours.kernels.lists import (
-    insert,
-    insert_large,
-    kth,
-    ratio,
-    remove,
-    sum_first,
-    sum_first_with,
-)
+from callable_kernels import callable_kernel
+from exactcp.measures.neighbours.kernels import lists
+
+insert, insert_large, remove = map(callable_kernel, (lists.insert, lists.insert_large, lists.remove))
+kth, ratio, sum_first = map(callable_kernel, (lists.kth, lists.ratio, lists.sum_first))
+sum_first_with = callable_kernel(lists.sum_first_with)
 
 distances = st.lists(st.integers(0, 6).map(float), max_size=12)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._validation import check_size
+from exactcp.counting.categories import CategoryRanks, count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
-from exactcp.measures.density._routes import Summation, sum_kernels
+from exactcp.measures.density._routes import CountedWithin, Summation, rank_label, sum_kernels
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, alternative_sums, log_sum
 
 SHARE_ANEW = 8  # changing more than one example in this many of a label makes its sums anew
@@ -41,6 +43,14 @@ def density_scores(summations: Sequence[Summation], sizes: np.ndarray) -> np.nda
     return np.column_stack(columns)
 
 
+class CategorisedSums(NamedTuple):
+    """The examples within their categories, for as long as neither changes."""
+
+    categories: np.ndarray  # (n,) in the order of arrival
+    labels: list[tuple[np.ndarray, CategoryRanks]]  # categories by slot, and ranks, as in `CountedWithin`
+    everyone: CategoryRanks  # provisional scores of all
+
+
 class KDEBag(LabelBagBase):
     """State of full CP with kernel density estimates: for each example, the sum of its label's kernels at it.
 
@@ -61,6 +71,8 @@ class KDEBag(LabelBagBase):
     each sum that lost half or more. A bandwidth that depends on n makes both cost as much as `fill`.
     """
 
+    _categorised: CategorisedSums | None = None
+
     def __init__(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, bandwidth: float | str, kernel: int) -> None:
         self._n_features = X.shape[1]
         self._kernel = kernel
@@ -74,13 +86,16 @@ class KDEBag(LabelBagBase):
             self._labels.append(LabelExamples(X[positions], h, kernel))
         self._set_examples(np.array(codes, dtype=np.int64), slots)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_categorised": None}  # quickly made anew
+
     def _set_examples(self, codes: np.ndarray, slots: np.ndarray) -> None:
         self._codes, self._slots = Rows(codes), Rows(slots)  # label of each example, and slot among those of its label
 
     def fork(self) -> KDEBag:
         """Return a bag with the same examples that may be changed while others read this one."""
         labels = [label.fork() for label in self._labels]
-        return twin(self, _labels=labels, _codes=self._codes.fork(), _slots=self._slots.fork())
+        return twin(self, _labels=labels, _categorised=None, _codes=self._codes.fork(), _slots=self._slots.fork())
 
     @property
     def n(self) -> int:
@@ -115,12 +130,40 @@ class KDEBag(LabelBagBase):
         summations = [Summation(label, X, own=False, counts=True) for label in self._labels]
         sum_kernels(summations, effort=effort, task="predicting")
         scores = density_scores(summations, self.sizes)
-        at_least, above = self._rank_others(scores)
-        at_least_same, above_same = (
-            np.column_stack([getattr(summation.result, name) for summation in summations])
-            for name in ("at_least", "above")
-        )
-        return LabelCounts(above_same, at_least_same - above_same, above, at_least - above, scores)
+        return _label_counts(summations, *self._rank_others(scores), scores)
+
+    def category_counts(
+        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
+    ) -> LabelCounts:
+        """Return counts among the examples of the candidates' categories only, and candidate scores."""
+        known = self._within_categories(categories)
+        columns = [np.ascontiguousarray(column) for column in wanted.T]
+        summations = [
+            Summation(label, X, own=False, counts=True, within=CountedWithin(*of_label, column))
+            for label, of_label, column in zip(self._labels, known.labels, columns, strict=True)
+        ]
+        sum_kernels(summations, effort=effort, task="predicting")
+        scores = density_scores(summations, self.sizes)
+        at_least, above = np.empty((2, *scores.shape), np.int64)
+        for c, (label, (_, ranks)) in enumerate(zip(self._labels, known.labels, strict=True)):
+            column = np.ascontiguousarray(scores[:, c])
+            lo, hi = tie_bands(column, LOG_FLOOR, TOLERANCE)
+            own = rank_label(ranks, label.n - 1, columns[c], column)
+            at_least[:, c], above[:, c] = count_ranked(known.everyone, columns[c], lo, hi) - own
+        return _label_counts(summations, at_least, above, scores)
+
+    def _within_categories(self, categories: np.ndarray) -> CategorisedSums:
+        known = self._categorised
+        if known is None or known.categories is not categories:
+            codes, slots, labels = self.codes(), self._slots.array, []
+            for c, label in enumerate(self._labels):
+                positions, by_slot = np.flatnonzero(codes == c), np.empty(label.n, np.int64)
+                by_slot[slots[positions]] = categories[positions]
+                labels.append((by_slot, rank_within(-label.log_sums(), by_slot)))
+            scores = np.concatenate([label.provisional_scores() for label in self._labels])
+            everyone = rank_within(scores, np.concatenate([by_slot for by_slot, _ in labels]))
+            known = self._categorised = CategorisedSums(categories, labels, everyone)
+        return known
 
     def _rank_others(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Count, for every candidate, the scores of the examples with other labels, which it leaves as they are."""
@@ -165,12 +208,13 @@ class KDEBag(LabelBagBase):
         for c, label in enumerate(self._labels):
             if label.n:
                 labels[new_codes[c]] = label
-        self._labels = labels
+        self._labels, self._categorised = labels, None
         self._codes = Rows(np.asarray(new_codes, dtype=np.int64)[self.codes()])
 
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         self._check_new(X)
+        self._categorised = None
         X = np.ascontiguousarray(X)
         if codes.size == 1 and self._labels[codes[0]].n >= SHARE_ANEW and not isinstance(self._bandwidth, str):
             self._learn_one(X[0], int(codes[0]))
@@ -215,6 +259,7 @@ class KDEBag(LabelBagBase):
             label, and among the others.
         """
         self._check_new(X)
+        self._categorised = None
         out = np.empty((codes.size, 4), np.int64)
         for t, (x, code) in enumerate(zip(np.ascontiguousarray(X), codes.tolist(), strict=True)):
             if isinstance(self._bandwidth, str):
@@ -251,8 +296,19 @@ class KDEBag(LabelBagBase):
                     slots[moved[codes[moved] == c]] = slot
                     gone[i + 1 :][gone[i + 1 :] == label.n] = slot
         self._set_examples(codes, slots)
+        self._categorised = None
         if anew:
             self.fill(anew, effort=effort)
+
+
+def _label_counts(
+    summations: Sequence[Summation], at_least: np.ndarray, above: np.ndarray, scores: np.ndarray
+) -> LabelCounts:
+    """Return the counts of summations, one for each label, beside how many others' scores are >= and >."""
+    at_least_same, above_same = (
+        np.column_stack([getattr(summation.result, name) for summation in summations]) for name in ("at_least", "above")
+    )
+    return LabelCounts(above_same, at_least_same - above_same, above, at_least - above, scores)
 
 
 def _without(array: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -13,7 +13,14 @@ from exactcp.geometry.screen import Screen, prepare_training
 from exactcp.measures.density.kernels.dense import Dense, prepare_dense, product_error
 from exactcp.measures.density.kernels.kernel_functions import log_kernels
 from exactcp.measures.density.kernels.learning import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
-from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, SummedExamples, empty_sums, sum_all_pairs, sum_known
+from exactcp.measures.density.kernels.log_sums import (
+    EVERYONE,
+    LOG_FLOOR,
+    SummedExamples,
+    empty_sums,
+    sum_all_pairs,
+    sum_known,
+)
 
 NOTHING = np.empty(0)
 # whose squares still neither overflow nor vanish
@@ -181,6 +188,6 @@ class LabelExamples:
         self.changed()
         if anew.size:
             made = empty_sums(anew.size)
-            sum_all_pairs(self.objects[anew], anew, self.examples(with_sums=False), made)
+            sum_all_pairs(self.objects[anew], anew, self.examples(with_sums=False), EVERYONE, made)
             sums.top[anew], sums.total[anew], sums.error[anew] = made.top, made.total, DIRECT * made.total
         self._sums = sums

@@ -15,11 +15,13 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exactcp._parallel import Effort, map_blocks
+from exactcp.counting.categories import CategoryRanks, count_ranked
+from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.geometry.screen import prepare_tests
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density.kernels.dense import (
@@ -33,7 +35,13 @@ from exactcp.measures.density.kernels.dense import (
     symmetric_sums,
 )
 from exactcp.measures.density.kernels.kernel_functions import kernel_block
-from exactcp.measures.density.kernels.log_sums import SummedExamples, SumsAndCounts, empty_sums, sum_all_pairs
+from exactcp.measures.density.kernels.log_sums import (
+    LOG_FLOOR,
+    SummedExamples,
+    SumsAndCounts,
+    empty_sums,
+    sum_all_pairs,
+)
 from exactcp.measures.density.kernels.screened import sum_screened_pairs
 
 FEW_OBJECTS = 8  # for fewer objects than this all pairs are summed
@@ -60,6 +68,14 @@ class _Buffers(threading.local):
         return self._bytes[:size].view(dtype).reshape(m, n)
 
 
+class CountedWithin(NamedTuple):
+    """Whom candidates of one label are compared with."""
+
+    category: np.ndarray  # (n,) of the label's examples, by slot
+    ranks: CategoryRanks  # their minus log-sums, which are scores but for a constant
+    wanted: np.ndarray  # (m,) of the candidates
+
+
 class Summation:
     """Kernels of objects summed over the examples of one label; `sum_kernels` does the work.
 
@@ -71,6 +87,8 @@ class Summation:
         The rows of X are the examples themselves, slot by slot, and each is summed over the others.
     counts : bool
         Count the label's scores against those of the candidates X.
+    within : CountedWithin, default=None
+        Count only those of the candidates' categories.
 
     Attributes
     ----------
@@ -78,16 +96,22 @@ class Summation:
         Of every row of X.
     """
 
-    def __init__(self, label: LabelExamples, X: np.ndarray, *, own: bool, counts: bool) -> None:
+    def __init__(
+        self, label: LabelExamples, X: np.ndarray, *, own: bool, counts: bool, within: CountedWithin | None = None
+    ) -> None:
         m = X.shape[0]
         self.result: SumsAndCounts = empty_sums(m)
         self._label, self._X, self._is_own, self._counts = label, np.ascontiguousarray(X), own, counts
         self._own = np.arange(m) if own else np.full(m, -1)
         self._left = np.zeros(m, dtype=bool)  # rows that the dense route leaves to the others
         self._examples: SummedExamples = label.examples(with_sums=counts)
+        self._within, self._wanted = within, np.empty((m, 0), np.int64)  # no category, for every row
+        if within is not None:
+            self._examples = self._examples._replace(category=within.category)
+            self._wanted = within.wanted[:, None]
         self._linear = np.exp(self._examples.log)
         self._columns: dict[int, np.ndarray] = {}
-        if counts and m >= FEW_OBJECTS:
+        if counts and within is None and m >= FEW_OBJECTS:
             label.order()
 
     @property
@@ -141,13 +165,19 @@ class Summation:
         if self._counts:
             with np.errstate(divide="ignore"):
                 scores = math.log(self._label.n) - part.top - np.log(part.total)
-            at_least, above = self._label.rank(np.where(part.total > 0, scores, np.inf), self._label.n)
+            at_least, above = self._rank(rows, np.where(part.total > 0, scores, np.inf))
             part = part._replace(at_least=at_least + part.at_least, above=above + part.above)
         self._keep(rows, part)
 
+    def _rank(self, rows: np.ndarray, scores: np.ndarray) -> Any:
+        """Count the label's scores, as they are without a test object, that are >= and > those of some rows."""
+        if self._within is None:
+            return self._label.rank(scores, self._label.n)
+        return rank_label(self._within.ranks, self._label.n, self._within.wanted[rows], scores)
+
     def _sum_all_pairs(self, rows: np.ndarray) -> None:
         sums = empty_sums(rows.size)
-        sum_all_pairs(self._X[rows], self._own[rows], self._examples, sums)
+        sum_all_pairs(self._X[rows], self._own[rows], self._examples, self._wanted[rows].ravel(), sums)
         self._keep_ranked(rows, sums)
 
     def _sum_blocks(self, buffers: _Buffers, rows: np.ndarray) -> None:
@@ -164,7 +194,7 @@ class Summation:
                     kernel_block(X[chosen], label.objects, label.bandwidth, label.kernel, kernels)
                 if self._is_own:
                     kernels[np.arange(chosen.size), rows[chosen]] = 0.0
-                part = sum_block(kernels, self._linear)
+                part = sum_block(kernels, self._linear, self._examples.category, self._wanted[rows[chosen]].ravel())
                 self._keep(rows[chosen], part)
                 if may_underflow(label.kernel):
                     self._left[rows[chosen]] = part.total < SMALLEST_SUM
@@ -194,8 +224,16 @@ class Summation:
             products[np.arange(rows.size), rows] = -np.inf
         nearest = products.argmax(axis=1)
         sums = empty_sums(rows.size)
-        sum_screened_pairs(X, tests.norms[near], products, nearest, screen.units, self._examples, sums)
+        wanted = self._wanted[rows].ravel()
+        sum_screened_pairs(X, tests.norms[near], products, nearest, screen.units, self._examples, wanted, sums)
         self._keep_ranked(rows, sums)
+
+
+def rank_label(ranks: CategoryRanks, nu: int, wanted: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Count the scores log(nu) - log-sum of a label's examples that are >= and > each of these, in their categories."""
+    log_nu = math.log(nu) if nu > 0 else 0.0
+    lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
+    return np.asarray(count_ranked(ranks._replace(ascending=log_nu + ranks.ascending), wanted, lo, hi))
 
 
 def sum_kernels(summations: Sequence[Summation], *, effort: Effort, task: str) -> None:

@@ -259,8 +259,7 @@ class ForestBag(ReplacingBag, LabelBagBase):
         if not self._independent:
             self.fill(effort=effort)
             return
-        olds = [None if tree is None else recode(tree, first, new_codes) for tree in self._trees]
-        self._grow_on(olds, effort)
+        self._keep(self._grow(self._draw(), _recoded(self._trees, first, new_codes), effort=effort))
 
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions."""
@@ -268,12 +267,17 @@ class ForestBag(ReplacingBag, LabelBagBase):
         self._ranks = self._ranks.without(indices)
         self._codes, self._arrivals = self._codes[kept], self._arrivals[kept]
         if not self._independent:
-            self._ranks = self._ranks.compacted()  # whoever is to be forgotten leaves no number behind
+            self._ranks, _ = self._ranks.compacted()  # whoever is to be forgotten leaves no number behind
             self.fill(effort=effort)
             return
-        self._grow_on(self._trees, effort)
+        trees, first = self._grow(self._draw(), self._trees, effort=effort), self._ranks.first
+        self._ranks, new_codes = self._ranks.compacted()
+        self._keep(_recoded(trees, first, new_codes))
 
-    def _grow_on(self, olds: list[Trees | None], effort: Effort) -> None:
-        """Grow the trees of the present samples out of what they were, as far as they were there."""
-        trees = self._grow(self._draw(), olds, effort=effort)
+    def _keep(self, trees: list[Trees | None]) -> None:
+        """Take the trees of independent samples, all of which a test example may need."""
         self._take(trees, [True] * len(trees))
+
+
+def _recoded(trees: list[Trees | None], first: np.ndarray, new_codes: np.ndarray) -> list[Trees | None]:
+    return [None if tree is None else recode(tree, first, new_codes) for tree in trees]

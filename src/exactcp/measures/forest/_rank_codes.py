@@ -63,21 +63,25 @@ class RankCodes:
         return more, moved
 
     def without(self, positions: np.ndarray) -> RankCodes:
-        """Return the ranks of the other objects; values that nothing has any more keep theirs, which does no harm."""
+        """Return the ranks of the other objects; values that nothing has any more keep theirs until `compacted`."""
         fewer = copy.copy(self)
         fewer.codes = np.ascontiguousarray(np.delete(self.codes, positions, axis=1))
         return fewer
 
-    def compacted(self) -> RankCodes:
-        """Return the ranks of the same objects without values that nothing has any more: those of a fresh start."""
-        distinct, columns = [], []
+    def compacted(self) -> tuple[RankCodes, np.ndarray]:
+        """Return the ranks of the same objects without values that nothing has any more, those of a fresh start.
+
+        Beside them is the new code of every old value in the order of `values`, -1 of those that are gone.
+        """
+        distinct, columns, moved = [], [], np.full(self.values.size, -1, np.int64)
         for f, codes in enumerate(self.codes):
             used, ranks = np.unique((codes.astype(np.int64) - 2) // 2, return_inverse=True)
             distinct.append(self.values[self.first[f] + used])
+            moved[self.first[f] + used] = 2 * np.arange(used.size) + 2
             columns.append(2 * ranks + 2)
         fresh = copy.copy(self)
         fresh.codes, fresh.values, fresh.first = _together(np.array(columns), distinct)
-        return fresh
+        return fresh, moved
 
 
 def _together(codes: np.ndarray, distinct: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,9 +11,9 @@ from scipy import linalg
 from exactcp._changes import twin
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._validation import check_scale, check_size
+from exactcp.counting.categories import Within
 from exactcp.counting.targets import origin_of, own_slack, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
-from exactcp.measures._contract import Within
 from exactcp.measures.lasso.kernels.path import LassoProblem, Path, follow_path
 from exactcp.measures.lasso.kernels.start import solve_lasso
 
@@ -143,7 +143,7 @@ class LassoBag(AffineBag):
         X: np.ndarray,
         y: np.ndarray,
         *,
-        within: Within = None,
+        within: Within | None = None,
         effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
@@ -155,21 +155,16 @@ class LassoBag(AffineBag):
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
-    def regions(
-        self,
-        X: np.ndarray,
-        thresholds: np.ndarray,
-        *,
-        within: Within = None,
-        effort: Effort = FREE,
-    ) -> list[np.ndarray]:
-        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
+    def regions_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[list[np.ndarray]]:
+        """Return where thresholds[t, j] examples are at least as strange, for every t and j."""
 
-        def one(t: int) -> np.ndarray:
-            return super(LassoBag, self).regions(X[t : t + 1], thresholds[t : t + 1], within=_only(within, t))[0]
+        def one(t: int) -> list[np.ndarray]:
+            return super(LassoBag, self).regions_at(X[t : t + 1], thresholds[t : t + 1], within=_only(within, t))[0]
 
         return map_blocks(one, range(X.shape[0]), effort=effort, task="predicting")
 
 
-def _only(within: Within, t: int) -> Within:
-    return None if within is None else lambda _: within(t)
+def _only(within: Within | None, t: int) -> Within | None:
+    return None if within is None else within.take(slice(t, t + 1))

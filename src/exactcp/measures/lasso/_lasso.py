@@ -21,7 +21,7 @@ class LassoResidual(RegressionMeasure):
     Parameters
     ----------
     lam : float, default=1.0
-        Penalty of |y - X b|^2 / 2 + lam |b|_1. The squares are a sum, not a mean: scikit-learn's alpha is lam / n.
+        Penalty of `|y - X b|^2 / 2 + lam |b|_1`. The squares are a sum, not a mean: scikit-learn's alpha is lam / n.
     fit_intercept : bool, default=True
         Whether to add a constant that is not penalised, as scikit-learn does.
 

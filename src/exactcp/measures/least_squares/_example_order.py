@@ -41,10 +41,20 @@ class Arrived(NamedTuple):
     divisors: np.ndarray  # (n,) 1 - h_i
     codes: np.ndarray  # (n,) labels
     n_labels: int
+    members: np.ndarray | None = None  # which of all examples they are, if not all
+
+    def take(self, members: np.ndarray) -> Arrived:
+        """Return some of all examples."""
+        own, divisors, codes = self.own[members], self.divisors[members], self.codes[members]
+        return self._replace(own=own, divisors=divisors, codes=codes, members=members)
+
+    def among_all(self, order: np.ndarray) -> np.ndarray:
+        """Return which of all examples some of these are."""
+        return order if self.members is None else self.members[order]
 
     def count_for(self, multipliers: Any, candidates: Candidates) -> None:
         """Count for test objects, each example by its divided scores."""
-        across, n = self.factorisation.across(), self.own.size
+        across, n = self.factorisation.across(self.members), self.own.size
         for first in range(0, n, LSSVM_COLUMNS):
             part = slice(first, min(first + LSSVM_COLUMNS, n))
             G = across(multipliers, part.start, part.stop)
@@ -67,7 +77,7 @@ class Ordered(NamedTuple):
             return
         most = LONG_WINDOWS * cost_of_all(self.examples.e.size, candidates.F.shape[1])
         is_counted = count_windows(self.windowed, multipliers, candidates, most)
-        rest = np.flatnonzero(~is_counted)
+        rest = (~is_counted).nonzero()[0]
         for first in range(0, rest.size, LSSVM_ROWS):
             some = rest[first : first + LSSVM_ROWS]
             part = candidates.take(some)
@@ -85,7 +95,7 @@ class Ordered(NamedTuple):
 def by_label(fitted: Arrived) -> Ordered:
     """Order the examples by label."""
     order, starts = label_order(fitted.codes, fitted.n_labels)
-    return Ordered(fitted.factorisation.across(order), _ordered_examples(fitted, order, starts))
+    return Ordered(fitted.factorisation.across(fitted.among_all(order)), _ordered_examples(fitted, order, starts))
 
 
 def by_ratio(fitted: Arrived) -> Ordered | None:
@@ -99,7 +109,7 @@ def by_ratio(fitted: Arrived) -> Ordered | None:
     if layout is None:
         return None
     order, starts = layout.order, layout.starts
-    across, examples = across.in_order(order), _ordered_examples(fitted, order, starts)
+    across, examples = across.in_order(fitted.among_all(order)), _ordered_examples(fitted, order, starts)
     e, b = examples.e, examples.b
     windowed = Windowed(across.rows, e, b, ratios[order], starts, layout.sorted_from, layout.leverage)
     least, most = (int(max(LSSVM_ROWS, evaluations // layout.cost)) for evaluations in EVALUATIONS)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
+from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
@@ -17,7 +19,13 @@ from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
-from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
+from exactcp.measures.least_squares.factorisations.form import some_multipliers
+from exactcp.measures.least_squares.kernels.leave_one_out import (
+    Candidates,
+    alternative_loo_scores,
+    finish,
+    new_candidates,
+)
 
 FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
 MANY_ASKED = 32  # as many are worth ordering them by label and ratio
@@ -25,9 +33,30 @@ FITS = 2**22  # test objects times training examples of one block of leave-one-o
 LABELS_BY_RANK = 64  # more labels than this are counted by rank
 
 
+def _block_size(ordered: Ordered | None, m: int, effort: Effort) -> int:
+    """Return how many of m test objects are counted at once."""
+    if ordered is None or m <= LSSVM_ROWS:
+        return LSSVM_ROWS
+    least, most = ordered.at_once
+    return min(max(-(-m // effort.threads()), least), most)
+
+
 def targets(codes: np.ndarray, n_labels: int) -> np.ndarray:
     """One-vs-rest targets (n, l): +1 for the own label, -1 for the others."""
     return np.where(codes[:, None] == np.arange(n_labels), 1.0, -1.0)
+
+
+class AskedWithin(NamedTuple):
+    """All examples or those of a category, perhaps in order, and how many test objects have asked for them."""
+
+    arrived: Arrived
+    ordered: Ordered | None
+    asked: int
+
+    def count_for(self, multipliers: Any, candidates: Candidates, *, by_division: bool) -> None:
+        """Count for test objects."""
+        how = self.arrived if self.ordered is None or by_division else self.ordered
+        how.count_for(multipliers, candidates)
 
 
 class LSSVMBag(FactorisedBag, LabelBagBase):
@@ -54,6 +83,8 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
     `unlearn` cost n q or n^2; the svd is made anew before the next prediction.
     """
 
+    _members: Members | None = None  # the categories that `_by_category` is of
+
     def __init__(
         self,
         store: FeatureStore | KernelStore,
@@ -72,7 +103,7 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
 
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
-        return {**self.__dict__, "_ordered": None}
+        return {**self.__dict__, "_ordered": None, "_members": None, "_by_category": {}}
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one."""
@@ -97,6 +128,8 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         self._fitted: Arrived | None = None
         self._ordered: Ordered | None = None
         self._asked = 0  # test objects since then
+        self._members = None
+        self._by_category: dict[int, AskedWithin] = {}
 
     def _ready(self, effort: Effort = ALONE) -> Arrived:
         fitted = self._fitted
@@ -107,16 +140,14 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
             fitted = self._fitted = Arrived(factorisation, solution, own, factorisation.divisors, codes, self._n_labels)
         return fitted
 
-    def _order(self, fitted: Arrived) -> Ordered | None:
-        """Return the examples in order, if enough test objects have come since the last change."""
-        ordered = self._ordered
-        if self._n_labels > LABELS_BY_RANK or self._asked < FEW_ASKED:
+    def _order(self, fitted: Arrived, ordered: Ordered | None, asked: int) -> Ordered | None:
+        """Return the examples in order, if enough test objects have asked since the last change."""
+        if self._n_labels > LABELS_BY_RANK or asked < FEW_ASKED or not fitted.own.size:
             return ordered
-        if ordered is None and self._asked < MANY_ASKED:
-            ordered = self._ordered = by_label(fitted)
-        elif self._asked >= MANY_ASKED and not (ordered and ordered.is_final):
-            best = by_ratio(fitted) or ordered or by_label(fitted)
-            ordered = self._ordered = best._replace(is_final=True)
+        if ordered is None and asked < MANY_ASKED:
+            return by_label(fitted)
+        if asked >= MANY_ASKED and not (ordered and ordered.is_final):
+            return (by_ratio(fitted) or ordered or by_label(fitted))._replace(is_final=True)
         return ordered
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
@@ -124,29 +155,65 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         m, fitted = X.shape[0], self._ready(effort)
         prepared = self._store.prepare(X)
         self._asked += m
-        ordered, size = self._order(fitted), LSSVM_ROWS
-        if ordered is not None and m > LSSVM_ROWS:
-            size = int(np.clip(-(-m // effort.threads()), *ordered.at_once))
+        ordered = self._ordered = self._order(fitted, self._ordered, self._asked)
+        size, everyone = _block_size(ordered, m, effort), [(AskedWithin(fitted, ordered, m), slice(None))]
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
-            return self._count(fitted, ordered, prepared[block])
+            return self._count(everyone, prepared[block])
 
         parts = map_blocks(count, blocks, effort=effort, task="predicting")
         if not parts:
-            parts = [self._count(fitted, ordered, prepared)]
+            parts = [self._count(everyone, prepared)]
         return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
 
     at_least_counts = label_counts
 
-    def _count(self, fitted: Arrived, ordered: Ordered | None, objects: np.ndarray) -> LabelCounts:
-        """Count for one block of test objects."""
+    def category_counts(
+        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
+    ) -> LabelCounts:
+        """Return counts among the examples of the candidates' categories only, and candidate scores."""
+        fitted, prepared = self._ready(effort), self._store.prepare(X)
+        if self._members is None or self._members.categories is not categories:
+            self._members, self._by_category = Members(categories), {}
+        members = self._members
+
+        def count(of_objects: np.ndarray) -> LabelCounts:
+            groups = objects_by_category(of_objects)
+            some = [self._among(fitted, members, category, objects.size) for category, objects in groups]
+            ends = list(accumulate(objects.size for _, objects in groups))
+            rows = np.concatenate([objects for _, objects in groups])
+            size = max(_block_size(one.ordered, rows.size, effort) for one in some)
+
+            def count_block(first: int) -> LabelCounts:
+                block = rows[first : first + size]
+                bounds = [min(max(end - first, 0), block.size) for end in (0, *ends)]
+                parts = [(one, slice(a, b)) for one, (a, b) in zip(some, pairwise(bounds), strict=True) if a < b]
+                return self._count(parts, prepared[block])
+
+            counted = map_blocks(count_block, range(0, rows.size, size), effort=effort, task="predicting")
+            back = np.argsort(rows)
+            fields = map(np.concatenate, zip(*counted, strict=True)) if len(counted) > 1 else counted[0]
+            return LabelCounts(*(field[back] for field in fields))
+
+        return count_by_column(count, wanted)
+
+    def _among(self, fitted: Arrived, members: Members, category: int, m: int) -> AskedWithin:
+        """Return the examples of a category, about which m more test objects ask."""
+        known = self._by_category.get(category) or AskedWithin(fitted.take(members.of(category)), None, 0)
+        asked = known.asked + m
+        known = AskedWithin(known.arrived, self._order(known.arrived, known.ordered, asked), asked)
+        self._by_category[category] = known
+        return known
+
+    def _count(self, parts: list[tuple[AskedWithin, slice]], objects: np.ndarray) -> LabelCounts:
+        """Count for one block of test objects, each part of them among some examples."""
+        fitted = parts[0][0].arrived
         multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, objects)
         candidates = new_candidates(d, F)
-        if ordered is None or fitted.factorisation.is_indefinite or (d <= 0).any():
-            fitted.count_for(multipliers, candidates)
-        else:
-            ordered.count_for(multipliers, candidates)
+        by_division = fitted.factorisation.is_indefinite or bool((d <= 0).any())
+        for some, rows in parts:
+            some.count_for(some_multipliers(multipliers, rows), candidates.view(rows), by_division=by_division)
         return finish(candidates)
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

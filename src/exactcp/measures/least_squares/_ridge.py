@@ -55,7 +55,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
     -----
     The ridge regression confidence machine [1]_, exact: with a test object in the bag every residual is an affine
     function of its target, so the region follows from the n intervals where examples are at least as strange. `score`
-    is the plain |y - prediction| for all kinds, as split CP and jackknife+ use it.
+    is the plain `|y - prediction|` for all kinds, as split CP and jackknife+ use it.
 
     References
     ----------

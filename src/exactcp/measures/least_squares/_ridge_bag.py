@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from exactcp._parallel import ALONE, FREE, Effort, map_blocks
+from exactcp.counting.categories import Within, groups_of
 from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
-from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
-from exactcp.measures._contract import Within
+from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, regions_of
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
@@ -46,6 +47,62 @@ class FittedRidge(NamedTuple):
     across: Across
     sample: np.ndarray  # examples that bracket
     across_sample: Across
+
+    def among(self, positions: np.ndarray | None) -> FittedRidge:
+        """Return the same with some of the examples only; None means all."""
+        if positions is None:
+            return self
+        sample = bracketing(positions.size)
+        return self._replace(
+            examples=self.examples.take(positions),
+            across=self.factorisation.across(positions),
+            sample=sample,
+            across_sample=self.factorisation.across(positions[sample]),
+        )
+
+
+def bracketing(n: int) -> np.ndarray:
+    """Return which of n examples bracket order statistics of all; none if they are few."""
+    size = BRACKET_SAMPLE if n > 4 * BRACKET_SAMPLE else 0
+    return np.linspace(0, n - 1, size).astype(np.int64)
+
+
+class Bracket(NamedTuple):
+    """Bounds of order statistics of the extents of m test objects on two sides, and what was found between."""
+
+    low: np.ndarray  # (m, 2)
+    high: np.ndarray
+    above: np.ndarray  # how many extents are larger
+    kept: np.ndarray  # (m, 2, room) those between
+    used: np.ndarray  # (m, 2) how many they are, even if there was no room
+
+    @classmethod
+    def empty(cls, m: int, room: int) -> Bracket:
+        """Return the widest bounds, with nothing between as yet."""
+        counts = np.zeros((2, m, 2), np.int64)
+        return cls(np.zeros((m, 2)), np.full((m, 2), np.inf), counts[0], np.empty((m, 2, room)), counts[1])
+
+    def value(self, t: int, side: int, wanted: int, edge: float) -> float:
+        """Return the wanted-th largest extent of all; nan if the bounds did not hold it."""
+        rank, count = wanted - int(self.above[t, side]), int(self.used[t, side])
+        if not 1 <= rank <= count <= self.kept.shape[2]:
+            return math.nan
+        value = float(np.partition(self.kept[t, side, :count], count - rank)[count - rank])
+        # near an edge of the bracket rounding or slack may have put others on the wrong side
+        is_certain = self.low[t, side] * (1 + 1e-9) + edge < value < self.high[t, side] * (1 - 1e-9) - edge
+        return value if is_certain else math.nan
+
+
+Compared = tuple[np.ndarray, FittedRidge]  # some test objects, and whom they are compared with
+
+
+def _compared(fitted: FittedRidge, within: Within | None, m: int) -> list[Compared]:
+    """Return m test objects in blocks, each of one category."""
+    blocks = []
+    for objects, positions in groups_of(within, m):
+        some = fitted.among(positions)
+        blocks += [(objects[first : first + RIDGE_ROWS], some) for first in range(0, objects.size, RIDGE_ROWS)]
+    return blocks
 
 
 class RidgeBag(FactorisedBag, AffineBag):
@@ -115,8 +172,7 @@ class RidgeBag(FactorisedBag, AffineBag):
             origin = float(origin_of(self._y)) if self._intercept else 0.0
             y = self._y - origin
             solution = made.solve(y[:, None])
-            size = BRACKET_SAMPLE if self.n > 4 * BRACKET_SAMPLE else 0
-            sample = np.linspace(0, self.n - 1, size).astype(np.int64)
+            sample = bracketing(self.n)
             examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.divisors, slack_of(y))
             across = made.across(), sample, made.across(sample)
             fitted = self._fitted = FittedRidge(origin, float(typical_size(y)), made, solution, examples, *across)
@@ -168,122 +224,125 @@ class RidgeBag(FactorisedBag, AffineBag):
                 yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.examples.band)]
 
     def counts(
-        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        if within is not None:
-            return super().counts(X, y, within=within)
-        m, n = X.shape[0], self.n
         fitted, prepared = self._ready(effort), self._store.prepare(X)
         y = y - fitted.origin
-        greater, at_least = np.zeros(m, np.int64), np.zeros(m, np.int64)
+        greater, at_least = np.zeros((2, y.size), np.int64)
 
-        def count(first: int) -> None:
-            rows = slice(first, min(first + RIDGE_ROWS, m))
-            multipliers, d, center = self._evaluated(fitted, prepared[rows])
-            z, sizes = y[rows] - center, np.abs(center) + fitted.typical
+        def count(block: Compared) -> None:
+            rows, some = block
+            n, found = some.examples.e.size, np.zeros((2, rows.size), np.int64)
+            multipliers, d, center = self._evaluated(some, prepared[rows])
+            z, sizes = y[rows] - center, np.abs(center) + some.typical
             for left in range(0, n, RIDGE_COLUMNS):
                 part = slice(left, min(left + RIDGE_COLUMNS, n))
-                G = fitted.across(multipliers, part.start, part.stop)
-                count_ridge(self._residual, G, fitted.examples.take(part), d, z, sizes, greater[rows], at_least[rows])
+                G = some.across(multipliers, part.start, part.stop)
+                count_ridge(self._residual, G, some.examples.take(part), d, z, sizes, *found)
+            greater[rows], at_least[rows] = found
 
-        map_blocks(count, range(0, m, RIDGE_ROWS), effort=effort, task="predicting")
-        return greater, at_least - greater, np.full(m, n)
+        map_blocks(count, _compared(fitted, within, y.size), effort=effort, task="predicting")
+        return greater, at_least - greater, np.full(y.size, self.n) if within is None else within.sizes
 
-    def regions(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
-    ) -> list[np.ndarray]:
-        """Return where thresholds[t] examples are at least as strange: disjoint closed intervals (r, 2), ascending."""
-        if within is None and self._is_fast(effort):
-            hull = self.intervals(X, thresholds, effort=effort)
-            return [row[None][~np.isnan(row[:1])] for row in hull]
+    def regions_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[list[np.ndarray]]:
+        """Return where thresholds[t, j] examples are at least as strange, for every t and j."""
+        if self._is_fast(effort):
+            return regions_of(self.intervals_at(X, thresholds, within=within, effort=effort))
 
-        def solve(first: int) -> list[np.ndarray]:
+        def solve(first: int) -> list[list[np.ndarray]]:
             rows = slice(first, first + RIDGE_ROWS)
-            shifted = None if within is None else lambda t: within(first + t)
-            return super(RidgeBag, self).regions(X[rows], thresholds[rows], within=shifted)
+            some = None if within is None else within.take(rows)
+            return super(RidgeBag, self).regions_at(X[rows], thresholds[rows], within=some)
 
         self._ready(effort)
         parts = map_blocks(solve, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
         return [region for part in parts for region in part]
 
-    def intervals(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    def intervals_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> np.ndarray:
-        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        if within is not None or not self._is_fast(effort):
-            return hulls(self.regions(X, thresholds, within=within, effort=effort))
+        """Return the hulls (m, 2, levels) of the regions of thresholds (m, levels); nan where a region is empty."""
+        if not self._is_fast(effort):
+            return super().intervals_at(X, thresholds, within=within, effort=effort)
         fitted, prepared = self._ready(effort), self._store.prepare(X)
 
-        def bound(first: int) -> np.ndarray:
-            return self._bound(fitted, prepared[first : first + RIDGE_ROWS], thresholds[first : first + RIDGE_ROWS])
+        out = np.empty((*thresholds.shape, 2))
 
-        parts = map_blocks(bound, range(0, X.shape[0], RIDGE_ROWS), effort=effort, task="predicting")
-        return counted_from_zero(np.concatenate(parts), fitted.origin) if parts else np.empty((0, 2))
+        def bound(block: Compared) -> None:
+            rows, some = block
+            out[rows] = self._bound(some, prepared[rows], thresholds[rows])
+
+        map_blocks(bound, _compared(fitted, within, X.shape[0]), effort=effort, task="predicting")
+        return counted_from_zero(out.reshape(-1, 2), fitted.origin).reshape(out.shape).transpose(0, 2, 1)
 
     def _is_fast(self, effort: Effort) -> bool:
         return self._residual == STUDENTIZED and bool(self._ready(effort).examples.b.min() >= SAFE_DIVISOR)
 
     def _bound(self, fitted: FittedRidge, objects: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-        """Return the intervals of a block of test objects: the thresholds[t]-th largest extents on both sides."""
-        n, m = self.n, objects.shape[0]
+        """Return the intervals (m, levels, 2) of a block of objects: the thresholds[t, j]-th largest extents."""
+        n, m = fitted.examples.e.size, objects.shape[0]
         multipliers, d, center = self._evaluated(fitted, objects)
-        found = self._bracketed(fitted, multipliers, d, thresholds) if fitted.sample.size else np.full((m, 2), np.nan)
-        out = np.empty((m, 2))
+        out = np.empty((m, thresholds.shape[1], 2))
+        out[thresholds <= 0], out[thresholds > n] = (-np.inf, np.inf), np.nan
+        found = self._bracketed(fitted, multipliers, d, thresholds)
         for t in range(m):
-            if not 0 < thresholds[t] <= n:
-                out[t] = (-np.inf, np.inf) if thresholds[t] <= 0 else (np.nan, np.nan)
-                continue
-            if np.isnan(found[t]).any():
+            wanted = np.flatnonzero((thresholds[t] > 0) & (thresholds[t] <= n))
+            lost = wanted[np.isnan(found[t, wanted]).any(axis=1)]
+            if lost.size:
                 alone, _, _ = self._evaluated(fitted, objects[t : t + 1])
-                all_extents = extents(fitted.across(alone, 0, n)[0], fitted.examples, d[t])
-                found[t] = np.partition(all_extents, n - thresholds[t], axis=1)[:, n - thresholds[t]]
+                places = n - thresholds[t, lost]
+                parted = np.partition(extents(fitted.across(alone, 0, n)[0], fitted.examples, d[t]), places, axis=1)
+                found[t, lost] = parted[:, places].T
             size = abs(center[t]) + fitted.typical
-            out[t] = center[t] - widened(found[t, 1], size), center[t] + widened(found[t, 0], size)
+            for j in wanted:
+                out[t, j] = center[t] - widened(found[t, j, 1], size), center[t] + widened(found[t, j, 0], size)
         return out
 
     def _bracketed(self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-        """Return the thresholds[t]-th largest extents (m, 2), above and below; nan where the brackets did not hold."""
-        n, m = self.n, d.size
-        low, high = self._brackets(fitted, multipliers, d, thresholds)
-        above, used = np.zeros((m, 2), np.int64), np.zeros((m, 2), np.int64)
-        kept = np.empty((m, 2, min(n, max(2 * BRACKET_SAMPLE, n // 8))))
+        """Return the thresholds[t, j]-th largest extents (m, levels, 2), above and below; nan where none was found."""
+        n, m = fitted.examples.e.size, d.size
+        found = np.full((*thresholds.shape, 2), np.nan)
+        if not fitted.sample.size:
+            return found
+        room = min(n, max(2 * BRACKET_SAMPLE, n // 8))
+        brackets = self._brackets(fitted, multipliers, d, thresholds, room)
         for first in range(0, n, RIDGE_COLUMNS):
-            last = min(first + RIDGE_COLUMNS, n)
-            G = fitted.across(multipliers, first, last)
-            collect(G, fitted.examples.take(slice(first, last)), d, low, high, above, kept, used)
-        found, edge = np.full((m, 2), np.nan), 2.0 * float(fitted.examples.band.max())
-        for t, side in np.ndindex(m, 2):
-            rank = int(thresholds[t] - above[t, side])
-            count = int(used[t, side])
-            if 1 <= rank <= count <= kept.shape[2]:
-                value = np.partition(kept[t, side, :count], count - rank)[count - rank]
-                # near an edge of the bracket rounding or slack may have put others on the wrong side
-                if low[t, side] * (1 + 1e-9) + edge < value < high[t, side] * (1 - 1e-9) - edge:
-                    found[t, side] = value
+            part = slice(first, min(first + RIDGE_COLUMNS, n))
+            G, examples = fitted.across(multipliers, part.start, part.stop), fitted.examples.take(part)
+            for bracket in brackets:
+                collect(G, examples, d, *bracket)
+        edge = 2.0 * float(fitted.examples.band.max())
+        for j, bracket in enumerate(brackets):
+            for t, side in np.ndindex(m, 2):
+                found[t, j, side] = bracket.value(t, side, int(thresholds[t, j]), edge)
         return found
 
     def _brackets(
-        self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high (m, 2), between which an order statistic of all extents lies, by those of a sample."""
+        self, fitted: FittedRidge, multipliers: Any, d: np.ndarray, thresholds: np.ndarray, room: int
+    ) -> list[Bracket]:
+        """Return one bracket for each level, by the order statistics of a sample."""
         size = fitted.sample.size
         G = fitted.across_sample(multipliers, 0, size)
         examples = fitted.examples.take(fitted.sample)
-        low, high = np.zeros((d.size, 2)), np.full((d.size, 2), np.inf)
+        brackets = [Bracket.empty(d.size, room) for _ in range(thresholds.shape[1])]
         for t in range(d.size):
-            expected = thresholds[t] / self.n * size
-            margin = SPREAD * np.sqrt(max(expected * (1 - expected / size), 1.0)) + 1
-            # ranks from the largest, of what is certainly below and above
-            below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
-            ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
-            if ranks:
-                parted = np.partition(extents(G[t], examples, d[t]), ranks, axis=1)
-                if below <= size:
-                    low[t] = parted[:, size - below]
-                if beyond >= 1:
-                    high[t] = parted[:, size - beyond]
-        return low, high
+            sampled = extents(G[t], examples, d[t])
+            for j, bracket in enumerate(brackets):
+                expected = thresholds[t, j] / fitted.examples.e.size * size
+                margin = SPREAD * np.sqrt(max(expected * (1 - expected / size), 1.0)) + 1
+                # ranks from the largest, of what is certainly below and above
+                below, beyond = int(np.ceil(expected + margin)), int(np.floor(expected - margin))
+                ranks = [size - rank for rank in (below, beyond) if 1 <= rank <= size]
+                if ranks:
+                    parted = np.partition(sampled, ranks, axis=1)
+                    if below <= size:
+                        bracket.low[t] = parted[:, size - below]
+                    if beyond >= 1:
+                        bracket.high[t] = parted[:, size - beyond]
+        return brackets
 
     def learn(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002
         """Add examples; the state is then that of a fresh fit on all of them."""

@@ -9,7 +9,9 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort
 from exactcp._rows import count_rows
-from exactcp.counting.labels import LabelCounts
+from exactcp.counting.categories import count_ranked, rank_within
+from exactcp.counting.labels import LabelCounts, new_label_counts
+from exactcp.counting.ties import tie_bands
 from exactcp.measures._contract import LabelBagBase, Measure
 from exactcp.pvalues import Counts, compare_sorted
 
@@ -67,6 +69,23 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
         for c in range(self._labels.size):
             fields[:, :, c] = self._count(scores[:, c], c)
         return LabelCounts(fields[0], fields[1], fields[2], fields[3], scores)
+
+    def category_counts(
+        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
+    ) -> LabelCounts:
+        """Return counts among the examples of the candidates' categories only, and candidate scores."""
+        scores = self._scores(X, effort)
+        out = new_label_counts(*scores.shape)._replace(scores=scores)
+        everyone = rank_within(self._scored, categories)
+        for c in range(self._labels.size):
+            same = self._codes == c
+            asked = np.ascontiguousarray(wanted[:, c]), *tie_bands(np.ascontiguousarray(scores[:, c]), **self._rule)
+            at_least, above = count_ranked(rank_within(self._scored[same], categories[same]), *asked)
+            all_at_least, all_above = count_ranked(everyone, *asked)
+            fields = above, at_least - above, all_above - above, all_at_least - all_above - (at_least - above)
+            for whole, field in zip(out, fields, strict=False):
+                whole[:, c] = field
+        return out
 
     def _count(self, scores: np.ndarray, code: int) -> tuple[np.ndarray, ...]:
         """Return greater and equal scores among the same label and among the others, for candidates of one label."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort
-from exactcp._rows import count_rows
-from exactcp.measures._affine_bag import hulls
-from exactcp.measures._contract import TargetBagBase, Within
+from exactcp.counting.categories import Within, groups_of
+from exactcp.measures._affine_bag import regions_of
+from exactcp.measures._contract import TargetBagBase
 from exactcp.measures._ranked_scores import Band, RankedScores, band_of
 
 
@@ -54,25 +54,18 @@ class FixedTargetBag(ReplacingBag, TargetBagBase):
         rest = np.delete(np.arange(self.n), positions)
         self._set(self._y[rest], self._band.rows(rest))
 
-    def _groups(self, m: int, within: Within) -> Iterator[tuple[np.ndarray, RankedScores]]:
+    def _groups(self, m: int, within: Within | None) -> Iterator[tuple[np.ndarray, RankedScores]]:
         """Yield test objects that are compared with the same examples, and the ranks of these."""
-        if within is None:
-            yield np.arange(m), self._ranked
-            return
-        masks: dict[bytes, tuple[np.ndarray, list[int]]] = {}
-        for t in range(m):
-            mask = within(t)
-            masks.setdefault(mask.tobytes(), (mask, []))[1].append(t)
-        for mask, objects in masks.values():
-            yield np.array(objects), RankedScores(self._y[mask], self._band.rows(mask))
+        for objects, among in groups_of(within, m):
+            yield objects, self._ranked if among is None else RankedScores(self._y[among], self._band.rows(among))
 
     def counts(
-        self, X: Any, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: Any, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
         return self._count(band_of(self._measure, X, effort), y, within)
 
-    def _count(self, band: Band, y: np.ndarray, within: Within) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _count(self, band: Band, y: np.ndarray, within: Within | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         out = np.empty((3, y.size), np.int64)
         for objects, ranked in self._groups(y.size, within):
             lower, upper, scale = band.rows(objects)
@@ -97,25 +90,29 @@ class FixedTargetBag(ReplacingBag, TargetBagBase):
             self._insert(y[one], band.rows(one))
         return out
 
-    def regions(
-        self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
-    ) -> list[np.ndarray]:
-        """Return for each test object the interval (1, 2), or none, in which thresholds[t] are at least as strange."""
+    def intervals_at(
+        self, X: Any, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Return the regions (m, 2, levels), each one closed interval; nan where it is empty."""
         band = band_of(self._measure, X, effort)
-        ends = np.empty((count_rows(X), 2))
-        for objects, ranked in self._groups(ends.shape[0], within):
+        m, levels = thresholds.shape
+        ends = np.empty((m, 2, levels))
+        for objects, ranked in self._groups(m, within):
             lower, upper, scale = band.rows(objects)
-            ends[objects, 0] = -ranked.end(thresholds[objects], -lower, scale)
-            ends[objects, 1] = ranked.end(thresholds[objects], upper, scale)
-        return [row[None] if row[0] <= row[1] else np.empty((0, 2)) for row in ends]
+            for j in range(levels):
+                ends[objects, 0, j] = -ranked.end(thresholds[objects, j], -lower, scale)
+                ends[objects, 1, j] = ranked.end(thresholds[objects, j], upper, scale)
+        return np.where(ends[:, :1] <= ends[:, 1:], ends, np.nan)
 
-    def intervals(self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE) -> np.ndarray:
-        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        return hulls(self.regions(X, thresholds, within=within, effort=effort))
+    def regions_at(
+        self, X: Any, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[list[np.ndarray]]:
+        """Return the regions as arrays (r, 2), r = 1 or 0."""
+        return regions_of(self.intervals_at(X, thresholds, within=within, effort=effort))
 
-    def critical_targets(self, X: Any, *, within: Within = None) -> Iterator[np.ndarray]:
+    def critical_targets(self, X: Any, *, within: Within | None = None) -> Iterator[np.ndarray]:
         """Yield for every test object the targets where signed residuals of examples equal its own."""
         signed = (self._y - self._band.center()) / self._band.scale
         band = band_of(self._measure, X)
         for t, (center, scale) in enumerate(zip(band.center(), band.scale, strict=True)):
-            yield center + scale * (signed if within is None else signed[within(t)])
+            yield center + scale * (signed if within is None else signed[within.of(t)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,9 +14,9 @@ from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
+from exactcp.counting.categories import Within
 from exactcp.counting.targets import own_slack, slack_of, typical_size
-from exactcp.measures._affine_bag import hulls
-from exactcp.measures._contract import TargetBagBase, Within
+from exactcp.measures._contract import TargetBagBase
 
 MODELS = ("estimator", "lower")  # what measures call the models that they hold
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite
@@ -102,7 +103,7 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         X: Any,
         y: np.ndarray,
         *,
-        within: Within = None,
+        within: Within | None = None,
         effort: Effort = FREE,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
@@ -112,47 +113,50 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
 
         def count(t: int) -> tuple[int, int, int]:
             x = take_rows(X, np.array([t]))
-            return self._count(x, float(y[t]), float(f0[t]), None if within is None else within(t))
+            return self._count(x, float(y[t]), float(f0[t]), None if within is None else within.of(t))
 
         rows = map_blocks(count, range(m), effort=effort, task="refitting")
         greater, equal, total = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return greater, equal, total
 
-    def regions(
+    def regions_at(
         self,
         X: Any,
         thresholds: np.ndarray,
         *,
-        within: Within = None,
+        within: Within | None = None,
         effort: Effort = FREE,
-    ) -> list[np.ndarray]:
-        """Return for each test object the interval (1, 2) in which thresholds[t] examples are at least as strange."""
+    ) -> list[list[np.ndarray]]:
+        """Return for each test object the intervals (1, 2) in which thresholds[t, j] examples are at least as strange.
+
+        Levels share the targets that they try, among them the first on each side.
+        """
         m, bisections = count_rows(X), int(self._measure.bisections)
-        self._warn(m, 2 * (1 + bisections), 2 * (DOUBLINGS + bisections))
+        self._warn(m, 2 * (1 + bisections), 2 * (DOUBLINGS + bisections) * thresholds.shape[1])
         f0 = self.predict(X)
 
-        def region(t: int) -> np.ndarray:
-            member, wanted, center = None if within is None else within(t), int(thresholds[t]), float(f0[t])
-            if wanted <= 0:
-                return np.array([[-np.inf, np.inf]])
-            if wanted > (self.n if member is None else int(member.sum())):
-                return np.empty((0, 2))
+        def regions(t: int) -> list[np.ndarray]:
+            x, center, member = take_rows(X, np.array([t])), float(f0[t]), None if within is None else within.of(t)
+            n = self.n if member is None else member.size
+            at_least: dict[float, int] = {}
 
-            x = take_rows(X, np.array([t]))
+            def is_inside(wanted: int, y: float) -> bool:
+                if y not in at_least:
+                    greater, equal, _ = self._count(x, y, center, member)
+                    at_least[y] = greater + equal
+                return at_least[y] >= wanted
 
-            def is_inside(y: float) -> bool:
-                greater, equal, _ = self._count(x, y, center, member)
-                return greater + equal >= wanted
+            def region(wanted: int) -> np.ndarray:
+                if not 0 < wanted <= n:
+                    return np.array([[-np.inf, np.inf]]) if wanted <= 0 else np.empty((0, 2))
+                steps = (-self._spread, self._spread)
+                return np.array([[_end(partial(is_inside, wanted), center, step, bisections) for step in steps]])
 
-            return np.array([[_end(is_inside, center, step, bisections) for step in (-self._spread, self._spread)]])
+            return [region(wanted) for wanted in thresholds[t].tolist()]
 
-        return map_blocks(region, range(m), effort=effort, task="refitting")
+        return map_blocks(regions, range(m), effort=effort, task="refitting")
 
-    def intervals(self, X: Any, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE) -> np.ndarray:
-        """Return the hulls (m, 2) of the regions; nan where a region is empty."""
-        return hulls(self.regions(X, thresholds, within=within, effort=effort))
-
-    def critical_targets(self, X: Any, *, within: Within = None) -> NoReturn:  # noqa: ARG002
+    def critical_targets(self, X: Any, *, within: Within | None = None) -> NoReturn:  # noqa: ARG002
         """Refuse: how a regressor's residuals depend on the target is not known."""
         msg = (
             f"{type(self._measure).__name__} has no predictive distribution: use KNNResidual or RidgeResidual with "

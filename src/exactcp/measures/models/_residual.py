@@ -52,7 +52,7 @@ class ModelResidual(RegressorMeasure):
         ordinary residuals of zero and needs "deleted". Split CP, CV+ and jackknife+ are not concerned, and nothing
         that is frozen or precomputed.
     difficulty : regressor, "knn", "knn distance", "knn spread", function or None, default=None
-        Scores are |y - prediction| / difficulty, so that intervals are wider where the regressor is worse. A regressor
+        Scores are `|y - prediction| / difficulty`, so intervals are wider where the regressor is worse. A regressor
         learns the absolute residuals of examples that `estimator` has not seen: out of `cv` folds of the examples of
         `fit`, or all of them if `estimator` is frozen or precomputed. "knn" is the mean of these residuals over the
         nearest examples, "knn distance" the sum of the distances to them, "knn spread" the standard deviation of their

@@ -5,5 +5,7 @@
   that vote; `_neighbourhood_bag` is what the latter two keep.
 - `_filling` fills the lists of all examples, `_search` finds who is near a test object, `_left_out` leaves one example
   out, `_tuning` says from which sizes routes differ.
+- `_streaming` counts and learns a stream. `_trees` grows the trees of all three; `_choosing` measures whether they are
+  faster than products, `_route` names the two.
 - `kernels` are the compiled loops.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class VennBag(NeighbourhoodBag):
         Slot of each example, in the order of arrival.
     n_labels : int
     k : int
+    search : str
+        By trees, by products, or by what is faster.
 
     Notes
     -----
@@ -44,11 +46,14 @@ class VennBag(NeighbourhoodBag):
     labels are counted from all distances, and kept.
     """
 
-    def __init__(self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int) -> None:
-        super().__init__(store, codes.astype(np.float64), order, k=k)
+    def __init__(
+        self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int, search: str = "auto"
+    ) -> None:
+        super().__init__(store, codes.astype(np.float64), order, k=k, search=search)
         self.n_labels = n_labels
 
     def _forget(self) -> None:
+        super()._forget()
         self._table: np.ndarray | None = None
 
     def codes(self) -> np.ndarray:
@@ -60,13 +65,11 @@ class VennBag(NeighbourhoodBag):
         """Number of examples of each label."""
         return np.bincount(self.codes(), minlength=self.n_labels)
 
-    def fill(self, *, effort: Effort = FREE) -> Self:
-        """Make all neighbourhoods and categories anew from the stored examples."""
-        super().fill(effort=effort)
+    def _fill(self, effort: Effort) -> None:
+        super()._fill(effort)
         self._categories = Categories(*NO_CATEGORIES[:2], np.empty((0, self.n_labels), np.int64))
         company = Company(self._targets[: self.n])
         self._categories = self._categorised(np.arange(self.n), self._state, company, effort)
-        return self
 
     def _categorised(self, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort) -> Categories:
         """Return the categories of neighbourhoods; label counts of crowds are appended to those in use."""
@@ -85,9 +88,10 @@ class VennBag(NeighbourhoodBag):
         categorise(slots.size, self.k, self.n_labels, rows, categories)
         return categories
 
-    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
-        super()._commit(n, revised, commit)
+    def _commit(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> None:
+        super()._commit(store, revised, commit)
         if self._has_litter():
+            n = store.n
             crowd, crowds = self._categories.crowd, self._categories.crowds
             used = np.flatnonzero(crowd[:n] >= 0)
             self._categories = self._categories._replace(crowds=crowds[crowd[used]])
@@ -134,4 +138,4 @@ class VennBag(NeighbourhoodBag):
         def visit(block: TestBlock) -> tuple[np.ndarray, Any]:
             return block.rows, work(venn_tables(block, codes, k, table, state, categories))
 
-        return self.search.visit(visit, X, self.order, self._touch(), effort=effort)
+        return self.visit(visit, X, touched=True, effort=effort)

@@ -15,8 +15,9 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS, NEIGHBOURS, Distance
-from exactcp.measures._contract import Measure, Objects, pairs_or_vectors
+from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures.neighbours._label_bag import NeighbourBag
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
@@ -29,7 +30,9 @@ class NeighbourMeasure(Measure):
     k: int
     metric: Any
     metric_params: dict[str, Any] | None
-    allowed_parameters: ClassVar = NEIGHBOURS
+    search: str = "auto"
+    search_: Route
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES}
 
     @abstractmethod
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
@@ -42,12 +45,14 @@ class NeighbourMeasure(Measure):
 
     def _checked(self) -> tuple[int, Distance]:
         check_parameters(self)
-        return int(self.k), Distance(self.metric, self.metric_params)
+        distance = Distance(self.metric, self.metric_params)
+        check_search(self.search, distance)
+        return int(self.k), distance
 
     @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
-        return pairs_or_vectors(self.metric)
+        return objects_by_metric(self.metric)
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -55,7 +60,7 @@ class NeighbourMeasure(Measure):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or a sequence of whatever the metric compares
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
 
@@ -67,7 +72,8 @@ class NeighbourMeasure(Measure):
         X, y = check_examples(self, X, y, reset=True)
         self.classes_, codes = np.unique(y, return_inverse=True)
         store, examples, self._order = stored(X, codes, distance)
-        self._search = NeighbourSearch(store, codes[examples].astype(np.int64), self.classes_.size)
+        self._search = NeighbourSearch(store, codes[examples].astype(np.int64), self.classes_.size, self.search)
+        self.search_ = self._search.route
         return self
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
@@ -114,8 +120,11 @@ class NeighbourMeasure(Measure):
         """
         k, distance = self._checked()
         store, examples, order = stored(X, codes, distance)
-        bag = NeighbourBag(store, codes[examples], order, n_labels, k=k, use_ratio=self.compares_labels)
-        return bag.fill(effort=effort)
+        use_ratio, search = self.compares_labels, self.search
+        bag = NeighbourBag(store, codes[examples], order, n_labels, k=k, use_ratio=use_ratio, search=search)
+        bag.fill(effort=effort)
+        self.search_ = bag.search.route
+        return bag
 
 
 class NN(NeighbourMeasure):
@@ -124,9 +133,18 @@ class NN(NeighbourMeasure):
     Parameters
     ----------
     metric : str or callable, default="euclidean"
-        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+        Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
+        be of any kind: texts, tuples, dicts, sets, graphs.
     metric_params : dict, default=None
         Keyword arguments of the metric.
+    search : {"auto", "tree", "brute"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
+        how long a result takes, never what it is. Only the Euclidean metric has trees.
+
+    Attributes
+    ----------
+    search_ : Route
+        The `name` of the way that was taken, and the `reason`.
 
     Notes
     -----
@@ -148,13 +166,17 @@ class NN(NeighbourMeasure):
     """
 
     k: ClassVar[int] = 1  # type: ignore[misc]
-    allowed_parameters: ClassVar = {"metric": METRIC, "metric_params": METRIC_PARAMS}
+    allowed_parameters: ClassVar = {"metric": METRIC, "metric_params": METRIC_PARAMS, "search": ROUTES}
 
     def __init__(
-        self, metric: str | Callable[..., float] = "euclidean", metric_params: dict[str, Any] | None = None
+        self,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
     ) -> None:
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
         return textbook.nn(distance)
@@ -168,9 +190,18 @@ class KNN(NeighbourMeasure):
     k : int, default=15
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
-        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+        Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
+        be of any kind: texts, tuples, dicts, sets, graphs.
     metric_params : dict, default=None
         Keyword arguments of the metric.
+    search : {"auto", "tree", "brute"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
+        how long a result takes, never what it is. Only the Euclidean metric has trees.
+
+    Attributes
+    ----------
+    search_ : Route
+        The `name` of the way that was taken, and the `reason`.
 
     Notes
     -----
@@ -198,10 +229,12 @@ class KNN(NeighbourMeasure):
         k: int = 15,
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
     ) -> None:
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
         return textbook.knn(self.k, distance)
@@ -215,9 +248,18 @@ class SimplifiedKNN(NeighbourMeasure):
     k : int, default=15
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
-        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+        Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
+        be of any kind: texts, tuples, dicts, sets, graphs.
     metric_params : dict, default=None
         Keyword arguments of the metric.
+    search : {"auto", "tree", "brute"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
+        how long a result takes, never what it is. Only the Euclidean metric has trees.
+
+    Attributes
+    ----------
+    search_ : Route
+        The `name` of the way that was taken, and the `reason`.
 
     Notes
     -----
@@ -244,10 +286,12 @@ class SimplifiedKNN(NeighbourMeasure):
         k: int = 15,
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
     ) -> None:
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
         return textbook.simplified_knn(self.k, distance)

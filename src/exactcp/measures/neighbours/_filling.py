@@ -9,14 +9,22 @@ import numpy as np
 from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
 from exactcp.geometry.objects import VectorStore
 from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._choosing import choose_route
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, open_thresholds
+from exactcp.measures.neighbours.kernels.tree_fill import fill_lists_by_trees
 
 
 def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effort = FREE) -> None:
-    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists."""
+    """Let all stored examples meet, and put the `limit` smallest distances of each into the empty lists.
+
+    The search remembers by which route.
+    """
     store = search.store
-    if isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= _tuning.KNOBS.screen_from:
+    search.route = choose_route(search, lists, limit)
+    if search.route.name == "tree" and store.n > 0:
+        _fill_by_trees(search, lists, limit, effort)
+    elif isinstance(store, VectorStore) and search.can_screen() and store.n**2 >= _tuning.KNOBS.screen_from:
         _fill_screened(search, store.objects, lists, limit, effort=effort)
     else:
         _fill_plain(search, lists, limit, effort)
@@ -33,6 +41,18 @@ def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, l
 
     for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
         map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
+
+
+def _fill_by_trees(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
+    near, objects = search.near(), search.store.objects
+    total = near.grove.slot.shape[0]
+    bounds = np.linspace(0, total, min(total, 16 * effort.threads()) + 1).astype(np.int64)
+
+    def meet(i: int) -> None:
+        leaves = int(bounds[i]), int(bounds[i + 1])
+        fill_lists_by_trees(leaves, limit, objects, near.grove, near.units, lists)
+
+    map_blocks(meet, range(bounds.size - 1), effort=effort, task="fitting")
 
 
 def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exactcp._changes import Change
 from exactcp._parallel import FREE, Effort
-from exactcp.counting.labels import LabelCounts
-from exactcp.geometry.objects import Store, VectorStore, copied_with_room
+from exactcp._rows import take_rows
+from exactcp.counting.categories import Members, count_by_column, objects_by_category
+from exactcp.counting.labels import LabelCounts, new_label_counts
+from exactcp.geometry.objects import Store, VectorStore, copied_with_room, remembering
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._streaming import Pace, stream_vectors
+from exactcp.measures.neighbours._trees import grow_reverse
 from exactcp.measures.neighbours.kernels.fill import Lists, new_lists
 from exactcp.measures.neighbours.kernels.learning import (
     ListArrays,
@@ -31,6 +35,7 @@ from exactcp.measures.neighbours.kernels.scores import (
     same_and_other_scores,
     scores_of,
     sum_lists,
+    write_scores,
 )
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
@@ -39,10 +44,19 @@ from exactcp.measures.neighbours.kernels.stream import (
     count_euclidean,
     count_example,
     new_own_lists,
-    stream_euclidean,
 )
+from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
+from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees
 
 CommitLists = Callable[[ListArrays], None]
+
+
+class CategorisedScores(NamedTuple):
+    """The provisional scores within categories, as far as they have been asked for."""
+
+    provisional: Provisional
+    members: Members
+    ordered: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]  # the sorted fields of `Provisional`
 
 
 class NeighbourBag(LabelBagBase):
@@ -50,7 +64,7 @@ class NeighbourBag(LabelBagBase):
 
     Parameters
     ----------
-    store : VectorStore or MatrixStore
+    store : VectorStore, MatrixStore or FunctionStore
         The objects.
     codes : ndarray of shape (n,)
         Their labels by slot, 0..n_labels-1.
@@ -60,31 +74,49 @@ class NeighbourBag(LabelBagBase):
     k : int
     use_ratio : bool
         Keep other-label lists too, and score by the ratio.
+    search : str
+        By trees, by products, or by what is faster.
 
     Notes
     -----
-    Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs, a prediction n; `learn` and `unlearn` n
-    distances for an example, and a search for each example whose list runs short. One example changes the lists in
-    place (`learning`, `unlearning`, `streaming`); several change a fork.
+    Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs and a prediction n, or what trees leave of
+    them; `learn` and `unlearn` cost n distances for an example, and a search for each example whose list runs short.
+    One example changes the lists in place (`learning`, `unlearning`, `streaming`); several change a fork. Trees go with
+    every change, and are grown anew when enough has been asked.
     """
 
+    _reverse: ReverseTrees | None = None
+    _pace = Pace()
+    _within: CategorisedScores | None = None
+
     def __init__(
-        self, store: Store, codes: np.ndarray, order: np.ndarray, n_labels: int, *, k: int, use_ratio: bool
+        self,
+        store: Store,
+        codes: np.ndarray,
+        order: np.ndarray,
+        n_labels: int,
+        *,
+        k: int,
+        use_ratio: bool,
+        search: str = "auto",
     ) -> None:
         self.k = k
         self.n_relations = 2 if use_ratio else 1
         self._order = order
         self.sizes = np.bincount(codes, minlength=n_labels).astype(np.int64)
-        self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels)
+        self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels, search)
         self._owns_arrays = True  # nobody else reads them
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_prepared": None}  # quickly made anew
+        derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace()}  # quickly made anew
+        return {**self.__dict__, **derived}
 
     def _forget(self) -> None:
         """Forget what is derived from the lists."""
         self._prepared: Provisional | None = None
+        self._reverse = None
+        self._pace = Pace()
         self._entrances = np.empty((self.n_relations, 0))
 
     @property
@@ -119,15 +151,15 @@ class NeighbourBag(LabelBagBase):
         self._forget()
         return self
 
-    def _provisional(self, m: int) -> Provisional:
-        """Provisional scores, sorted if that pays for m test objects."""
+    def _provisional(self, *, in_order: bool) -> Provisional:
+        """Provisional scores, sorted if they have been or are asked to be."""
         provisional = self._prepared
         if provisional is None:
             scores = self._scores[: self.n]
             cards = cards_of(self._lists, self._sums, scores, self.k)
             touch, unsorted, no_starts = cards["delta"].max(axis=1), np.empty(0), np.empty(0, np.int64)
             provisional = Provisional(self._sums, scores, cards, touch, unsorted, unsorted, no_starts)
-        if m >= _tuning.KNOBS.few and not provisional.starts.size:
+        if in_order and not provisional.starts.size:
             scores, starts = provisional.scores, np.concatenate([[0], np.cumsum(self.sizes)])
             by_label = scores[np.lexsort((scores, self._codes[: self.n]))]
             provisional = provisional._replace(ordered=np.sort(scores), ordered_by_label=by_label, starts=starts)
@@ -136,41 +168,113 @@ class NeighbourBag(LabelBagBase):
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        m, n_labels = X.shape[0], self.search.n_labels
-        provisional = self._provisional(m)
-        out = LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+        near = self.search.trees_for(X.shape[0])
+        if near is None:
+            return self._count_by_products(X, effort)
+        reverse = self._reverse_trees(near)
+        if reverse.always.size * _tuning.KNOBS.plain_share > self.n and self.search.wanted != "tree":
+            return self._count_by_products(X, effort)
+        provisional, out = self._provisional(in_order=True), new_label_counts(X.shape[0], self.search.n_labels)
+        args = (self.k, self.search.stored(provisional.touch), near, reverse, self._lists, provisional, out)
+        far = self.search.visit_trees(count_labels_by_trees, X, *args, effort=effort)
+        if far.size:
+            for counts, some in zip(out, self._count_by_products(X[far], effort), strict=True):
+                counts[far] = some
+        return out
+
+    def _count_by_products(self, X: np.ndarray, effort: Effort) -> LabelCounts:
+        """Count with a look at all examples."""
+        return self._count(X, self._provisional(in_order=self._is_worth_order(X)), effort)
+
+    def _is_worth_order(self, X: np.ndarray) -> bool:
+        """Tell whether so many rows have been asked about, with these, that sorted scores pay."""
+        return self.search.rows_asked + X.shape[0] >= _tuning.KNOBS.few
+
+    def _count(self, X: np.ndarray, provisional: Provisional, effort: Effort) -> LabelCounts:
+        out = new_label_counts(X.shape[0], self.search.n_labels)
         args = (provisional.touch, self.k, self._lists, provisional, out)
         self.search.visit(count_labels, X, self.order, *args, effort=effort)
         return out
 
+    def _reverse_trees(self, near: NearTrees) -> ReverseTrees:
+        """Return the trees over the examples that ask who changes their scores, of the lists as they are."""
+        reverse = self._reverse
+        if reverse is None:
+            n, n_labels = self.n, self.search.n_labels
+            state = (self._lists, self._sums[:, :n], self._scores[:n], self._codes[:n])
+            reverse = self._reverse = grow_reverse(near, *state, n_labels=n_labels, k=self.k)
+        return reverse
+
     at_least_counts = label_counts
+
+    def category_counts(
+        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
+    ) -> LabelCounts:
+        """Return counts among the examples of the candidates' categories only, and candidate scores."""
+
+        def count(of_objects: np.ndarray) -> LabelCounts:
+            out = new_label_counts(*wanted.shape)
+            for category, objects in objects_by_category(of_objects):
+                some = take_rows(X, objects)
+                provisional = self._provisional_among(categories, category, in_order=self._is_worth_order(some))
+                part = self._count(some, provisional, effort)
+                for whole, piece in zip(out, part, strict=True):
+                    whole[objects] = piece
+            return out
+
+        return count_by_column(count, wanted)
+
+    def _provisional_among(self, categories: np.ndarray, category: int, *, in_order: bool) -> Provisional:
+        """Return provisional scores of the examples of a category; nothing touches the others, nor counts them."""
+        everyone, known = self._provisional(in_order=in_order), self._within
+        if known is None or known.provisional is not everyone or known.members.categories is not categories:
+            known = self._within = CategorisedScores(everyone, Members(categories), {})
+        slots = self.order[known.members.of(category)]
+        touch = np.full(self.n, -np.inf)
+        touch[slots] = everyone.touch[slots]
+        if not everyone.starts.size:
+            scores = np.full(self.n, -np.inf)
+            scores[slots] = everyone.scores[slots]
+            return everyone._replace(touch=touch, scores=scores)
+        if category not in known.ordered:
+            own, codes = everyone.scores[slots], self._codes[slots]
+            starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=self.sizes.size))])
+            known.ordered[category] = np.sort(own), own[np.lexsort((own, codes))], starts
+        ordered, by_label, starts = known.ordered[category]
+        return everyone._replace(touch=touch, ordered=ordered, ordered_by_label=by_label, starts=starts)
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for every row of X, the training scores (n_labels, n) in the order of arrival, and the candidates'."""
-        labels = np.arange(self.search.n_labels)[:, None]
-        candidates = self.search.candidate_scores(X, self.order, self.k, use_ratio=self.n_relations == 2)
-        for row, candidate in zip(self._store.by_slot(X, self.order), candidates, strict=True):
-            distances = self._store.rows_from(row[None])[0]
-            same, other = same_and_other_scores(distances, self._lists, self._sums, self._scores[: self.n], self.k)
-            yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate
+        labels, candidate = np.arange(self.search.n_labels)[:, None], np.empty((1, self.search.n_labels))
+        for row in self._by_slot(X):
+            distances = self._store.rows_from(row[None])
+            self.search.meet_at(write_scores, distances, self.k, self.n_relations == 2, candidate)
+            same, other = same_and_other_scores(distances[0], self._lists, self._sums, self._scores[: self.n], self.k)
+            yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate[0].copy()
+
+    def _by_slot(self, X: np.ndarray) -> np.ndarray:
+        """Return checked objects as the store takes them."""
+        self._store.check_new(X)
+        return np.ascontiguousarray(self._store.by_slot(X, self.order))
 
     def _examples(self) -> ListArrays:
         """All that changes with one example."""
         own = (self._lists, self._sums, self._scores, self._entrances)
         return ListArrays(*own, self._codes, self.sizes, self._order, self._store.room)
 
-    def _successor(self, examples: ListArrays, n: int, **changed: Any) -> NeighbourBag:
-        """Return a bag of the first n of these examples."""
+    def _successor(self, examples: ListArrays, store: Store, **changed: Any) -> NeighbourBag:
+        """Return a bag of as many of these examples as the store has."""
         lists, sums, scores, entrances, codes, sizes, order, rows = examples
-        search = self.search.successor(self._store.shell(rows, n), codes, self.search.n_labels)
+        search = self.search.successor(store.shell(rows), codes, self.search.n_labels)
         bag = object.__new__(NeighbourBag)
         vars(bag).update(vars(self), _lists=lists, _sums=sums, _scores=scores, _entrances=entrances, _order=order)
-        vars(bag).update(sizes=sizes, search=search, _prepared=None, **changed)
+        derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace(), **changed}
+        vars(bag).update(sizes=sizes, search=search, **derived)
         return bag
 
     def fork(self) -> NeighbourBag:
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
-        return self._successor(self._examples(), self.n, _owns_arrays=False)
+        return self._successor(self._examples(), self._store, _owns_arrays=False, _pace=self._pace)
 
     def _own_arrays(self, needed: int) -> None:
         """Have arrays that nobody else reads, with room for so many examples."""
@@ -178,7 +282,7 @@ class NeighbourBag(LabelBagBase):
         if not self._owns_arrays or needed > room:
             room = room if needed <= room else max(needed, 2 * self.n)
             copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix)
-            vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
+            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True, _pace=self._pace)))
 
     def _can_change(self, needed: int) -> bool:
         """Tell whether there is room for so many examples in arrays that may be overwritten."""
@@ -204,8 +308,7 @@ class NeighbourBag(LabelBagBase):
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
-        self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        X = self._by_slot(X)
         if m * _tuning.KNOBS.many > n:
             order = np.concatenate([self.order, np.arange(n, n + m)])
             self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
@@ -215,7 +318,7 @@ class NeighbourBag(LabelBagBase):
         for first in range(0, m, size):
             some = slice(first, min(first + size, m))
             self._arrival(X[some], codes[some])(self._examples())
-            self._store.n = n + some.stop
+            self.search.store = self._store.arrived(X[some])
         self._changed()
 
     def _changed(self) -> None:
@@ -226,27 +329,27 @@ class NeighbourBag(LabelBagBase):
         """Return what puts a few examples into arrays."""
         store = self._store
         distances = np.hstack([store.rows_from(X), store.rows_among(X)])
-        return partial(commit_learning, distances, np.asarray(codes, dtype=np.int64), X, store.is_matrix, self.k)
+        rows, codes = store.as_rows(X), np.asarray(codes, dtype=np.int64)
+        return partial(commit_learning, distances, codes, rows, store.is_matrix, self.k)
 
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn a few examples in place; None if a fork should learn them."""
         n, m = self.n, X.shape[0]
         if m * _tuning.KNOBS.many > n or m > _batch_size(n + m) or not self._can_change(n + m):
             return None
-        self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
-        return self._change(n + m, self._arrival(X, y))
+        X = self._by_slot(X)
+        return self._change(self._store.arrived(X), self._arrival(X, y))
 
-    def _change(self, n: int, commit: CommitLists, *, streaming: bool = False) -> Change:
-        """Return the change that a compiled function makes to the examples, of which n are then left."""
+    def _change(self, store: Store, commit: CommitLists, *, streaming: bool = False) -> Change:
+        """Return the change that a compiled function makes to the examples, which are then in this store."""
         examples, is_matrix = self._examples(), self._store.is_matrix
         forgotten = {} if streaming else {"_entrances": np.empty((self.n_relations, 0))}
-        successor = self._successor(examples, n, **forgotten)
+        successor = self._successor(examples, store, **forgotten)
 
         def apart() -> NeighbourBag:
             copied = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
             commit(copied)
-            return successor._successor(copied, n, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
+            return successor._successor(copied, store, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
 
         return Change(successor, partial(commit, examples), apart)
 
@@ -268,19 +371,21 @@ class NeighbourBag(LabelBagBase):
         self._store.check_new(X)
         self._own_arrays(n + m)
         self._stand_at_entrances()
-        self._prepared = None
+        self._prepared = self._reverse = None
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
         if isinstance(store, VectorStore) and store.distance.is_euclidean:
-            out: np.ndarray = stream_euclidean(np.ascontiguousarray(X), codes, n, self.k, examples, own)
+            how = (self.k, examples, own, self.search.wanted, self._pace)
+            counts, self._pace = stream_vectors(X, codes, n, *how)
             store.n += m
-            return out
+            return counts
         out = np.empty((m, 4), np.int64)
         for t in range(m):
             x = np.ascontiguousarray(store.by_slot(X[t : t + 1], self.order))
-            count_and_learn(store.rows_from(x)[0], int(codes[t]), x[0], store.is_matrix, self.k, examples, own, out[t])
-            store.n += 1
+            row, at = store.as_rows(x)[0], store.rows_from(x)[0]
+            count_and_learn(at, int(codes[t]), row, store.is_matrix, self.k, examples, own, out[t])
+            self.search.store = store = store.arrived(x)
         return out
 
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
@@ -299,8 +404,8 @@ class NeighbourBag(LabelBagBase):
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
-        commit = partial(commit_streamed, distances, code, x[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(n + 1, commit, streaming=True)
+        commit = partial(commit_streamed, distances, code, store.as_rows(x)[0], store.is_matrix, self.k, own, used)
+        return counts, self._change(store.arrived(x), commit, streaming=True)
 
     def _stand_at_entrances(self) -> None:
         """Know the entrance of every list."""
@@ -315,25 +420,28 @@ class NeighbourBag(LabelBagBase):
             return
         self._own_arrays(self.n)
         for position in np.sort(indices)[::-1]:
+            slot = int(self._order[position])
             self._departure(int(position))(self._examples())
-            self._store.n -= 1
+            self.search.store = self._store.departed(slot)
         self._changed()
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
         if positions.size != 1 or self.n < _tuning.KNOBS.many or not self._can_change(self.n):
             return None
-        return self._change(self.n - 1, self._departure(int(positions[0])))
+        departed = self._store.departed(int(self._order[positions[0]]))
+        return self._change(departed, self._departure(int(positions[0])))
 
     def _departure(self, position: int) -> CommitLists:
         """Return what takes an example out of arrays: with the lists that run short made anew."""
         store, codes, slot = self._store, self._codes, int(self._order[position])
-        distances = store.rows_within(slot, slot + 1)[0]
-        holding = lists_that_hold(distances, slot, codes, self.sizes, self.k, self._lists)
-        short = holding[holding[:, 2] == 1, :2]
-        values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
-        for r, (relation, i) in enumerate(short.tolist()):
-            lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
+        with remembering(store):
+            distances = store.rows_within(slot, slot + 1)[0]
+            holding = lists_that_hold(distances, slot, codes, self.sizes, self.k, self._lists)
+            short = holding[holding[:, 2] == 1, :2]
+            values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
+            for r, (relation, i) in enumerate(short.tolist()):
+                lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
         made_anew = (short, values, lengths)
         return partial(commit_unlearning, distances, position, holding, *made_anew, store.is_matrix, self.k)
 

@@ -31,16 +31,16 @@ class NeighbourLeftOut(LeftOut):
         rank[descending] = np.arange(descending.size)
         self._ranked = RankedResiduals(by_slot, by_slot[descending], rank)
 
-    def _ends(self, X: np.ndarray, count: int, **how: Any) -> np.ndarray:
-        bag, out = self._bag, np.empty((X.shape[0], 4))
-        args = (bag.targets_from_origin(), bag.k, count, self._ranked, out)
-        bag.search.visit(left_out_ends, X, bag.order, None, *args, **how)
+    def _ends(self, X: np.ndarray, counts: Sequence[int], **how: Any) -> np.ndarray:
+        bag, out = self._bag, np.empty((X.shape[0], 2, 1 + len(counts)))
+        args = (bag.targets_from_origin(), bag.k, np.asarray(counts, np.int64), self._ranked, out)
+        bag.visit(left_out_ends, X, *args, touched=False, **how)
         return out + bag.origin()
 
     def plus(self, X: np.ndarray, counts: Sequence[int], **how: Any) -> np.ndarray:
         """Return (m, 2, counts): the count-th smallest mu_-i(x) - R_i, and the count-th largest mu_-i(x) + R_i."""
-        return np.stack([self._ends(X, count, **how)[:, :2] for count in counts], axis=2)
+        return self._ends(X, counts, **how)[..., 1:]
 
     def extremes(self, X: np.ndarray, widths: Sequence[float] = (0.0,), **how: Any) -> np.ndarray:
         """Return (m, 2, widths): the smallest mu_-i(x) - width, and the largest mu_-i(x) + width."""
-        return self._ends(X, 1, **how)[:, 2:, None] + np.array([[-1.0], [1.0]]) * np.asarray(widths)
+        return self._ends(X, (), **how) + np.array([[-1.0], [1.0]]) * np.asarray(widths)

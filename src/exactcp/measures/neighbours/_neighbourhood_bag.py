@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from exactcp._changes import Bag, Change, twin
-from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp.geometry.objects import Store, copied_with_room
+from exactcp._parallel import FREE, Effort, Result, map_blocks
+from exactcp.geometry.measured import FunctionStore
+from exactcp.geometry.objects import Store, copied_with_room, remembering
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -47,18 +48,20 @@ class NeighbourhoodBag(Bag):
     """
 
     _state: Neighbourhoods  # after `fill`
+    _touches: np.ndarray | None = None
 
-    def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int) -> None:
+    def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int, search: str = "auto") -> None:
         self._wanted_k = k
         self._order = order
         self._targets = np.array(targets, dtype=np.float64)
-        self.search = NeighbourSearch(store, np.zeros(store.n, np.int64), 1)
+        self.search = NeighbourSearch(store, np.zeros(store.n, np.int64), 1, search)
         self._owns_arrays = True  # nobody else reads them
         self._categories = NO_CATEGORIES
         self._forget()
 
     def _forget(self) -> None:
         """Forget what is derived from the neighbourhoods."""
+        self._touches = None
 
     def _best_origin(self) -> float:
         """Return what targets should be counted from in sums."""
@@ -95,6 +98,11 @@ class NeighbourhoodBag(Bag):
 
     def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all neighbourhoods anew from the stored examples."""
+        with remembering(self._store):
+            self._fill(effort)
+        return self
+
+    def _fill(self, effort: Effort) -> None:
         n, k = self.n, self.k
         lists = new_lists(1, n, 2 * k + 6, with_partners=True)
         fill_all(self.search, lists, k + _tuning.KNOBS.reserve, effort=effort)
@@ -105,7 +113,6 @@ class NeighbourhoodBag(Bag):
         self._sum_up(state, effort)
         self._forget()
         self._state = state
-        return self
 
     def _sum_up(self, state: Neighbourhoods, effort: Effort) -> None:
         """Make the sums of all lists, and those lists anew that do not suffice."""
@@ -146,20 +153,34 @@ class NeighbourhoodBag(Bag):
                 distances[:, n] = np.append(newcomer, 0.0)[part]
             return work(part, distances, first)
 
+        if isinstance(self._store, FunctionStore):
+            effort = effort.alone()  # so that no two threads measure the same pair
         return map_blocks(visit, range(0, slots.size, size), effort=effort)
 
     def _touch(self) -> np.ndarray:
-        """Return the distances (n,) closer than which a test object is within a boundary, or at it."""
-        return np.nextafter(self._state.boundary[: self.n], np.inf)
+        """Return the distances (n,) closer than which a test object is within a boundary, or at it.
+
+        It is the same array until something changes.
+        """
+        touches = self._touches
+        if touches is None:
+            touches = self._touches = np.nextafter(self._state.boundary[: self.n], np.inf)
+        return touches
+
+    def visit(self, work: Callable[..., Result], X: np.ndarray, *args: Any, touched: bool, **how: Any) -> list[Result]:
+        """Let blocks of rows of X meet the examples, by trees if the search has chosen them; see its `visit`."""
+        touch = self._touch() if touched else None
+        treed = self.search.treed(X.shape[0], touch)
+        return self.search.visit(work, X, self.order, touch, *args, treed=treed, **how)
 
     def _arrays(self) -> NeighbourhoodArrays:
         """All that changes with one example."""
         return NeighbourhoodArrays(self._state, self._targets, self._order, self._store.room, self._categories)
 
-    def _successor(self, arrays: NeighbourhoodArrays, n: int, **changed: Any) -> Self:
-        """Return a bag of the first n of these examples."""
+    def _successor(self, arrays: NeighbourhoodArrays, store: Store, **changed: Any) -> Self:
+        """Return a bag of as many of these examples as the store has."""
         state, targets, order, rows, categories = arrays
-        search = self.search.successor(self._store.shell(rows, n), self._one_label(n), 1)
+        search = self.search.successor(store.shell(rows), self._one_label(store.n), 1)
         changed |= {"_state": state, "_targets": targets, "_order": order, "_categories": categories}
         bag: Self = twin(self, search=search, **changed)
         bag._forget()
@@ -171,7 +192,7 @@ class NeighbourhoodBag(Bag):
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
-        return self._successor(self._arrays(), self.n, _owns_arrays=False)
+        return self._successor(self._arrays(), self._store, _owns_arrays=False)
 
     def _own_arrays(self, needed: int) -> None:
         """Have arrays that nobody else reads, with room for so many examples."""
@@ -179,7 +200,7 @@ class NeighbourhoodBag(Bag):
         if not self._owns_arrays or needed > room:
             room = room if needed <= room else max(needed, 2 * self.n)
             copied = _copied_arrays(self._arrays(), room, is_matrix=self._store.is_matrix)
-            vars(self).update(vars(self._successor(copied, self.n, _owns_arrays=True)))
+            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True)))
 
     def _can_change(self, needed: int) -> bool:
         """Tell whether there is room for so many examples in arrays that may be overwritten."""
@@ -202,7 +223,9 @@ class NeighbourhoodBag(Bag):
             return
         self._own_arrays(n + m)
         for i in range(m):
-            self._commit(n + i + 1, *self._arrival(X[i : i + 1], float(y[i]), effort))
+            x = X[i : i + 1]
+            arrival = self._arrival(x, float(y[i]), effort)
+            self._commit(self._store.arrived(x), *arrival)
         self._changed()
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
@@ -213,15 +236,16 @@ class NeighbourhoodBag(Bag):
             self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(n)
-        for i, position in enumerate(np.sort(positions)[::-1].tolist()):
-            self._commit(n - i - 1, *self._departure(position, effort))
+        for position in np.sort(positions)[::-1].tolist():
+            departed = self._store.departed(int(self._order[position]))
+            self._commit(departed, *self._departure(position, effort))
         self._changed()
 
-    def _commit(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> None:
-        """Change the arrays of a fork; n examples are then left."""
+    def _commit(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> None:
+        """Change the arrays of a fork, whose objects are then in this store."""
         arrays = self._arrays()
         commit(arrays)
-        self._store.n, self._categories = n, _after(revised, arrays).categories
+        self.search.store, self._categories = store, _after(revised, arrays).categories
 
     def _changed(self) -> None:
         self._forget()
@@ -234,24 +258,25 @@ class NeighbourhoodBag(Bag):
             return None
         self._store.check_new(X)
         x = np.ascontiguousarray(self._store.by_slot(X, self.order))
-        return self._change(n + 1, *self._arrival(x, float(y[0]), FREE))
+        return self._change(self._store.arrived(x), *self._arrival(x, float(y[0]), FREE))
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
         n = self.n
         if positions.size != 1 or n < _tuning.KNOBS.many or self._wanted_k > n - 1 or not self._can_change(n):
             return None
-        return self._change(n - 1, *self._departure(int(positions[0]), FREE))
+        departed = self._store.departed(int(self._order[positions[0]]))
+        return self._change(departed, *self._departure(int(positions[0]), FREE))
 
-    def _change(self, n: int, revised: Revised, commit: CommitNeighbourhoods) -> Change:
-        """Return the change that a compiled function makes to the arrays; n examples are then left."""
+    def _change(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> Change:
+        """Return the change that a compiled function makes to the arrays; the objects are then in this store."""
         arrays, is_matrix = self._arrays(), self._store.is_matrix
-        successor = self._successor(_after(revised, arrays), n)
+        successor = self._successor(_after(revised, arrays), store)
 
         def apart() -> NeighbourhoodBag:
             copied = _copied_arrays(arrays, arrays.targets.size, is_matrix=is_matrix)
             commit(copied)
-            return successor._successor(_after(revised, copied), n)  # noqa: SLF001  (self must not be held)
+            return successor._successor(_after(revised, copied), store)  # noqa: SLF001  (self must not be held)
 
         return Change(successor, partial(commit, arrays), apart)
 
@@ -265,24 +290,26 @@ class NeighbourhoodBag(Bag):
         short = revise_with(slots, distances, y, self.k, company.targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
         revised = self._revised(short, slots, rows, company, effort)
-        return revised, partial(commit_arrival, revised, n, x[0], y, self._store.is_matrix)
+        return revised, partial(commit_arrival, revised, n, self._store.as_rows(x)[0], y, self._store.is_matrix)
 
     def _departure(self, position: int, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
         """Return all neighbourhoods that an example changes when it goes, and what puts them into arrays."""
         n, slot, state = self.n, int(self._order[position]), self._state
-        distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
-        slots = lists_without(distances, slot, state)
-        rows = _new_rows(slots.size, state.values.shape[1], state.origin)
-        short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
-        revised = self._revised(short, slots, rows, company, effort)
+        with remembering(self._store):
+            distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
+            slots = lists_without(distances, slot, state)
+            rows = _new_rows(slots.size, state.values.shape[1], state.origin)
+            short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
+            revised = self._revised(short, slots, rows, company, effort)
         return revised, partial(commit_departure, revised, position, n - 1, self._store.is_matrix)
 
     def _revised(
         self, short: np.ndarray, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort
     ) -> Revised:
         """Return revised neighbourhoods with what follows from them, when those that run short are made anew."""
-        self._make_anew(short, slots, rows, company, effort)
-        return Revised(slots, rows, self._categorised(slots, rows, company, effort))
+        with remembering(self._store):
+            self._make_anew(short, slots, rows, company, effort)
+            return Revised(slots, rows, self._categorised(slots, rows, company, effort))
 
 
 def _new_rows(size: int, width: int, origin: float) -> Neighbourhoods:

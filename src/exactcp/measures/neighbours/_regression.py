@@ -15,8 +15,9 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
-from exactcp.measures._contract import Objects, RegressionMeasure, pairs_or_vectors
+from exactcp.measures._contract import Objects, RegressionMeasure, objects_by_metric
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import stored
 from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.textbook import ResidualFunction
@@ -30,9 +31,18 @@ class KNNResidual(RegressionMeasure):
     k : int, default=15
         Number of neighbours; of fewer examples, all count.
     metric : str or callable, default="euclidean"
-        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+        Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
+        be of any kind: texts, tuples, dicts, sets, graphs.
     metric_params : dict, default=None
         Keyword arguments of the metric.
+    search : {"auto", "tree", "brute"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
+        how long a result takes, never what it is. Only the Euclidean metric has trees.
+
+    Attributes
+    ----------
+    search_ : Route
+        The `name` of the way that was taken, and the `reason`.
 
     Notes
     -----
@@ -57,22 +67,26 @@ class KNNResidual(RegressionMeasure):
     """
 
     is_formula: ClassVar = True
-    allowed_parameters: ClassVar = NEIGHBOURS
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES}
+    search: str = "auto"
+    search_: Route
 
     def __init__(
         self,
         k: int = 15,
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
     ) -> None:
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
 
     @property
     def objects(self) -> Objects:
         """What the measure's objects may be."""
-        return pairs_or_vectors(self.metric)
+        return objects_by_metric(self.metric)
 
     def twin(self) -> ResidualFunction | None:
         """Return the textbook's residual function with these parameters, None if it has none."""
@@ -88,8 +102,9 @@ class KNNResidual(RegressionMeasure):
         """Check the parameters, and store examples in a bag without neighbourhoods."""
         check_parameters(self)
         distance, no_labels = Distance(self.metric, self.metric_params), np.zeros(X.shape[0], np.int64)
+        check_search(self.search, distance)
         store, examples, order = stored(X, no_labels, distance)
-        return ResidualBag(store, y[examples], order, k=int(self.k))
+        return ResidualBag(store, y[examples], order, k=int(self.k), search=self.search)
 
     @changes
     def fit(self, X: Any, y: Any) -> Self:
@@ -97,7 +112,7 @@ class KNNResidual(RegressionMeasure):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or a sequence of whatever the metric compares
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
 
@@ -107,7 +122,11 @@ class KNNResidual(RegressionMeasure):
         """
         check_parameters(self)  # before X is looked at
         self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
+        self.search_ = self._fitted.search.route
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in vars(self)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the mean target of the k nearest of every object.
@@ -141,7 +160,9 @@ class KNNResidual(RegressionMeasure):
         -------
         ResidualBag
         """
-        return self._bag(X, y).fill(effort=effort)
+        bag = self._bag(X, y).fill(effort=effort)
+        self.search_ = bag.search.route
+        return bag
 
     def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.

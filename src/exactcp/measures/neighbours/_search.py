@@ -10,37 +10,53 @@ import numpy as np
 from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp._validation import check_square
 from exactcp.geometry.metric import Distance
-from exactcp.geometry.objects import MatrixStore, Store, VectorStore
+from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours._route import ASKED_FOR, NOT_ASKED, Route
+from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, no_balls
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
+from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_trees
+from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees, Treed
 
-NONE_KNOWN = np.empty((0, 0))  # distances
+NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
+NO_TOUCH = np.empty(0)  # where it is not asked, nor looked at
 
 
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
     """Put objects into a store; return it, the example in each slot, and the slot of each example."""
     if distance.is_precomputed:
         check_square(X)
-        return MatrixStore(X), np.arange(X.shape[0]), np.arange(X.shape[0])
+        return store_of(X, distance), np.arange(X.shape[0]), np.arange(X.shape[0])
     examples = good_order(codes)
     order = np.empty_like(examples)
     order[examples] = np.arange(examples.size)
-    return VectorStore(X[examples], distance), examples, order
+    return store_of(X[examples], distance), examples, order
 
 
 class NeighbourSearch:
     """Finds the k nearest of each label, and the examples touched, for test objects.
 
-    The screen is built when a batch first pays for it, and again after `forget_screen`.
+    The screen is built when a batch first pays for it, and again after `forget_screen`; so are the trees.
     """
 
-    def __init__(self, store: Store, codes: np.ndarray, n_labels: int) -> None:
+    wanted: str = "auto"  # route
+    route: Route = NOT_ASKED
+    trees_serve_batches = True
+    _near: NearTrees | None = None
+    _balls: tuple[np.ndarray | None, ReverseTrees] | None = None  # and the touch that they are of
+    _reach: tuple[np.ndarray | None, np.ndarray] | None = None  # of the screen's rows, and the touch that it is of
+    rows_asked = 0  # since the stored examples changed
+
+    def __init__(self, store: Store, codes: np.ndarray, n_labels: int, wanted: str = "auto") -> None:
         self.store = store
         self.codes = codes
         self.n_labels = n_labels
+        self.wanted = wanted
+        if wanted != "auto":
+            self.route = Route(wanted, ASKED_FOR)
         self._screen: Screen | None = None
         # the basis of its sketch, and from how many examples: any is right, so that it outlives changes of the
         # examples until they are twice as many
@@ -48,13 +64,17 @@ class NeighbourSearch:
 
     def successor(self, store: Store, codes: np.ndarray, n_labels: int) -> Self:
         """Return a search of other examples, which keeps what outlives changes."""
-        search = type(self)(store, codes, n_labels)
-        vars(search).update(_basis=self._basis)
+        search = type(self)(store, codes, n_labels, self.wanted)
+        vars(search).update(_basis=self._basis, route=self.route, trees_serve_batches=self.trees_serve_batches)
         return search
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_near": None, "_balls": None, "_reach": None}  # quickly made anew
 
     def forget_screen(self) -> None:
         """Say that the stored examples have changed."""
-        self._screen = None
+        self._screen = self._near = self._balls = self._reach = None
+        self.rows_asked = 0
 
     def screen(self) -> Screen:
         """Return the screen of the stored examples; only Euclidean distances have one."""
@@ -71,18 +91,94 @@ class NeighbourSearch:
         """Tell whether the metric has a screen."""
         return isinstance(self.store, VectorStore) and self.store.distance.is_euclidean
 
+    def near(self) -> NearTrees:
+        """Return trees over the stored examples of each label; only Euclidean distances have them."""
+        near = self._near
+        if near is None:
+            n = self.store.n
+            near = self._near = grow_near(self.store.objects, self.codes[:n], self.n_labels)
+        return near
+
+    def trees_for(self, m: int) -> NearTrees | None:
+        """Return the trees if m rows should be searched for in them: grown anew when enough have been asked."""
+        if self.route.name != "tree" or self.store.n == 0:
+            return None
+        if m >= _tuning.KNOBS.few and not self.trees_serve_batches:
+            return None
+        if self._near is None and self.wanted != "tree" and self.rows_asked + m < _tuning.KNOBS.regrow:
+            return None
+        return self.near()
+
+    def treed(self, m: int, touch: np.ndarray | None) -> Treed | None:
+        """Return the trees in which m rows should be searched for, of examples of one label; None: by products."""
+        near = self.trees_for(m)
+        if near is None:
+            return None
+        if touch is None:
+            return Treed(near, no_balls(near.centre.size))
+        balls = self._balls
+        if balls is None or balls[0] is not touch:
+            balls = self._balls = touch, grow_balls(near, touch)
+        return Treed(near, balls[1])
+
     def _pays(self, m: int, p: int) -> bool:
-        if m < _tuning.KNOBS.few or not self.can_screen():
+        """Tell whether m rows are worth a screen: one that is there, or that many rows so far would have paid."""
+        knobs, work = _tuning.KNOBS, self.store.n * p
+        if not self.can_screen() or (m < knobs.few and m * work < knobs.plain_up_to):
             return False
-        return self._screen is not None or m * self.store.n * p > _tuning.KNOBS.small
+        rows = self.rows_asked + m
+        return self._screen is not None or (rows >= knobs.few and rows * work > knobs.small)
+
+    def _reach_of(self, touch: np.ndarray | None, screen: Screen) -> np.ndarray:
+        """Return the screen's reach of the examples by how close a row touches them, kept for the next rows."""
+        kept = self._reach
+        if kept is None or kept[0] is not touch:
+            size = screen.slots.size
+            reaches = column_reaches(np.full(size, -np.inf) if touch is None else touch, screen.units)
+            kept = self._reach = touch, reaches[screen.slots].astype(screen.rows.dtype)
+        return kept[1]
 
     def candidate_scores(
         self, X: np.ndarray, order: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE
     ) -> np.ndarray:
         """Return the scores (m, n_labels) of the rows of X with every label, against the stored examples."""
-        out = np.empty((X.shape[0], self.n_labels))
-        self.visit(write_scores, X, order, None, k, use_ratio, out, effort=effort)
+        out, near = np.empty((X.shape[0], self.n_labels)), self.trees_for(X.shape[0])
+        if near is None:
+            self.visit(write_scores, X, order, None, k, use_ratio, out, effort=effort)
+            return out
+        far = self.visit_trees(write_scores_by_trees, X, k, use_ratio, self.stored(), near, out, effort=effort)
+        if far.size:
+            rest = np.empty((far.size, self.n_labels))
+            self.visit(write_scores, X[far], order, None, k, use_ratio, rest, effort=effort)
+            out[far] = rest
         return out
+
+    def meet_at(self, work: Callable[..., Result], distances: np.ndarray, *args: Any) -> Result:
+        """Return what `work(block, *args)` returns for test objects at known distances (m, n) by slot; none touches."""
+        rows = np.arange(distances.shape[0])
+        return work(TestBlock(rows, NONE_KNOWN, self.stored(), None, distances), *args)
+
+    def stored(self, touch: np.ndarray | None = None) -> Stored:
+        """Return the examples that test objects meet."""
+        n = self.store.n
+        touch = np.full(n, -np.inf) if touch is None else touch
+        return Stored(self.store.objects, self.codes[:n], self.n_labels, touch)
+
+    def visit_trees(
+        self, work: Callable[..., np.ndarray], X: np.ndarray, *args: Any, effort: Effort = FREE
+    ) -> np.ndarray:
+        """Let blocks of rows of X go through trees, `work(rows, X[rows], *args)`; return which rows are too far."""
+        self.store.check_new(X)
+        X, m, size = np.ascontiguousarray(X), X.shape[0], _tuning.KNOBS.rows_together
+        if m <= size:  # without the threads' ceremonies
+            return np.flatnonzero(work(np.arange(m), X, *args))
+        far = map_blocks(
+            lambda first: work(np.arange(first, min(first + size, m)), X[first : first + size], *args),
+            range(0, m, size),
+            effort=effort,
+            task="predicting",
+        )
+        return np.flatnonzero(np.concatenate(far))
 
     def visit(
         self,
@@ -91,6 +187,7 @@ class NeighbourSearch:
         order: np.ndarray,
         touch: np.ndarray | None,
         *args: Any,
+        treed: Treed | None = None,
         effort: Effort = FREE,
     ) -> list[Result]:
         """Let blocks of rows of X meet the stored examples; return what `work(block, *args)` returns for each.
@@ -98,13 +195,15 @@ class NeighbourSearch:
         Parameters
         ----------
         work : callable
-            Of a `TestBlock`, with the screen or with its distances to all stored examples.
+            Of a `TestBlock`, with the screen, with its distances to all stored examples, or with trees.
         X : ndarray of shape (m, p)
         order : ndarray of shape (n,)
             Slot of each example, in the order of arrival.
         touch : ndarray of shape (n,) or None
             An example i is touched by a row closer than touch[i]; None if that is not asked.
         *args
+        treed : Treed or None
+            Trees to search in.
         effort : Effort
 
         Returns
@@ -112,28 +211,37 @@ class NeighbourSearch:
         list
         """
         n, X = self.store.n, self.store.by_slot(X, order)
-        touch = np.full(n, -np.inf) if touch is None else touch
-        examples = Stored(self.store.objects, self.codes[:n], self.n_labels, touch)
         self.store.check_new(X)
         far = np.arange(X.shape[0])
-        blocks: list[tuple[np.ndarray, bool]] = []
-        if self._pays(*X.shape):
+        is_screened = treed is None and self._pays(*X.shape)
+        self.rows_asked += X.shape[0]
+        blocks: list[tuple[np.ndarray, str]] = []
+        if treed is not None:
+            near = are_near(X, treed.near)
+            rows, far, together = np.flatnonzero(near), np.flatnonzero(~near), _tuning.KNOBS.rows_together
+            blocks += [(rows[i : i + together], "tree") for i in range(0, rows.size, together)]
+        examples = self.stored(NO_TOUCH if touch is None and not far.size else touch)
+        if is_screened:
             screen = obeying(effort.n_jobs, self.screen)
             tests, near = prepare_tests(screen, X)
-            reach = column_reaches(touch, screen.units)[screen.slots].astype(screen.rows.dtype)
+            reach = self._reach_of(touch, screen)
             rows = np.flatnonzero(near)
-            blocks += [(rows[i : i + ROWS], True) for i in range(0, rows.size, ROWS)]
+            blocks += [(rows[i : i + ROWS], "screen") for i in range(0, rows.size, ROWS)]
             far = np.flatnonzero(~near)
         size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
-        blocks += [(far[i : i + size], False) for i in range(0, far.size, size)]
+        blocks += [(far[i : i + size], "plain") for i in range(0, far.size, size)]
 
-        def meet(block: tuple[np.ndarray, bool]) -> Result:
-            rows, is_screened = block
+        def meet(block: tuple[np.ndarray, str]) -> Result:
+            rows, route = block
             part = np.ascontiguousarray(X[rows])
-            if is_screened:
+            if route == "tree":
+                return work(TestBlock(rows, part, examples, None, NONE_KNOWN, treed), *args)
+            if route == "screen":
                 return work(
                     TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NONE_KNOWN), *args
                 )
-            return work(TestBlock(rows, part, examples, None, self.store.rows_from(part)), *args)
+            return work(TestBlock(rows, NONE_KNOWN, examples, None, self.store.rows_from(part)), *args)
 
+        if len(blocks) == 1 and treed is not None:
+            return [meet(blocks[0])]  # without the threads' ceremonies
         return map_blocks(meet, blocks, effort=effort, task="predicting")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from exactcp._changes import Change
 from exactcp._parallel import ALONE, FREE, Effort
+from exactcp._rows import take_rows
+from exactcp.counting.categories import Within, groups_of
 from exactcp.counting.targets import SAMPLE_TARGETS, origin_of, slack_of, typical_size
-from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, hulls
-from exactcp.measures._contract import Within
+from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, regions_of
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._neighbourhood_bag import NeighbourhoodBag, with_arrays
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, write_predictions
@@ -30,6 +31,8 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
     order : ndarray of shape (n,)
         Slot of each example, in the order of arrival.
     k : int
+    search : str
+        By trees, by products, or by what is faster.
 
     Notes
     -----
@@ -41,6 +44,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
 
     def _forget(self) -> None:
         """Forget what is derived from the neighbourhoods."""
+        super()._forget()
         self._untouched: Untouched | None = None
         self._has_origin = False  # the sums are counted from where they should be
 
@@ -94,37 +98,67 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         untouched = self._untouched = Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
         return untouched
 
+    def _sizes_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:
+        """Return the same of these examples only, in the order of arrival; all others are smaller than anything."""
+        everyone = self._sizes(state, in_order=in_order)
+        if among is None:
+            return everyone
+        is_member = np.zeros(self.n, bool)
+        is_member[self.order[among]] = True
+        upper, lower = np.where(is_member, everyone.upper, -np.inf), np.where(is_member, everyone.lower, -np.inf)
+        some = everyone._replace(upper=upper, lower=lower, ordered_upper=np.empty(0), ordered_lower=np.empty(0))
+        if not everyone.rank.size:
+            return some
+        ascending, rank = np.empty((2, self.n), np.int64)
+        ascending[self.n - 1 - everyone.rank] = np.arange(self.n)
+        members = ascending[is_member[ascending]]
+        rank[members[::-1]] = np.arange(members.size)
+        ordered_lower = np.sort(lower[members], kind="stable")
+        return some._replace(ordered_upper=upper[members], ordered_lower=ordered_lower, rank=rank)
+
+    def _visit_among(
+        self, among: np.ndarray | None, work: Callable[..., None], X: np.ndarray, *args: Any, effort: Effort
+    ) -> None:
+        """Let rows meet the examples; with some of these given, nothing touches the others, and trees know of none."""
+        if among is None:
+            self.visit(work, X, *args, touched=True, effort=effort)
+            return
+        touch, slots = np.full(self.n, -np.inf), self.order[among]
+        touch[slots] = self._touch()[slots]
+        self.search.visit(work, X, self.order, touch, *args, effort=effort)
+
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:
         """Return the point predictions (m,)."""
-        origin = self._best_origin()
-        return self._predict(origin, X, effort=effort) + origin
-
-    def _predict(self, origin: float, X: np.ndarray, **how: Any) -> np.ndarray:
-        """Return the point predictions (m,), counted from the origin."""
-        out = np.empty(X.shape[0])
-        self.search.visit(write_predictions, X, self.order, None, self.k, self._targets, origin, out, **how)
-        return out
+        origin, out = self._best_origin(), np.empty(X.shape[0])
+        self.visit(write_predictions, X, self.k, self._targets, origin, out, touched=False, effort=effort)
+        return out + origin
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
-        state, ones = self._settled(), np.ones(self.n)
-        slack, centers = slack_of(self.targets() - state.origin), self._predict(state.origin, X)
-        for row, center in zip(self._store.by_slot(X, self.order), centers.tolist(), strict=True):
-            distances = self._store.rows_from(row[None])[0]
-            a, g = affine_of(distances, self.k, self._targets, state)[:, self.order]
+        state, ones, predicted = self._settled(), np.ones(self.n), np.empty(1)
+        slack = slack_of(self.targets() - state.origin)
+        self._store.check_new(X)
+        for row in self._store.by_slot(X, self.order):
+            distances = self._store.rows_from(row[None])
+            self.search.meet_at(write_predictions, distances, self.k, self._targets, state.origin, predicted)
+            center = float(predicted[0])
+            a, g = affine_of(distances[0], self.k, self._targets, state)[:, self.order]
             yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones, slack)]
 
     def counts(
-        self, X: np.ndarray, y: np.ndarray, *, within: Within = None, effort: Effort = FREE
+        self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how many training scores are greater than and equal to the candidate's, and out of how many: (m,)."""
-        if within is not None:
-            return super().counts(X, y, within=within)
         m, state = X.shape[0], self._settled()
-        untouched, out = self._sizes(state, in_order=m >= _tuning.KNOBS.few), np.empty((m, 2), np.int64)
-        args = (y - state.origin, untouched, self.k, self._targets, state, out)
-        self.search.visit(count_residuals, X, self.order, self._touch(), *args, effort=effort)
-        return out[:, 0], out[:, 1], np.full(m, self.n)
+        in_order = self.search.rows_asked + m >= _tuning.KNOBS.few or self.search.route.name == "tree"
+        out, y = np.empty((m, 2), np.int64), y - state.origin
+        for rows, among in groups_of(within, m):
+            untouched = self._sizes_among(state, among, in_order=in_order)
+            part = np.empty((rows.size, 2), np.int64)
+            args = (y[rows], untouched, self.k, self._targets, state, part)
+            self._visit_among(among, count_residuals, take_rows(X, rows), *args, effort=effort)
+            out[rows] = part
+        return out[:, 0], out[:, 1], np.full(m, self.n) if within is None else within.sizes
 
     def streaming(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Change] | None:
         """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
@@ -133,20 +167,20 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         change = self.learning(X, y)  # only now: counting settles the origin of the sums that it changes
         return None if change is None else (counts, change)
 
-    def intervals(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
+    def intervals_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
     ) -> np.ndarray:
-        """Return the regions (m, 2), each one closed interval; nan where it is empty."""
-        if within is not None:
-            return hulls(super().regions(X, thresholds, within=within))
-        state, out = self._settled(), np.empty((X.shape[0], 2))
-        args = (thresholds, self._sizes(state, in_order=True), self.k, self._targets, state, out)
-        self.search.visit(bound_residuals, X, self.order, self._touch(), *args, effort=effort)
-        return counted_from_zero(out, state.origin)
+        """Return the regions (m, 2, levels), each one closed interval; nan where it is empty."""
+        state, out = self._settled(), np.empty((*thresholds.shape, 2))
+        for rows, among in groups_of(within, X.shape[0]):
+            untouched, part = self._sizes_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
+            args = (thresholds[rows], untouched, self.k, self._targets, state, part)
+            self._visit_among(among, bound_residuals, take_rows(X, rows), *args, effort=effort)
+            out[rows] = part
+        return counted_from_zero(out.reshape(-1, 2), state.origin).reshape(out.shape).transpose(0, 2, 1)
 
-    def regions(
-        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within = None, effort: Effort = FREE
-    ) -> list[np.ndarray]:
+    def regions_at(
+        self, X: np.ndarray, thresholds: np.ndarray, *, within: Within | None = None, effort: Effort = FREE
+    ) -> list[list[np.ndarray]]:
         """Return the regions as arrays (r, 2), r = 1 or 0."""
-        bounds = self.intervals(X, thresholds, within=within, effort=effort)
-        return [row[None][~np.isnan(row[:1])] for row in bounds]
+        return regions_of(self.intervals_at(X, thresholds, within=within, effort=effort))

@@ -6,11 +6,20 @@ from typing import NamedTuple
 class NeighbourTuning(NamedTuple):
     """Sizes from which the routes of the nearest neighbours differ."""
 
-    few: int = 8  # fewer test objects are not worth the preparation of a screen, nor sorting scores
+    few: int = 8  # fewer test objects since a change are not worth the preparation of a screen, nor sorting scores
     small: int = 10**7  # nor are fewer multiplications, when the screen is not there yet
+    plain_up_to: int = 10**5  # multiplications of a few rows that are not worth a look through the screen
     screen_from: int = 10**6  # n^2 from which filling the lists is screened
     block_bytes: int = 2**24  # of plain distances at a time
     many: int = 8  # changing more than one example in this many makes all lists anew
+    trees_from: int = 5000  # fewer examples of few features are not worth the question whether trees are faster
+    trees_up_to: int = 16  # nor are data with more features
+    probed: int = 1024  # examples that tell what products cost
+    regrow: int = 64  # rows that are asked after a change before trees are grown anew
+    plain_share: int = 16  # trees do not pay if one example in this many must be met by every row
+    rows_together: int = 64  # test objects that go through trees in one call
+    stream_trees_from: int = 8192  # examples from which trees are tried in a stream
+    stream_part: int = 512  # rows of a stream at least, after which trees are grown anew
     reserve: int = 4  # distances beyond the k-th that tell whether more examples are at the boundary
 
 

@@ -100,10 +100,25 @@ def _count_row(kernels, sums, at_most, below):
     return at_least, above
 
 
+@inner
+def _count_category(kernels, sums, category, wanted, at_most, below):
+    """Count them of one category (written so that it vectorises)."""
+    at_least, above = 0, 0
+    for i in range(kernels.shape[0]):
+        value, is_member = sums[i] + kernels[i], category[i] == wanted
+        at_least += (value <= at_most) & is_member
+        above += (value < below) & is_member
+    return at_least, above
+
+
 @compiled
-def _count_block(kernels, sums, at_most, below, at_least, above):
+def _count_block(kernels, sums, category, wanted, at_most, below, at_least, above):
     for t in range(kernels.shape[0]):
-        at_least[t], above[t] = _count_row(kernels[t], sums, at_most[t], below[t])
+        if category.shape[0] == 0:
+            at_least[t], above[t] = _count_row(kernels[t], sums, at_most[t], below[t])
+        else:
+            found = _count_category(kernels[t], sums, category, wanted[t], at_most[t], below[t])
+            at_least[t], above[t] = found
 
 
 def product_block(prepared, dense, out):
@@ -137,8 +152,11 @@ def symmetric_sums(dense, first, last, tile):
     return own, columns
 
 
-def sum_block(kernels, sums):
-    """Sum a block (m, n) of kernels over the examples of a label, and count for the candidates, given linear sums."""
+def sum_block(kernels, sums, category, wanted):
+    """Sum a block (m, n) of kernels over the examples of a label, and count for the candidates, given linear sums.
+
+    They are compared with the wanted categories (m,) of the examples' (n,), or with all where there are none.
+    """
     m, n = kernels.shape
     totals = kernels.sum(axis=1)
     at_least, above = np.zeros(m, np.int64), np.zeros(m, np.int64)
@@ -147,5 +165,5 @@ def sum_block(kernels, sums):
             scores = np.log(n) - np.log(totals)
             lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
             at_most, below = (totals * np.exp(np.where(totals > 0, scores - edge, 0.0)) for edge in (lo, hi))
-        _count_block(kernels, sums, at_most, below, at_least, above)
+        _count_block(kernels, sums, category, wanted, at_most, below, at_least, above)
     return SumsAndCounts(np.where(totals > 0, 0.0, -np.inf), totals, at_least, above)

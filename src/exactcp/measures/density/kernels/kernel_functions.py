@@ -23,7 +23,7 @@ KERNEL_CODES = {
 KERNEL_TILE = 256  # objects whose features are turned into columns together
 
 
-@compiled
+@inner
 def squared_distance_by_feature(a, b):
     """Sum (a - b)^2 in the order of the features."""
     total = 0.0

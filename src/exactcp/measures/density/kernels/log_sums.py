@@ -15,6 +15,7 @@ from exactcp.measures.density.kernels.kernel_functions import log_kernels
 
 LOG_FLOOR = 1.0  # s0 of the tie rule for log scores
 WINDOW = 60.0  # terms below exp(-60) of the largest add less than 1e-17 even if there are 1e9 of them
+EVERYONE = np.empty(0, np.int64)  # categories, where there are none
 TOUCH = 37.0  # a term below exp(-37) of a sum is less than half a unit in its last place
 
 
@@ -27,6 +28,7 @@ class SummedExamples(NamedTuple):
     top: np.ndarray  # (n,), or nothing where nothing is to be counted
     total: np.ndarray
     log: np.ndarray  # top + log(total)
+    category: np.ndarray = EVERYONE  # (n,), or nothing where all are counted
 
 
 class SumsAndCounts(NamedTuple):
@@ -74,19 +76,21 @@ def log_of(top, total):
 
 
 @inner
-def lose_ranks(logs, slots, examples, score):
+def lose_ranks(logs, slots, examples, score, wanted):
     """How many scores fall from >= (from >) the candidate's when each example's sum gets its kernel with the candidate.
 
-    A kernel only raises a sum and lowers a score, so one that is lower already needs no exp.
+    Only those of the wanted category count, if there are categories. A kernel only raises a sum and lowers a score, so
+    one that is lower already needs no exp.
     """
-    top, total, log = examples.top, examples.total, examples.log
+    top, total, log, category = examples.top, examples.total, examples.log, examples.category
+    everyone = category.shape[0] == 0
     log_size = math.log(log.shape[0])
     lo, hi = tie_band(score, LOG_FLOOR, TOLERANCE)
     fewer_at_least, fewer_above = 0, 0
     for r in range(logs.shape[0]):
         i, k = slots[r], logs[r]
         old = log_size - log[i]
-        if old >= lo and k - log[i] > -TOUCH:
+        if old >= lo and k - log[i] > -TOUCH and (everyone or category[i] == wanted):
             # theory DE.1: density of i = (1/N) (sum_{j != i} K + K(x_i - x)) if the candidate has i's label
             new_top, new_total = add_term(top[i], total[i], k)
             new = log_size - log_of(new_top, new_total)
@@ -103,24 +107,28 @@ def log_sum(logs):
 
 
 @inner
-def sum_and_count(t, logs, slots, examples, sums):
-    """Sum the kernels of test object t with some slots, and count; at_least and above get minus the ranks lost."""
+def sum_and_count(t, logs, slots, examples, wanted, sums):
+    """Sum the kernels of test object t with some slots, and count; at_least and above get minus the ranks lost.
+
+    wanted[t] is the category it is compared with; there are none (0,) where it is compared with all.
+    """
     top, total = sum_logs(logs)
     sums.top[t], sums.total[t] = top, total
     if examples.log.shape[0] > 0:
+        category = wanted[t] if wanted.shape[0] > 0 else -1
         score = math.log(examples.log.shape[0]) - log_of(top, total)
-        fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score)
+        fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score, category)
         sums.at_least[t], sums.above[t] = -fewer_at_least, -fewer_above
 
 
 @compiled
 def sum_known(logs, examples, sums):
     """Sum and count for one test object, whose log kernels with all examples are known."""
-    sum_and_count(0, logs, np.arange(logs.shape[0]), examples, sums)
+    sum_and_count(0, logs, np.arange(logs.shape[0]), examples, np.empty(0, np.int64), sums)
 
 
 @compiled
-def sum_all_pairs(X, own, examples, sums):
+def sum_all_pairs(X, own, examples, wanted, sums):
     """Sum the kernels with all examples, by direct differences, and count; at_least and above get minus the ranks lost.
 
     own[t] is the slot of X[t] itself among the examples, which its sum leaves out, or -1.
@@ -132,7 +140,7 @@ def sum_all_pairs(X, own, examples, sums):
         log_kernels(X[t], objects, bandwidth, kernel, logs)
         if own[t] >= 0:
             logs[own[t]] = -np.inf
-        sum_and_count(t, logs, slots, examples, sums)
+        sum_and_count(t, logs, slots, examples, wanted, sums)
 
 
 @compiled

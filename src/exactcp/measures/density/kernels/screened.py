@@ -15,7 +15,8 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.geometry.screen import WORD, row_threshold
+from exactcp.geometry.screen import row_threshold
+from exactcp.geometry.words import WORD, word_at
 from exactcp.measures.density.kernels.kernel_functions import (
     EXPONENTIAL,
     GAUSSIAN,
@@ -61,9 +62,9 @@ def _append_kernel(x, j, examples, logs, slots, used):
 @inner
 def _kernels_of_flagged(x, flags, examples, logs, slots):
     """Measure the flagged objects in the order of their slots; return how many have a kernel above 0."""
-    words, used = flags.view(np.uint64), 0
-    for w in range(words.shape[0]):
-        if words[w] == 0:
+    used = 0
+    for w in range(flags.shape[0] // WORD):
+        if word_at(flags, w) == 0:
             continue
         for j in range(WORD * w, WORD * w + WORD):
             if flags[j] != 0:
@@ -72,7 +73,7 @@ def _kernels_of_flagged(x, flags, examples, logs, slots):
 
 
 @compiled
-def sum_screened_pairs(X, norms, products, nearest, units, examples, sums):
+def sum_screened_pairs(X, norms, products, nearest, units, examples, wanted, sums):
     """Sum the kernels with the objects that the screen's products keep, and count, as `sum_all_pairs` does.
 
     nearest[t] is the object with the largest product, and a product of -inf hides an object.
@@ -85,4 +86,4 @@ def sum_screened_pairs(X, norms, products, nearest, units, examples, sums):
         least[t] = row_threshold(norms[t], _widest(d, examples.bandwidth, examples.kernel), units)
         _flag_above(products[t], least[t], flags)
         used = _kernels_of_flagged(X[t], flags, examples, logs, slots)
-        sum_and_count(t, logs[:used], slots[:used], examples, sums)
+        sum_and_count(t, logs[:used], slots[:used], examples, wanted, sums)

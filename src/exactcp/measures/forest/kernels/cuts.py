@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled, inner
+from exactcp._jit import inner
 from exactcp.measures.forest.kernels.draws import draw_feature, undo_draws
 from exactcp.measures.forest.kernels.items import fill_items, varies
-from exactcp.measures.forest.kernels.layout import ABOVE_ALL, BELOW_ALL, enlarged
+from exactcp.measures.forest.kernels.layout import ABOVE_ALL, BELOW_ALL, enlarged, enlarged_weights
 
-SLACK = 1e-9  # of a quick test that only spares work, relative to the weight of the node
+QUICK_MARGIN = 1e-9  # of a quick test that only spares work, relative to the weight of the node
 
 
 class ScannedCut(NamedTuple):
@@ -35,7 +35,7 @@ class BestCut(NamedTuple):
     cut: ScannedCut
 
 
-@compiled(nogil=False, inline="always", error_model="numpy")
+@inner(inline="always")
 def cut_value(squares_left, left, squares_right, right):
     """Phi = SL/L + SR/R, the one expression for the worth of a cut; the integers are exact in float64."""
     return float(squares_left) / float(left) + float(squares_right) / float(right)
@@ -107,13 +107,13 @@ def find_cut(examples, star, rows, heap, counts, plan, workspace):
     return BestCut(found, found and drawn > plan.n_features, drawn, feature, best)
 
 
-@compiled(nogil=False, inline="always", error_model="numpy")
+@inner(inline="always")
 def with_left(squares_left, left, own_left, squares_right, right, w):
     """pl: the worth of a cut when the test example, of weight w, joins `own_left` of its label on the left."""
     return cut_value(squares_left + w * (2 * own_left + w), left + w, squares_right, right)
 
 
-@compiled(nogil=False, inline="always", error_model="numpy")
+@inner(inline="always")
 def with_right(squares_left, left, squares_right, right, own_right, w):
     """pr: the worth of a cut when the test example joins `own_right` of its label on the right."""
     return cut_value(squares_left, left, squares_right + w * (2 * own_right + w), right + w)
@@ -177,12 +177,12 @@ def keep_cuts(examples, rows, counts, best, w, workspace, store):
     items, left = workspace.items, workspace.left
     for k in range(best.candidates):
         f, highest = workspace.candidates[k]["feature"], workspace.candidates[k]["highest"]
-        near = highest + w + SLACK * total >= least
+        near = highest + w + QUICK_MARGIN * total >= least
         if not (near or isolating):
             continue
         n_items = fill_items(examples, f, unused, rows, workspace)
         needed = used + n_items + 1
-        cuts, left_weights = enlarged(cuts, used, needed), enlarged(left_weights, used, needed)
+        cuts, left_weights = enlarged(cuts, used, needed), enlarged_weights(left_weights, used, needed)
         for c in range(counts.shape[0]):
             left[c] = 0
         if isolating:
@@ -196,7 +196,7 @@ def keep_cuts(examples, rows, counts, best, w, workspace, store):
             SR -= m * (2 * (counts[c] - left[c]) - m)
             left[c] += m
             L += m
-            if lo == hi or cut_value(SL, L, SR, total - L) + w + SLACK * total < least:
+            if lo == hi or cut_value(SL, L, SR, total - L) + w + QUICK_MARGIN * total < least:
                 continue
             if _can_win((L, SL, SR), counts, total, w, workspace):
                 if f == best.feature and lo == best.cut.lo:

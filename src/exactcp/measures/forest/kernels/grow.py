@@ -18,7 +18,10 @@ from exactcp.measures.forest.kernels.layout import (
     UNSPLITTABLE,
     StarExample,
     Trees,
+    copy_records,
     enlarged,
+    enlarged_weights,
+    flatten_weights,
 )
 
 NODE_WORDS, CUT_WORDS = NODE.itemsize // 8, CUT.itemsize // 8
@@ -31,7 +34,7 @@ def value_of(examples, f, code):
     return examples.values[examples.first[f] + (np.int64(code) - 2) // 2]
 
 
-@compiled(nogil=False, inline="always")
+@inner(inline="always")
 def midpoint(low, high):
     """The threshold between neighbouring values; the lower one if the midpoint rounds to the upper one."""
     middle = 0.5 * low + 0.5 * high
@@ -148,7 +151,7 @@ def _copy_cuts(node, former, old, store):
     if node["users_end"] > node["users"]:
         first, last = former["cuts"], former["cuts_end"]
         needed = used + last - first
-        cuts, left_weights = enlarged(cuts, used, needed), enlarged(left_weights, used, needed)
+        cuts, left_weights = enlarged(cuts, used, needed), enlarged_weights(left_weights, used, needed)
         for e in range(first, last):
             cuts[used] = old.cuts[e]
             for c in range(left_weights.shape[1]):
@@ -242,12 +245,12 @@ def grow_flat(examples, rows, users, old, plan, workspace):
     flat = np.empty(SIZES + n_nodes * (NODE_WORDS + n_labels) + n_cuts * (CUT_WORDS + n_labels), np.int64)
     flat[0], flat[1] = n_nodes, n_cuts
     first, last = SIZES, SIZES + n_nodes * NODE_WORDS
-    flat[first:last].view(NODE)[:] = tree.nodes
-    first, last = last, last + n_nodes * n_labels
-    flat[first:last].reshape(n_nodes, n_labels)[:] = tree.node_weights
-    first, last = last, last + n_cuts * CUT_WORDS
-    flat[first:last].view(CUT)[:] = tree.cuts
-    flat[last:].reshape(n_cuts, n_labels)[:] = tree.left_weights
+    copy_records(flat[first:last].view(NODE), 0, tree.nodes)
+    flatten_weights(flat, last, tree.node_weights)
+    first = last + n_nodes * n_labels
+    last = first + n_cuts * CUT_WORDS
+    copy_records(flat[first:last].view(CUT), 0, tree.cuts)
+    flatten_weights(flat, last, tree.left_weights)
     return flat
 
 
@@ -266,7 +269,7 @@ def unfolded(flat: np.ndarray, rows: np.ndarray, users: np.ndarray, n_labels: in
     )
 
 
-@compiled
+@inner
 def predict_label(trees, root, x):
     """The label that the tree with this root gives to an object."""
     node = trees.nodes[root]

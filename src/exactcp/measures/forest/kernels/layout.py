@@ -124,18 +124,30 @@ def empty_trees(n_labels: int, nodes: int = 0, cuts: int = 0, rows: int = 0, use
     )
 
 
+# Copies are loops: with a slice that is assigned to, numba compiles the error message on its shape, into every caller.
 @inner
 def enlarged(table, used, needed):
-    """Return the table, or a larger copy of its first `used` entries, with room for `needed` entries."""
+    """Return the records, or a larger copy of the first `used` of them, with room for `needed`."""
     if needed <= table.shape[0]:
         return table
-    larger = np.empty((max(needed, 2 * table.shape[0]), *table.shape[1:]), table.dtype)
-    larger[:used] = table[:used]
+    larger = np.empty(max(needed, 2 * table.shape[0]), table.dtype)
+    copy_records(larger, 0, table[:used])
     return larger
 
 
 @inner
-def _copy_records(target, at, source):
+def enlarged_weights(table, used, needed):
+    """Return the rows of weights, or a larger copy of the first `used` of them, with room for `needed`."""
+    if needed <= table.shape[0]:
+        return table
+    larger = np.empty((max(needed, 2 * table.shape[0]), table.shape[1]), table.dtype)
+    _copy_weights(larger, 0, table[:used])
+    return larger
+
+
+@inner
+def copy_records(target, at, source):
+    """Copy all records of the source to the target, from place `at` on."""
     for i in range(source.shape[0]):
         target[at + i] = source[i]
 
@@ -147,17 +159,25 @@ def _copy_weights(target, at, source):
             target[at + i, c] = source[i, c]
 
 
+@inner
+def flatten_weights(target, at, source):
+    """Copy all weights of the source to the flat target, row by row, from place `at` on."""
+    for i in range(source.shape[0]):
+        for c in range(source.shape[1]):
+            target[at + i * source.shape[1] + c] = source[i, c]
+
+
 @compiled
 def append_tree(pool, ends, tree):
     """Copy a tree into flat arrays that are used up to `ends` (1,), and return the node that is its root."""
     end = ends[0]
     root, cuts, rows, users = end["nodes"], end["cuts"], end["rows"], end["users"]
-    _copy_records(pool.nodes, root, tree.nodes)
+    copy_records(pool.nodes, root, tree.nodes)
     _copy_weights(pool.node_weights, root, tree.node_weights)
-    _copy_records(pool.cuts, cuts, tree.cuts)
+    copy_records(pool.cuts, cuts, tree.cuts)
     _copy_weights(pool.left_weights, cuts, tree.left_weights)
-    _copy_records(pool.rows, rows, tree.rows)
-    _copy_records(pool.users, users, tree.users)
+    copy_records(pool.rows, rows, tree.rows)
+    copy_records(pool.users, users, tree.users)
     for k in range(tree.nodes.shape[0]):
         node = pool.nodes[root + k]
         if node["left"] >= 0:
@@ -177,7 +197,7 @@ def append_tree(pool, ends, tree):
     return root
 
 
-@compiled
+@inner
 def encode_object(examples, x, u):
     """Fill the codes of an object: 2r + 2 for the r-th value of a feature, odd codes between and beyond."""
     values, first = examples.values, examples.first

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled, inner
+from exactcp._jit import inner
 from exactcp.measures.forest.kernels.layout import USER
 from exactcp.measures.forest.kernels.walk import IN_FOREST, RELABEL
 
@@ -35,7 +35,7 @@ def make_tally(labels: np.ndarray, votes: np.ndarray, fewer: np.ndarray) -> Vote
     return VoteTally(labels, votes, fewer, np.zeros(votes.size, KNOWN), np.zeros(votes.size + 1, np.int32))
 
 
-@compiled(nogil=False, inline="always")
+@inner(inline="always")
 def _touch(known, touched, i):
     if known[i]["state"] & TOUCHED == 0:
         known[i]["state"] |= TOUCHED

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import inner
 
 RANK = 1e-13  # a column whose distance from the span of the others is less than this, relatively, depends on them
 
 
-@compiled
+@inner
 def insert_column(R, j, size, Q, T):
     """Append column j of R to `size` others (Gram and Schmidt, twice); False if it depends on them.
 
@@ -42,7 +42,7 @@ def insert_column(R, j, size, Q, T):
     return True
 
 
-@compiled
+@inner
 def delete_column(k, size, Q, T):
     """Take out the k-th of `size` columns, and rotate the rest back to a triangle (Givens)."""
     for c in range(k, size - 1):
@@ -59,7 +59,7 @@ def delete_column(k, size, Q, T):
             Q[row, i], Q[row + 1, i] = cosine * up + sine * down, cosine * down - sine * up
 
 
-@compiled
+@inner
 def solve_upper(T, size, b):
     """Replace b by x with T x = b."""
     for k in range(size - 1, -1, -1):
@@ -68,7 +68,7 @@ def solve_upper(T, size, b):
         b[k] /= T[k, k]
 
 
-@compiled
+@inner
 def solve_lower_triangle(T, size, b):
     """Replace b by x with T'x = b."""
     for k in range(size):

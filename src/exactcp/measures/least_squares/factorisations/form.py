@@ -46,6 +46,13 @@ class RowProduct:
         return RowProduct(np.ascontiguousarray(self.rows[order]), self.is_bounded)
 
 
+def some_multipliers(multipliers: Any, which: slice) -> Any:
+    """Return those of some test objects."""
+    if isinstance(multipliers, np.ndarray):
+        return multipliers[which]
+    return type(multipliers)(*(field[which] for field in multipliers))
+
+
 class Solution(NamedTuple):
     """Ridge regressions of the columns of a matrix of targets."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy import linalg
 
@@ -122,9 +124,17 @@ class Primal:
     def _probe(self) -> float:
         """|S (M z) - z| for a fixed random unit z, in units where S has a unit diagonal."""
         root = np.sqrt(self._S.diagonal())
-        z = np.random.default_rng(0).standard_normal(root.size)
-        z /= np.linalg.norm(z)
+        z = _direction(root.size)
         return float(np.linalg.norm(self._S @ (self._M @ (root * z)) / root - z))
+
+
+@lru_cache(maxsize=8)
+def _direction(size: int) -> np.ndarray:
+    """Return a fixed random unit vector."""
+    z = np.random.default_rng(0).standard_normal(size)
+    z /= np.linalg.norm(z)
+    z.flags.writeable = False  # all who ask share it
+    return z
 
 
 def _plus_outer(matrix: np.ndarray, vector: np.ndarray, factor: float) -> np.ndarray:

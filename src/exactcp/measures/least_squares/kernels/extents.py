@@ -17,7 +17,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.targets import own_slack
-from exactcp.geometry.screen import WORD
+from exactcp.geometry.words import WORD, word_at
 from exactcp.measures.least_squares.kernels.leave_one_out import loo_denominator, loo_numerator
 
 ORDINARY, DELETED, STUDENTIZED = 0, 1, 2
@@ -115,9 +115,8 @@ def _flag(g, e, b, d, sign, low, high, flags):
 def _keep_flagged(side, g, examples, d, flags, kept, used):
     """Append the flagged examples' extents to the `used` in `kept`, if there is room; return how many are there."""
     e, b, band = examples.e, examples.b, examples.band
-    words = flags.view(np.uint64)
-    for w in range(words.shape[0]):
-        if words[w] == 0:
+    for w in range(flags.shape[0] // WORD):
+        if word_at(flags, w) == 0:
             continue
         for i in range(WORD * w, WORD * w + WORD):
             if flags[i] != 0:

@@ -45,6 +45,11 @@ class Candidates(NamedTuple):
         """Return some of them, with nothing counted yet."""
         return new_candidates(self.d[which], self.F[which], Bands(*(field[which] for field in self.bands)))
 
+    def view(self, which):
+        """Return some of them, a slice, whose counts are counted here, too."""
+        bands, tally = ([field[which] for field in part] for part in (self.bands, self.tally))
+        return Candidates(self.d[which], self.F[which], Bands(*bands), Tally(*tally))
+
 
 class ByLabel(NamedTuple):
     """Training examples ordered by label."""
@@ -85,7 +90,7 @@ def divided_score(g, e, b, d, gap):
     return loo_numerator(g, e, d, gap) / loo_denominator(g, b, d) - 1.0
 
 
-@compiled(error_model="numpy")
+@compiled
 def loo_values(g, residuals, b, targets, d, F):
     """Values t_i - r_i (2, n) of one regression at the examples, if the test object has target -1, and +1."""
     out = np.empty((2, g.shape[0]))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import COLUMNS, ROWS, column_reach, find_hits, room_for_hits, row_half, row_threshold
 from exactcp.geometry.sketch import whole_product
@@ -47,8 +47,8 @@ def open_thresholds(screen, n_relations):
     )
 
 
-@compiled
-def _insert(slot, partner, relation, d, k, values, lengths, partners):
+@inner
+def insert_partner(slot, partner, relation, d, k, values, lengths, partners):
     """Insert the distance to a partner into the list of an example; return its length."""
     if partners.shape[2] > 0:
         length = insert_with(values[relation, slot], partners[relation, slot], lengths[relation, slot], k, d, partner)
@@ -58,14 +58,14 @@ def _insert(slot, partner, relation, d, k, values, lengths, partners):
     return length
 
 
-@compiled
+@inner
 def _tighten(row, relation, delta, norm, units, least_product, reach):
     """Set the thresholds of a screen row whose list is full, by its k-th distance."""
     least_product[relation, row] = row_threshold(norm, delta, units)
     reach[relation, row] = column_reach(delta, units)
 
 
-@compiled
+@inner
 def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hits):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
@@ -97,9 +97,9 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hit
                     continue
                 here, there = slots[row], slots[column]
                 d = euclidean_distance(objects[here], objects[there])
-                if enters_row and _insert(here, there, relation, d, k, values, lengths, partners) == k:
+                if enters_row and insert_partner(here, there, relation, d, k, values, lengths, partners) == k:
                     _tighten(row, relation, values[relation, here, k - 1], norms[row], units, least_product, reach)
-                if enters_column and _insert(there, here, relation, d, k, values, lengths, partners) == k:
+                if enters_column and insert_partner(there, here, relation, d, k, values, lengths, partners) == k:
                     delta = values[relation, there, k - 1]
                     _tighten(column, relation, delta, norms[column], units, least_product, reach)
             start = stop
@@ -136,5 +136,5 @@ def fill_lists(distances, top, left, k, codes, lists):
             column = left + j
             relation = 0 if codes[row] == codes[column] else 1
             if relation < n_relations:
-                _insert(row, column, relation, distances[i, j], k, values, lengths, partners)
-                _insert(column, row, relation, distances[i, j], k, values, lengths, partners)
+                insert_partner(row, column, relation, distances[i, j], k, values, lengths, partners)
+                insert_partner(column, row, relation, distances[i, j], k, values, lengths, partners)

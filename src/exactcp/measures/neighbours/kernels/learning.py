@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.lists import insert, position_of, remove, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of
 
@@ -26,20 +26,20 @@ class ListArrays(NamedTuple):
     rows: np.ndarray  # (capacity, p) the objects, or (capacity, capacity) their distances
 
 
-@compiled
+@inner
 def available(relation, label, sizes, n):
     """How many same-label (relation 0) or other-label examples an example of n has."""
     return sizes[label] - 1 if relation == 0 else n - sizes[label]
 
 
-@compiled
+@inner
 def refresh(relation, slot, k, lists, sums, scores):
     """Sum a list that has changed, in its fixed order, and score its example anew."""
     sums[relation, slot] = sum_first(lists.values[relation, slot], lists.lengths[relation, slot], k)
     scores[slot] = score_of(sums, slot)
 
 
-@compiled
+@inner
 def _learn_one(distances, label, k, examples):
     """Add an example in slot n = len(distances), at these distances from slots 0..n-1."""
     lists, sums, scores, codes, sizes = examples.lists, examples.sums, examples.scores, examples.codes, examples.sizes
@@ -63,7 +63,7 @@ def _learn_one(distances, label, k, examples):
     examples.order[n] = n
 
 
-@compiled
+@inner
 def store_object(x, n, is_matrix, rows):
     """Put an object, or its distances to the n before it and itself, into slot n."""
     if is_matrix:
@@ -112,7 +112,7 @@ def list_without(distances, slot, gone, relation, codes, values):
     return length
 
 
-@compiled
+@inner
 def _take_out(distances, holding, k, examples):
     """Take an example at these distances out of the lists that hold it, but for those that are made anew."""
     lists = examples.lists
@@ -123,7 +123,7 @@ def _take_out(distances, holding, k, examples):
             refresh(relation, i, k, lists, examples.sums, examples.scores)
 
 
-@compiled
+@inner
 def _move(source, target, examples):
     """Copy what is known of the example in slot `source` to slot `target`."""
     lists, sums = examples.lists, examples.sums
@@ -135,7 +135,7 @@ def _move(source, target, examples):
     examples.scores[target] = examples.scores[source]
 
 
-@compiled
+@inner
 def free_slot(slot, position, last, is_matrix, order, rows):
     """Forget the object in `slot`, which arrived as number `position`; that in slot `last` takes its slot."""
     if is_matrix:

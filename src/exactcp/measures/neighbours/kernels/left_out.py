@@ -32,7 +32,7 @@ def _sum_without(values, left):
     return total
 
 
-@compiled
+@inner
 def leave_out_each(distances, targets, k):
     """Predictions without each of the members at most as far as the k-th nearest, and with all, last.
 
@@ -99,8 +99,8 @@ def _members(met, t, targets):
 
 
 @compiled
-def left_out_ends(block, targets, k, count, residuals, out):
-    """Write to the block's rows of the ends (m, 4): jackknife+'s for a count, the smallest and largest prediction."""
+def left_out_ends(block, targets, k, counts, residuals, out):
+    """Write to the block's rows of the ends (m, 2, 1 + counts): the extreme predictions, jackknife+'s of each count."""
     rows, met = block.rows, find_members(block, k + 1)
     by_slot, descending, rank = residuals.by_slot, residuals.descending, residuals.rank
     for t in range(rows.shape[0]):
@@ -112,6 +112,7 @@ def left_out_ends(block, targets, k, count, residuals, out):
         lows, highs = np.sort(predictions[:touched] - own), np.sort(-predictions[:touched] - own)
         some = predictions if touched < by_slot.shape[0] else predictions[:touched]
         ends = out[rows[t]]
-        ends[0] = _kth_smallest(count, center, descending, gaps, lows)
-        ends[1] = -_kth_smallest(count, -center, descending, gaps, highs)
-        ends[2], ends[3] = some.min(), some.max()
+        ends[0, 0], ends[1, 0] = some.min(), some.max()
+        for j in range(counts.shape[0]):
+            ends[0, 1 + j] = _kth_smallest(counts[j], center, descending, gaps, lows)
+            ends[1, 1 + j] = -_kth_smallest(counts[j], -center, descending, gaps, highs)

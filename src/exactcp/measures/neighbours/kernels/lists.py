@@ -5,10 +5,10 @@ A list is a row of `values` in ascending order, of which the first `length` are 
 
 import math
 
-from exactcp._jit import compiled
+from exactcp._jit import inner
 
 
-@compiled
+@inner
 def insert(values, length, limit, d):
     """Insert d into the `limit` smallest seen so far; return the new length."""
     if length == limit:
@@ -25,7 +25,7 @@ def insert(values, length, limit, d):
     return length
 
 
-@compiled
+@inner
 def insert_with(values, partners, length, limit, d, partner):
     """Insert d as `insert` does, and what belongs to it at the same position in `partners`."""
     if length == limit:
@@ -42,7 +42,7 @@ def insert_with(values, partners, length, limit, d, partner):
     return length
 
 
-@compiled
+@inner
 def insert_large(values, length, limit, s):
     """Insert s into the `limit` largest seen so far, in descending order; return the new length."""
     if length == limit:
@@ -59,7 +59,7 @@ def insert_large(values, length, limit, s):
     return length
 
 
-@compiled
+@inner
 def position_of(values, length, d):
     """Return where the first entry equal to d, bit for bit, is; -1 if there is none."""
     for position in range(length):
@@ -68,7 +68,7 @@ def position_of(values, length, d):
     return -1
 
 
-@compiled
+@inner
 def remove(values, length, d):
     """Remove one entry equal to d, bit for bit; return the new length (the old one if there is none)."""
     position = position_of(values, length, d)
@@ -79,7 +79,7 @@ def remove(values, length, d):
     return length - 1
 
 
-@compiled
+@inner
 def sort_in_place(values):
     """Shell's sort, for short arrays: it compiles many times faster than a call of numpy's."""
     gap = 1
@@ -95,13 +95,13 @@ def sort_in_place(values):
         gap //= 3
 
 
-@compiled
+@inner
 def kth(values, length, k):
     """Delta: the k-th smallest, +inf if fewer than k exist."""
     return values[k - 1] if length >= k else math.inf
 
 
-@compiled
+@inner
 def sum_first(values, length, k):
     """F: the sum of the k smallest in ascending order (of all, if fewer), +inf if none exists."""
     used = min(length, k)
@@ -113,7 +113,7 @@ def sum_first(values, length, k):
     return total
 
 
-@compiled
+@inner
 def sum_first_with(values, length, k, d):
     """F after d joined: the sum of the k smallest of list and d, in ascending order."""
     total = 0.0
@@ -135,7 +135,7 @@ def sum_first_with(values, length, k, d):
     return total
 
 
-@compiled
+@inner
 def ratio(numerator, denominator):
     """k-NN score of the two sums: no same-label example is +inf, no other-label example 0, and 0/0 is 1."""
     if math.isinf(numerator):

@@ -12,6 +12,7 @@ from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import distance_bounds
 from exactcp.measures.neighbours.kernels.lists import insert, kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
+from exactcp.measures.neighbours.kernels.tree_search import walk_members
 
 
 class MembersFound(NamedTuple):
@@ -126,8 +127,19 @@ def _members_screened(block, k):
 
 
 @inner
-def _find_members(block, screened, k):
-    if screened is None:  # then the rest is not compiled
+def _members_by_trees(block, treed, k):
+    """Search with trees, which measure all that they find."""
+    start, members, touches, touched = walk_members(block, treed, k)
+    member, apart = members.row[: start[-1]], members.value[: start[-1]]
+    distance = touches.value[:touched]
+    return MembersFound(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)
+
+
+@inner
+def _find_members(block, screened, treed, k):
+    if treed is not None:  # then the rest is not compiled
+        return _members_by_trees(block, treed, k)
+    if screened is None:
         return _members_plain(block.distances, block.stored.touch, k)
     return _members_screened(block, k)
 
@@ -135,7 +147,7 @@ def _find_members(block, screened, k):
 @inner
 def find_members(block, k):
     """Find who is at most as far as the k-th nearest, and the examples touched."""
-    return _find_members(block, block.screened, k)
+    return _find_members(block, block.screened, block.treed, k)
 
 
 @inner

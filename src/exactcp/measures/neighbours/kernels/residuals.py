@@ -14,13 +14,16 @@ from exactcp.measures.neighbours.kernels.members import find_members, resolve
 
 
 class Untouched(NamedTuple):
-    """|residual| of the training examples as long as no test object touches them; -inf if one always does."""
+    """|residual| of the training examples as long as no test object touches them; -inf if one always does.
+
+    Examples that are not to be counted have -inf, too, are not among those in order, and nothing touches them.
+    """
 
     upper: np.ndarray  # (n,) by slot, with their slack
     lower: np.ndarray  # (n,) without it
     slack: np.ndarray  # (n,)
     typical: float  # size of a target
-    ordered_upper: np.ndarray  # (n,) ascending, or none if they are not sorted
+    ordered_upper: np.ndarray  # (those that count,) ascending, or none if they are not sorted
     ordered_lower: np.ndarray
     rank: np.ndarray  # (n,) of each slot in ordered_upper, from the largest
 
@@ -34,7 +37,7 @@ def count_residuals(block, y, untouched, k, targets, state, counts):
     met = find_members(block, k)
     rows, center = block.rows, predictions(met, targets, k, state.origin)
     touches = resolve(met, block, state.boundary)
-    n = untouched.upper.shape[0]
+    n, size = untouched.upper.shape[0], untouched.ordered_upper.shape[0]
     upper, lower, slack = untouched.upper, untouched.lower, untouched.slack
     start, slot, is_inside = touches.start, touches.slot, touches.is_inside
     for t in range(rows.shape[0]):
@@ -42,9 +45,9 @@ def count_residuals(block, y, untouched, k, targets, state, counts):
         own = own_slack(z, abs(center[t]) + untouched.typical)
         lo, hi = abs(z) - own, abs(z) + own
         at_least = above = 0
-        if untouched.ordered_upper.shape[0] == n:
-            at_least = n - count_below(untouched.ordered_upper, lo, False)
-            above = n - count_below(untouched.ordered_lower, hi, True)
+        if size > 0:
+            at_least = size - count_below(untouched.ordered_upper, lo, False)
+            above = size - count_below(untouched.ordered_lower, hi, True)
         else:
             for i in range(n):
                 at_least += upper[i] >= lo
@@ -92,7 +95,7 @@ def _select(wanted, extents, taken, ordered, near):
 
 @compiled
 def bound_residuals(block, thresholds, untouched, k, targets, state, out):
-    """Write the closed intervals where thresholds (m,) examples are at least as strange to its rows of `out` (m, 2).
+    """Write the closed intervals where thresholds (m, l) examples are at least as strange to its rows of out (m, l, 2).
 
     They are counted from the origin, and nan if n examples are fewer.
     """
@@ -103,21 +106,22 @@ def bound_residuals(block, thresholds, untouched, k, targets, state, out):
     start, slot, is_inside = touches.start, touches.slot, touches.is_inside
     n = ordered.shape[0]
     for t in range(center.shape[0]):
-        wanted, ends = thresholds[rows[t]], out[rows[t]]
-        if wanted <= 0:
-            ends[0], ends[1] = -math.inf, math.inf
-        elif wanted > n:
-            ends[0] = ends[1] = math.nan
-        else:
-            r, near = start[t + 1] - start[t], abs(center[t]) + untouched.typical
-            below, above, taken = np.empty(r), np.empty(r), np.empty(r)
-            for j in range(r):
-                i = slot[start[t] + j]
-                a, g = affine_with(i, is_inside[start[t] + j], k, targets, state)
-                _, left, right = set_of(a - g * center[t], g, 1.0, slack[i], near)
-                below[j], above[j], taken[j] = -left, right, rank[i]
-            sort_in_place(below)
-            sort_in_place(above)
-            sort_in_place(taken)
-            ends[0] = center[t] - _select(wanted, below, taken, ordered, near)
-            ends[1] = center[t] + _select(wanted, above, taken, ordered, near)
+        r, near = start[t + 1] - start[t], abs(center[t]) + untouched.typical
+        below, above, taken = np.empty(r), np.empty(r), np.empty(r)
+        for j in range(r):
+            i = slot[start[t] + j]
+            a, g = affine_with(i, is_inside[start[t] + j], k, targets, state)
+            _, left, right = set_of(a - g * center[t], g, 1.0, slack[i], near)
+            below[j], above[j], taken[j] = -left, right, rank[i]
+        sort_in_place(below)
+        sort_in_place(above)
+        sort_in_place(taken)
+        for level in range(thresholds.shape[1]):
+            wanted, ends = thresholds[rows[t], level], out[rows[t], level]
+            if wanted <= 0:
+                ends[0], ends[1] = -math.inf, math.inf
+            elif wanted > n:
+                ends[0] = ends[1] = math.nan
+            else:
+                ends[0] = center[t] - _select(wanted, below, taken, ordered, near)
+                ends[1] = center[t] + _select(wanted, above, taken, ordered, near)

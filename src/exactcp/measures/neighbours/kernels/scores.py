@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 from exactcp.counting.labels import LabelCounts, add_suffix_sums, bands_of, count_below
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
@@ -20,7 +20,10 @@ CARD = np.dtype([("score", np.float64), ("delta", np.float64), ("total", np.floa
 
 
 class Provisional(NamedTuple):
-    """Sums and scores of the training examples against each other, by slot, and sorted."""
+    """Sums and scores of the training examples against each other, by slot, and sorted.
+
+    Those that are not to be counted are not among the sorted, and have -inf as scores, if none are, and as touch.
+    """
 
     sums: np.ndarray  # (n_relations, capacity)
     scores: np.ndarray  # (n,)
@@ -31,7 +34,7 @@ class Provisional(NamedTuple):
     starts: np.ndarray  # (l + 1,) where each label starts in it
 
 
-@compiled
+@inner
 def score_of(sums, slot):
     """Score of a training example from its sums: the ratio where there are two."""
     return sums[0, slot] if sums.shape[0] == 1 else ratio(sums[0, slot], sums[1, slot])
@@ -57,7 +60,7 @@ def scores_of(sums, n):
     return out
 
 
-@compiled
+@inner
 def score_with(relation, values, lengths, sums, slot, k, d):
     """Score of a training example after an example of the same (relation 0) or another label joined at distance d."""
     changed = sum_first_with(values[relation, slot], lengths[relation, slot], k, d)
@@ -66,7 +69,7 @@ def score_with(relation, values, lengths, sums, slot, k, d):
     return changed if sums.shape[0] == 1 else ratio(changed, sums[1, slot])
 
 
-@compiled
+@inner
 def score_candidates(found, use_ratio):
     """Score of (x, c) for every label c, from the k nearest of each label."""
     m, n_labels, k = found.nearest.shape
@@ -80,7 +83,7 @@ def score_candidates(found, use_ratio):
     return out
 
 
-@compiled
+@inner
 def _merge_labels(nearest, lengths, closest, closest_label):
     """Collect the 2k closest of all labels, ascending: k of them at least are not of any given label."""
     limit, used = closest.shape[0], 0
@@ -98,7 +101,7 @@ def _merge_labels(nearest, lengths, closest, closest_label):
     return used
 
 
-@compiled
+@inner
 def _others_sum(closest, closest_label, used, label, k):
     """F_other: the sum of the k closest that do not have the label, +inf if none exists."""
     total, summed = 0.0, 0
@@ -109,8 +112,8 @@ def _others_sum(closest, closest_label, used, label, k):
     return total if summed > 0 else math.inf
 
 
-@compiled
-def _count_provisional(lo, hi, codes, provisional, at_least, above):
+@inner
+def count_provisional(lo, hi, codes, provisional, at_least, above):
     """Fill (2, l) counts [same, other] of the provisional scores, by binary search if they are sorted."""
     n, ordered = provisional.scores.shape[0], provisional.ordered
     is_sorted = provisional.starts.shape[0] > 0
@@ -119,8 +122,8 @@ def _count_provisional(lo, hi, codes, provisional, at_least, above):
             own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
             at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)
             above[0, c] = own.shape[0] - count_below(own, hi[c], True)
-            at_least[1, c] = n - count_below(ordered, lo[c], False) - at_least[0, c]
-            above[1, c] = n - count_below(ordered, hi[c], True) - above[0, c]
+            at_least[1, c] = ordered.shape[0] - count_below(ordered, lo[c], False) - at_least[0, c]
+            above[1, c] = ordered.shape[0] - count_below(ordered, hi[c], True) - above[0, c]
         else:
             for i in range(n):
                 relation = 0 if codes[i] == c else 1
@@ -141,7 +144,7 @@ def cards_of(lists, sums, scores, k):
     return out
 
 
-@compiled
+@inner
 def _score_bounds(relation, cards, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
     delta, total = cards[relation]["delta"], cards[relation]["total"]
@@ -157,8 +160,8 @@ def _score_bounds(relation, cards, low, high):
     return ratio(fixed, most) * (1 - 1e-13), ratio(fixed, least) * (1 + 1e-13)
 
 
-@compiled
-def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
+@inner
+def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
     Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
@@ -206,7 +209,7 @@ def _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, a
     add_suffix_sums(jumps_above, order, above[:, 1])
 
 
-@compiled
+@inner
 def _count_labels(found, X, objects, lists, codes, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
@@ -218,14 +221,14 @@ def _count_labels(found, X, objects, lists, codes, provisional, k):
     bands = bands_of(scores, 0.0)
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
-        _count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
-    _correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
+        count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
+    correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
     equal = at_least - above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
 
 
-@compiled
-def _put(rows, part, out):
+@inner
+def put(rows, part, out):
     for t in range(rows.shape[0]):
         for c in range(out.shape[1]):
             out[rows[t], c] = part[t, c]
@@ -234,7 +237,7 @@ def _put(rows, part, out):
 @compiled
 def write_scores(block, k, use_ratio, out):
     """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
-    _put(block.rows, score_candidates(search(block, k), use_ratio), out)
+    put(block.rows, score_candidates(search(block, k), use_ratio), out)
 
 
 @compiled
@@ -242,11 +245,11 @@ def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
     X, rows, objects, codes = block.X, block.rows, block.stored.objects, block.stored.codes
     part = _count_labels(search(block, k), X, objects, lists, codes, provisional, k)
-    _put(rows, part.greater_same, out.greater_same)
-    _put(rows, part.equal_same, out.equal_same)
-    _put(rows, part.greater_other, out.greater_other)
-    _put(rows, part.equal_other, out.equal_other)
-    _put(rows, part.scores, out.scores)
+    put(rows, part.greater_same, out.greater_same)
+    put(rows, part.equal_same, out.equal_same)
+    put(rows, part.greater_other, out.greater_other)
+    put(rows, part.equal_other, out.equal_other)
+    put(rows, part.scores, out.scores)
 
 
 @compiled

@@ -1,10 +1,10 @@
 """Searching for test objects: the k nearest of each label, and the training examples they touch (theory NN.3-5)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.screen import (
     COLUMNS,
@@ -61,13 +61,14 @@ class Screened(NamedTuple):
 
 
 class TestBlock(NamedTuple):
-    """A block of test objects that meet the stored ones, through the screen or at known distances."""
+    """A block of test objects that meet the stored ones, through the screen, at known distances, or by trees."""
 
     rows: np.ndarray  # (m,) which of all test objects they are
     X: np.ndarray  # (m, p)
     stored: Stored
     screened: Screened | None
     distances: np.ndarray  # (m, n), or none where there is the screen
+    treed: Any = None  # a `Treed`, where there is neither
 
 
 class Kept(NamedTuple):
@@ -86,7 +87,7 @@ class Room(NamedTuple):
     column: np.ndarray  # and where they are
 
 
-@compiled
+@inner
 def room_for(kept, needed):
     """Return the pairs, or a copy at least twice as long."""
     size = kept.test.shape[0]
@@ -99,7 +100,7 @@ def room_for(kept, needed):
     return Kept(test, row, value)
 
 
-@compiled
+@inner
 def _search_plain(distances, stored, k):
     """Search with known distances."""
     touch, codes, n_labels = stored.touch, stored.codes, stored.n_labels
@@ -120,7 +121,7 @@ def _search_plain(distances, stored, k):
     return Found(nearest, lengths, kept.test[:used], kept.row[:used], distance, distance)
 
 
-@compiled
+@inner
 def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched, top, column):
     """Least product by the columns first... of one label: the k with the largest; -inf if they are fewer than k."""
     k, length = top.shape[0], 0
@@ -136,7 +137,7 @@ def _first_threshold(own, products, first, rows, norms, norm, units, is_sketched
     return product_threshold(least, norm, units)
 
 
-@compiled
+@inner
 def _keep_part(first, products, block, batch, kept, used, room):
     """Keep the pairs of all test objects with the columns first... that may matter; return how many pairs are kept.
 
@@ -180,7 +181,7 @@ def _keep_part(first, products, block, batch, kept, used, room):
     return used
 
 
-@compiled
+@inner
 def _measure_kept(block, batch, kept, used):
     """Measure the kept pairs that may be among the nearest, now that all have been seen, and bound the touches."""
     _, screen, reach = block.screened
@@ -208,7 +209,7 @@ def _measure_kept(block, batch, kept, used):
     return Found(nearest, lengths, test[:touches], touched[:touches], low[:touches], high[:touches])
 
 
-@compiled
+@inner
 def screen_pairs(block, k):
     """Meet all training examples through the screen: the batch after it, the pairs kept, and how many they are."""
     tests, screen, _ = block.screened
@@ -230,7 +231,7 @@ def screen_pairs(block, k):
     return batch, kept, used
 
 
-@compiled
+@inner
 def _search(block, screened, k):
     if screened is None:  # then the rest is not compiled
         return _search_plain(block.distances, block.stored, k)
@@ -238,7 +239,7 @@ def _search(block, screened, k):
     return _measure_kept(block, batch, kept, used)
 
 
-@compiled
+@inner
 def search(block, k):
     """Find the k nearest of each label, and the examples touched."""
     return _search(block, block.screened, k)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.measures.neighbours.kernels.learning import available, refresh, store_object
@@ -36,7 +36,7 @@ def new_own_lists(n_relations, width, n):
     )
 
 
-@compiled
+@inner
 def _entrance(relation, slot, available, values, lengths):
     """The largest distance that enters a list: any, if it holds all that are available."""
     length = lengths[relation, slot]
@@ -54,7 +54,7 @@ def all_entrances(lists, codes, sizes, n):
     return out
 
 
-@compiled
+@inner
 def _meet(distances, label, codes, entrances, own):
     """Fill the example's own lists; note which examples' lists it enters, and return how many they are."""
     values, lengths, touched = own.values, own.lengths, own.touched
@@ -77,7 +77,7 @@ def _meet(distances, label, codes, entrances, own):
     return used
 
 
-@compiled
+@inner
 def _count_stored(scores, codes, label, lo, hi, n, at_least, above):
     """Count the provisional scores of n examples: [same label, other labels]."""
     same_at_least = same_above = all_at_least = all_above = np.int64(0)
@@ -98,8 +98,15 @@ def count_example(distances, label, k, examples, own, out):
 
     `out` gets the scores greater than and equal to its own among the same label, and among the others.
     """
+    used = _meet(distances, label, examples.codes, examples.entrances, own)
+    count_met(distances, label, k, examples, own, used, out)
+    return used
+
+
+@inner
+def count_met(distances, label, k, examples, own, used, out):
+    """Count for an example whose own lists are filled, and that enters `used` lists: of those, distances are known."""
     values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
-    used = _meet(distances, label, codes, examples.entrances, own)
     for relation in range(values.shape[0]):
         own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
     lo, hi = tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
@@ -114,7 +121,6 @@ def count_example(distances, label, k, examples, own, out):
             above[relation] += np.int64(new > hi) - np.int64(old > hi)
     for relation in range(2):
         out[2 * relation], out[2 * relation + 1] = above[relation], at_least[relation] - above[relation]
-    return used
 
 
 @compiled
@@ -126,8 +132,8 @@ def count_euclidean(x, label, k, examples, own, distances, out):
     return count_example(distances, label, k, examples, own, out)
 
 
-@compiled
-def _admit(distances, label, k, examples, own, used):
+@inner
+def admit(distances, label, k, examples, own, used):
     """Learn the example that `own` belongs to, in slot n = len(distances)."""
     lists, sums, scores, sizes = examples.lists, examples.sums, examples.scores, examples.sizes
     codes, values, lengths = examples.codes, examples.lists.values, examples.lists.lengths
@@ -153,7 +159,7 @@ def _admit(distances, label, k, examples, own, used):
 @compiled(nogil=False)
 def commit_streamed(distances, label, x, is_matrix, k, own, used, examples):
     """Learn an example that has been counted; nothing can fail."""
-    _admit(distances, label, k, examples, own, used)
+    admit(distances, label, k, examples, own, used)
     store_object(x, distances.shape[0], is_matrix, examples.rows)
 
 
@@ -161,7 +167,7 @@ def commit_streamed(distances, label, x, is_matrix, k, own, used, examples):
 def count_and_learn(distances, label, x, is_matrix, k, examples, own, out):
     """Count for the example in slot n = len(distances), and learn it."""
     used = count_example(distances, label, k, examples, own, out)
-    _admit(distances, label, k, examples, own, used)
+    admit(distances, label, k, examples, own, used)
     store_object(x, distances.shape[0], is_matrix, examples.rows)
 
 

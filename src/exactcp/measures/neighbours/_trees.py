@@ -1,0 +1,103 @@
+"""Growing the trees of a set of examples: near trees from the objects, reverse trees from the lists as well."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from exactcp.geometry.growing import Asking, grow_grove
+from exactcp.geometry.screen import centred
+from exactcp.geometry.trees import FARTHEST, Grove, units_of
+from exactcp.measures.neighbours.kernels.cones import write_cones
+from exactcp.measures.neighbours.kernels.fill import Lists
+from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees
+
+
+def grow_near(objects: np.ndarray, codes: np.ndarray, n_labels: int) -> NearTrees:
+    """Return a tree over the examples of each label."""
+    rows, centre, scale = centred(np.array(objects))
+    grove, _ = grow_grove(rows.astype(np.float32), _parts(codes, n_labels))
+    return NearTrees(grove, centre, units_of(scale, objects.shape[1]))
+
+
+def _parts(codes: np.ndarray, n_labels: int) -> list[np.ndarray]:
+    """Slots of each label."""
+    by_label = np.argsort(codes, kind="stable")
+    return np.split(by_label, np.searchsorted(codes[by_label], np.arange(1, n_labels)))
+
+
+def grow_reverse(
+    near: NearTrees, lists: Lists, sums: np.ndarray, scores: np.ndarray, codes: np.ndarray, *, n_labels: int, k: int
+) -> ReverseTrees:
+    """Return trees over the examples that ask who changes their scores.
+
+    Parameters
+    ----------
+    near : NearTrees
+        Of the same examples.
+    lists : Lists
+    sums : ndarray of shape (n_relations, n)
+    scores : ndarray of shape (n,)
+    codes : ndarray of shape (n,)
+        Labels by slot.
+    n_labels : int
+    k : int
+
+    Returns
+    -------
+    ReverseTrees
+    """
+    n_relations, n = sums.shape[0], scores.size
+    radius, slope, score = np.empty((3, n_relations, n))
+    write_cones(lists, sums, scores, k, near.units.scale, radius, slope, score)
+    always = np.flatnonzero(np.isinf(radius).any(axis=0))
+    radius[:, always] = -1.0
+    labels = _parts(codes, n_labels)
+    parts = [part[radius[0, part] >= 0] for part in labels]
+    if n_relations == 2:  # the points of the second relation are numbered after those of the first
+        parts.append(n + np.flatnonzero(radius[1] >= 0))
+    ranks = [_ranks(*relation) for relation in zip(radius, slope, score, strict=True)]
+    asking = Asking(radius.ravel(), slope.ravel(), score.ravel(), *map(np.concatenate, zip(*ranks, strict=True)))
+    grove, cones = grow_grove(np.concatenate([_coordinates(near.grove, n)] * n_relations), parts, asking)
+    np.subtract(grove.slot, n, out=grove.slot, where=grove.slot >= n)
+    return ReverseTrees(grove, cones, always)
+
+
+def grow_balls(near: NearTrees, touch: np.ndarray) -> ReverseTrees:
+    """Return a tree over the examples by how close a row must come to touch them; none of them is asked always."""
+    radius, flat = touch * near.units.scale, np.zeros(touch.size)
+    asking = Asking(radius, flat, flat, flat, flat)
+    grove, cones = grow_grove(_coordinates(near.grove, touch.size), [np.arange(touch.size)], asking)
+    return ReverseTrees(grove, cones, np.empty(0, np.int64))
+
+
+@cache
+def no_balls(q: int) -> ReverseTrees:
+    """Return trees over no examples of q features."""
+    nothing = np.empty(0, np.int64)
+    grove, cones = grow_grove(np.empty((0, q), np.float32), [nothing])
+    return ReverseTrees(grove, cones, nothing)
+
+
+def are_near(X: np.ndarray, near: NearTrees) -> np.ndarray:
+    """Tell which rows may be searched for in trees."""
+    rows = (X - near.centre) * near.units.scale
+    return np.asarray(np.einsum("ij,ij->i", rows, rows) < FARTHEST**2)
+
+
+def _coordinates(grove: Grove, n: int) -> np.ndarray:
+    """Return the coordinates of n examples by slot, as their near trees have them."""
+    points, slot = grove.points, grove.slot
+    rows = np.empty((n, points.shape[1]), np.float32)
+    leaf, place = np.nonzero(slot >= 0)
+    rows[slot[leaf, place]] = points[leaf, :, place]
+    return rows
+
+
+def _ranks(radius: np.ndarray, slope: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rank of each score, and the height of its cone in ranks."""
+    ordered = np.sort(score)
+    height = np.divide(radius, slope, out=np.full(score.size, np.inf), where=slope > 0)
+    rank = np.searchsorted(ordered, score)
+    return rank.astype(np.float64), (rank - np.searchsorted(ordered, score - height)).astype(np.float64)

@@ -1,0 +1,278 @@
+"""Counts within categories equal those of all scores, whatever the categories: every measure, problem and route."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+
+from exactcp import ConformalAnomalyDetector, FullConformalClassifier
+from exactcp.counting.categories import Members, Within, count_by_column, count_ranked, rank_within, sizes_of
+from exactcp.counting.labels import LabelCounts
+from exactcp.measures import KDE, KNN, LSSVM, ModelScore, SimplifiedKNN
+from exactcp.measures.density import _bag, _routes
+from exactcp.measures.density.kernels import dense
+from exactcp.pvalues import compare_scores
+from measure_table import MEASURES
+from problems import PROBLEMS
+from slices import sliced
+
+SCREENED = [name for name, measure in MEASURES.items() if measure.get_params().get("metric") == "euclidean"]
+OTHERS = [name for name in MEASURES if name not in SCREENED]
+MUTANTS = {(name, "four labels", "four") for name in ("KDE", "KNN 3")}
+KINDS = ("four", "one only", "as many as examples", "one example and the rest", "one far away")
+
+
+def categories_of(kind, n, m, n_labels):
+    """Return the categories of examples (n,) and of candidates (m, n_labels), some of which no example has."""
+    rng = np.random.default_rng(n)
+    training = {
+        "four": rng.integers(0, 4, n),
+        "one only": np.zeros(n, np.int64),
+        "as many as examples": np.arange(n),
+        "one example and the rest": (np.arange(n) > 0).astype(np.int64),
+        "one far away": np.where(rng.random(n) < 0.5, 0, 1000),
+    }[kind]
+    known = np.append(np.unique(training), [-1, training.max() + 3])
+    of_objects = np.broadcast_to(rng.choice(known, m)[:, None], (m, n_labels))
+    return training, (of_objects, rng.choice(known, (m, n_labels)))
+
+
+def by_all_scores(bag, measure, X, training, wanted):
+    """Return greater and equal counts (m, l) among the same label and others, from every score of every example."""
+    rule, codes = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}, bag.codes()
+    out = np.empty((4, *wanted.shape), np.int64)
+    for t, (scores, candidates) in enumerate(bag.scores(X)):
+        for c in range(wanted.shape[1]):
+            for j, inside in enumerate((codes == c, codes != c)):
+                members = inside & (training == wanted[t, c])
+                counts = compare_scores(scores[c][None, members], candidates[c : c + 1], **rule)
+                out[2 * j : 2 * j + 2, t, c] = counts.greater[0], counts.equal[0]
+    return out
+
+
+def assert_counts(bag, measure, X, training, wanted):
+    found = bag.category_counts(X, training, wanted)
+    np.testing.assert_array_equal(found[:4], by_all_scores(bag, measure, X, training, wanted))
+    np.testing.assert_array_equal(found.scores.argsort(axis=1), bag.label_counts(X).scores.argsort(axis=1))
+
+
+def check(measure_name, problem_name, kind):
+    X, y, X_test = PROBLEMS[problem_name]
+    measure, n_labels = clone(MEASURES[measure_name]), int(y.max()) + 1
+    bag = measure.bag(X, y, n_labels)
+    training, candidates = categories_of(kind, y.size, X_test.shape[0], n_labels)
+    for wanted in candidates:
+        assert_counts(bag, measure, X_test, training, wanted)
+        assert_counts(bag, measure, X_test[:1], training, wanted[:1])
+
+
+@pytest.mark.parametrize(("measure_name", "problem_name", "kind"), sliced(7, OTHERS, PROBLEMS, KINDS, also=MUTANTS))
+def test_every_category_counts_its_own_scores(measure_name, problem_name, kind):
+    check(measure_name, problem_name, kind)
+
+
+@pytest.mark.parametrize(("measure_name", "problem_name", "kind"), sliced(7, SCREENED, PROBLEMS, KINDS, also=MUTANTS))
+def test_every_category_counts_its_own_scores_on_every_path(measure_name, problem_name, kind, path):
+    check(measure_name, problem_name, kind)
+
+
+class TestRoutes:
+    @pytest.mark.parametrize(
+        ("kernel", "problem_name", "route"),
+        sliced(
+            5,
+            ("gaussian", "exponential", "tophat", "cosine"),
+            PROBLEMS,
+            ("dense", "direct", "screened"),
+            also={("gaussian", "grid with ties", "dense")},
+        ),
+    )
+    def test_density(self, kernel, problem_name, route, monkeypatch):
+        monkeypatch.setattr(_routes, "FEW_OBJECTS", 0)
+        monkeypatch.setattr(_routes, "FEW_MULTIPLICATIONS", -1)
+        monkeypatch.setattr(_routes, "BLOCK_ROWS", 2)
+        monkeypatch.setattr(_bag, "SORT_FROM", 0)
+        monkeypatch.setattr(dense, "EXPECTED", {})
+        monkeypatch.setattr(dense, "EXPECTED_COMPACT", -1.0 if route == "screened" else np.inf)
+        if route == "direct":
+            monkeypatch.setattr(dense, "TRUST", 0.0)
+        (X, y, X_test), measure = PROBLEMS[problem_name], KDE(1.5, kernel)
+        n_labels = int(y.max()) + 1
+        training, candidates = categories_of("four", y.size, X_test.shape[0], n_labels)
+        for wanted in candidates:
+            assert_counts(measure.bag(X, y, n_labels), measure, X_test, training, wanted)
+
+    @pytest.mark.parametrize("tied", [False, True])
+    def test_windows(self, tied, rng):
+        X, y = rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)
+        X = np.round(X) if tied else X
+        training, wanted = rng.integers(0, 3, 1500), np.broadcast_to(rng.integers(-1, 4, 150)[:, None], (150, 2))
+        measure, X_test = LSSVM(), X[:150] + 0.5
+        bag = measure.bag(X, y, 2)
+        for _ in range(2):
+            assert_counts(bag, measure, X_test, training, wanted)
+        assert all(bag._by_category[c].ordered.windowed is not None for c in range(3))
+        assert_counts(bag, measure, X_test[:40], training, rng.integers(-1, 4, (40, 2)))
+
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    def test_test_objects_one_by_one_or_together(self, kernel, rng):
+        X, y, training = rng.normal(size=(80, 3)), rng.integers(0, 3, 80), rng.integers(0, 3, 80)
+        X_test, wanted = rng.normal(size=(40, 3)), rng.integers(-1, 3, (40, 3))
+        measure = LSSVM(kernel=kernel)
+        together = measure.bag(X, y, 3).category_counts(X_test, training, wanted)
+        bag = measure.bag(X, y, 3)  # whose order changes with how many have asked
+        for t in range(40):
+            one = bag.category_counts(X_test[t : t + 1], training, wanted[t : t + 1])
+            np.testing.assert_array_equal([field[0] for field in one[:4]], [field[t] for field in together[:4]])
+
+    def test_fixed_scores(self, rng):
+        X, y = np.round(rng.normal(size=(60, 2)), 1), rng.integers(0, 3, 60)
+        measure = ModelScore(FrozenEstimator(GaussianNB().fit(X[:30], y[:30])))
+        clf = FullConformalClassifier(measure).fit(X, y)
+        training, candidates = categories_of("four", 60, 20, 3)
+        for wanted in candidates:
+            assert_counts(clf._bag, clf.measure_, X[:20], training, wanted)
+
+
+def by_place(X, y):
+    """Return categories of objects and labels, one of which is that of few."""
+    return np.where(X[:, 0] > 1.5, -1, (X[:, 1] > 0) + 2 * (y == 1))
+
+
+def by_object(X):
+    return np.floor(2 * X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("measure_name", "mondrian", "smoothed"),
+    sliced(3, ["KNN 3", "SimplifiedKNN 2", "KDE tophat 1.5", "KDE 0.3"], [by_place, by_object], [False, True]),
+)
+def test_predictors_equal_algorithm_1(measure_name, mondrian, smoothed):
+    X, y, X_test = PROBLEMS["grid with ties"]
+    how = {"mondrian": mondrian, "smoothed": smoothed, "random_state": 0}
+    fast, slow = (
+        FullConformalClassifier(MEASURES[measure_name], algorithm=algorithm, **how).fit(X, y)
+        for algorithm in ("optimized", "standard")
+    )
+    np.testing.assert_array_equal(fast.predict_p(X_test), slow.predict_p(X_test))
+
+
+@pytest.mark.parametrize("measure_name", ["KNN 3", "SimplifiedKNN 2", "KDE 0.3", "KDE epanechnikov scott", "LSSVM"])
+@pytest.mark.parametrize("mondrian", [by_place, by_object])
+def test_learning_and_unlearning_forget_what_was_kept(measure_name, mondrian, rng):
+    X, y = np.round(rng.normal(size=(90, 2)), 1), rng.integers(0, 2, 90)
+    X_test = np.round(rng.normal(size=(40, 2)), 1)
+    clf = FullConformalClassifier(MEASURES[measure_name], mondrian=mondrian).fit(X[:60], y[:60])
+    kept = np.arange(60)
+
+    def check():
+        fresh = FullConformalClassifier(MEASURES[measure_name], mondrian=mondrian).fit(X[kept], y[kept])
+        np.testing.assert_array_equal(clf.predict_p(X_test), fresh.predict_p(X_test))
+
+    check()
+    for new in (np.arange(60, 61), np.arange(61, 64), np.arange(64, 90)):
+        clf.partial_fit(X[new], y[new])
+        kept = np.append(kept, new)
+        check()
+    for gone in ([3], [0, 5, 7], np.arange(30)):
+        clf.unlearn(gone)
+        kept = np.delete(kept, gone)
+        check()
+
+
+def test_a_category_of_which_all_were_unlearned_is_empty(rng):
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    for measure in (KNN(k=2), KDE(), LSSVM()):
+        clf = FullConformalClassifier(measure).fit(X, y, categories=np.arange(40) // 20)
+        clf.unlearn(np.arange(20, 40))
+        np.testing.assert_array_equal(clf.predict_p(X[:20], categories=np.full(20, 1)), 1.0)
+
+
+@pytest.mark.parametrize("measure_name", ["KNN 3", "KDE", "LSSVM"])
+def test_other_categories_of_the_same_examples(measure_name):
+    X, y, X_test = PROBLEMS["four labels"]
+    measure = clone(MEASURES[measure_name])
+    bag = measure.bag(X, y, 4)
+    for kind in ("four", "one only", "one example and the rest"):
+        training, (wanted, _) = categories_of(kind, y.size, X_test.shape[0], 4)
+        assert_counts(bag, measure, X_test, training, wanted)
+
+
+def test_detectors_count_as_one_label(rng):
+    X, X_test = np.round(rng.normal(size=(60, 2)), 1), np.round(rng.normal(size=(30, 2)), 1)
+    site, asked = rng.integers(0, 3, 60), rng.integers(0, 4, 30)
+    for measure in (SimplifiedKNN(k=2), KDE()):
+        detector = ConformalAnomalyDetector(measure).fit(X, categories=site)
+        wanted = np.where(asked < 3, asked, -1)[:, None]
+        counts = by_all_scores(
+            detector._bag, measure, X_test, detector._training_categories, detector_numbers(wanted, site)
+        )
+        p = (counts.sum(axis=0)[:, 0] + 1) / (np.append(np.bincount(site), 0)[asked] + 1)
+        np.testing.assert_array_equal(detector.predict_p(X_test, categories=asked), p)
+
+
+def detector_numbers(wanted, site):
+    """Return the numbers that categories have in the order of their first examples."""
+    first = {value: number for number, value in enumerate(np.unique(site).tolist())}
+    return np.array([[first.get(value, -1)] for value in wanted[:, 0].tolist()])
+
+
+@pytest.mark.parametrize("measure", [KNN(k=3), KDE(), LSSVM()], ids=["KNN", "KDE", "LSSVM"])
+def test_memory_does_not_grow_with_the_categories(measure, rng):
+    n, X_test = 4000, rng.normal(size=(300, 3))
+    X, y, training = rng.normal(size=(n, 3)), rng.integers(0, 2, n), np.arange(n) % 1000
+    bag, wanted = measure.bag(X, y, 2), np.broadcast_to(np.arange(300)[:, None], (300, 2))
+    bag.category_counts(X_test, training, wanted)  # compiles
+    again = training.copy()
+    tracemalloc.start()
+    bag.category_counts(X_test, again, wanted)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 4e6  # n floats for each category would be 32e6
+    assert peak < 16e6
+
+
+class TestByHand:
+    def test_ranks(self):
+        ranks = rank_within(np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 2, 0, 2]))
+        lo = np.array([2.0, 3.0, 0.0, 1.0, 0.0, 0.0])
+        found = count_ranked(ranks, np.array([0, 0, 1, 2, -1, 3]), lo, lo)
+        assert found.tolist() == [[2, 1, 0, 2, 0, 0], [1, 0, 0, 1, 0, 0]]
+
+    def test_sizes_and_members(self):
+        categories = np.array([2, 0, 2])
+        assert sizes_of(categories, np.array([[0, 1], [2, 3], [-1, 100]])).tolist() == [[1, 0], [2, 0], [0, 0]]
+        assert [Members(categories).of(c).tolist() for c in (-1, 0, 1, 2, 3)] == [[], [1], [], [0, 2], []]
+        within = Within(categories, np.array([2, 0, 2]))
+        assert [(rows.tolist(), among.tolist()) for rows, among in within.groups()] == [([1], [1]), ([0, 2], [0, 2])]
+        assert within.take(slice(1, 2)).mask(0).tolist() == [False, True, False]
+
+    def test_columns_that_are_the_same_are_counted_once(self):
+        asked = []
+
+        def count(wanted):
+            asked.append(wanted.tolist())
+            return LabelCounts(*[wanted[:, None] * 10 + np.arange(3)] * 5)
+
+        assert count_by_column(count, np.array([[4, 4, 4], [5, 5, 5]])).scores.tolist() == [[40, 41, 42], [50, 51, 52]]
+        assert count_by_column(count, np.array([[1, 2, 1], [3, 4, 3]])).scores.tolist() == [[10, 21, 12], [30, 41, 32]]
+        assert asked == [[4, 5], [1, 3], [2, 4]]
+
+
+@pytest.mark.parametrize("mondrian", [lambda X: X[:, 0] > 1, lambda X, y: y % 2])
+@pytest.mark.parametrize("measure", [KNN, SimplifiedKNN])
+def test_a_search_by_trees_changes_nothing_within_categories(measure, mondrian):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (120, 2)).astype(float), rng.integers(0, 3, 120)
+    found = []
+    for search in ("tree", "brute"):
+        clf = FullConformalClassifier(measure(search=search), mondrian=mondrian).fit(X[20:], y[20:])
+        clf.partial_fit(X[:3], y[:3]).unlearn([0, 5])
+        found.append([clf.predict_p(X[:20]), clf.predict_p(X[:1])])
+    for by_trees, by_products in zip(*found, strict=True):
+        np.testing.assert_array_equal(by_trees, by_products)

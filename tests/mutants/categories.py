@@ -1,0 +1,96 @@
+"""Mutants of counting within categories: whom a candidate meets, and what is kept of a category."""
+
+from __future__ import annotations
+
+from mutants import Family, Mutant
+
+COUNTS = "measures/test_category_counts.py::"
+HAND = (f"{COUNTS}TestByHand::test_ranks", f"{COUNTS}TestByHand::test_sizes_and_members")
+DENSE = (f"{COUNTS}TestRoutes::test_density[gaussian-grid with ties-dense]",)
+KDE = (f"{COUNTS}test_every_category_counts_its_own_scores[KDE-four labels-four]",)
+LSSVM = (f"{COUNTS}TestRoutes::test_test_objects_one_by_one_or_together[linear]",)
+NEIGHBOURS = tuple(
+    f"{COUNTS}test_every_category_counts_its_own_scores_on_every_path[{path}-KNN 3-four labels-four]"
+    for path in ("plain", "screened")
+)
+OTHER = tuple(f"{COUNTS}test_other_categories_of_the_same_examples[{name}]" for name in ("KNN 3", "KDE", "LSSVM"))
+TARGETS = (
+    "measures/test_category_targets.py::test_counts_and_regions_of_a_category[k-NN 4-random-two]",
+    "measures/test_category_targets.py::test_counts_and_regions_of_a_category[ridge-random-two]",
+)
+
+FAMILY = Family(
+    tests=HAND,
+    compiled=False,
+    mutants={
+        "ties are above": Mutant(
+            "counting/categories.py", "count_below(own, hi[t], True)", "count_below(own, hi[t], False)"
+        ),
+        "sizes of the category before": Mutant(
+            "counting/categories.py", "sizes.take(wanted + 1,", "sizes.take(wanted,"
+        ),
+        "members in no category": Mutant(
+            "counting/categories.py", "if not 0 <= category < self._starts.size - 1:", "if category < 0:"
+        ),
+        "dense blocks count everyone": Mutant(
+            "measures/density/kernels/dense.py",
+            "above += (value < below) & is_member",
+            "above += value < below",
+            DENSE,
+        ),
+        "lost ranks of everyone": Mutant(
+            "measures/density/kernels/log_sums.py", "(everyone or category[i] == wanted)", "(everyone or True)", KDE
+        ),
+        "the own label among others": Mutant(
+            "measures/density/_bag.py",
+            "count_ranked(known.everyone, columns[c], lo, hi) - own",
+            "count_ranked(known.everyone, columns[c], lo, hi) - 0 * own",
+            KDE,
+        ),
+        "the first examples are the members": Mutant(
+            "measures/least_squares/_example_order.py",
+            "return order if self.members is None else self.members[order]",
+            "return order",
+            LSSVM,
+        ),
+        "everyone is touched": Mutant(
+            "measures/neighbours/_label_bag.py",
+            "touch[slots] = everyone.touch[slots]",
+            "touch[:] = everyone.touch",
+            NEIGHBOURS,
+        ),
+        "others out of everyone": Mutant(
+            "measures/neighbours/kernels/scores.py",
+            "at_least[1, c] = ordered.shape[0] - count_below",
+            "at_least[1, c] = n - count_below",
+            NEIGHBOURS,
+        ),
+        "other categories of neighbours": Mutant(
+            "measures/neighbours/_label_bag.py", "or known.members.categories is not categories:", "or False:", OTHER
+        ),
+        "other categories of densities": Mutant(
+            "measures/density/_bag.py", "or known.categories is not categories:", "or False:", OTHER
+        ),
+        "other categories of LS-SVM": Mutant(
+            "measures/least_squares/_lssvm_bag.py", "or self._members.categories is not categories:", "or False:", OTHER
+        ),
+        "residuals of everyone in order": Mutant(
+            "measures/neighbours/_target_bag.py",
+            "members = ascending[is_member[ascending]]",
+            "members = ascending",
+            TARGETS,
+        ),
+        "everyone touched in regression": Mutant(
+            "measures/neighbours/_target_bag.py",
+            "        touch[slots] = self._touch()[slots]\n",
+            "        touch[:] = self._touch()\n",
+            TARGETS,
+        ),
+        "ridge rows of everyone": Mutant(
+            "measures/least_squares/_ridge_bag.py",
+            "across=self.factorisation.across(positions),",
+            "across=self.across,",
+            TARGETS,
+        ),
+    },
+)

@@ -1,0 +1,141 @@
+"""Mutants of exact trees: the float32 allowance, boxes, cones, walks, and what is forgotten with a change."""
+
+from __future__ import annotations
+
+from mutants import Family, Mutant
+
+TREES = "measures/neighbours/test_neighbour_trees.py"
+COUNTS = tuple(
+    f"{TREES}::test_lists_and_counts_are_those_of_brute_force[{kind}-{labels}-{measure}]"
+    for kind, labels in (("grid", "two"), ("grid", "a tiny one"), ("normal", "two"), ("finer than float32", "five"))
+    for measure in ("KNN 4", "SimplifiedKNN 3")
+)
+LIMITS = ("geometry/test_trees.py::test_no_limit_drops_a_pair_that_is_as_close",)
+GROWN = ("geometry/test_trees.py::test_every_point_is_in_its_tree_once_and_every_node_bounds_its_points",)
+FAR = tuple(
+    f"{TREES}::test_lists_and_counts_are_those_of_brute_force[{kind}-two-KNN 4]" for kind in ("normal", "outliers")
+)
+EMPTY = tuple(
+    f"measures/test_equals_textbook.py::test_label_counts_on_every_path[tree-{measure}-{problem}]"
+    for measure in ("KNN 3", "SimplifiedKNN 2")
+    for problem in ("singleton label", "one of each label", "ten labels")
+)
+KEPT = (f"{TREES}::test_trees_go_with_a_change_and_come_back_when_enough_is_asked",)
+STREAMS = (
+    *(f"{TREES}::test_streams_are_those_of_brute_force[{kind}-KNN 4-five]" for kind in ("grid", "normal")),
+    f"{TREES}::test_streams_are_those_of_brute_force[normal-KNN 4-a tiny one]",
+    f"{TREES}::test_a_stream_goes_the_faster_way[True]",
+)
+CONES = "measures/neighbours/kernels/cones.py"
+
+FAMILY = Family(
+    tests=COUNTS,
+    compiled=False,
+    mutants={
+        "no room for rounded coordinates": Mutant(
+            "geometry/trees.py",
+            "return 2 * ULP * math.sqrt(squared) + units.least_room",
+            "return units.least_room",
+            LIMITS,
+        ),
+        "no room for squares that vanish": Mutant(
+            "geometry/trees.py",
+            "return 2 * ULP * math.sqrt(squared) + units.least_room",
+            "return 2 * ULP * math.sqrt(squared)",
+            LIMITS,
+        ),
+        "sums of squares do not round": Mutant("geometry/trees.py", "1.0 + (q + 8) * ULP", "1.0", LIMITS),
+        "rows are never too far": Mutant(
+            "geometry/trees.py",
+            "return squared < FARTHEST * FARTHEST",
+            "return True",
+            FAR,
+            survives="squares that overflow are infinite, and so are their limits: all is measured, which takes longer",
+        ),
+        "a box ends where it begins": Mutant(
+            "geometry/trees.py", "z[f] - box[node, 1, f]", "z[f] - box[node, 0, f]", LIMITS
+        ),
+        "boxes are farther apart": Mutant(
+            "geometry/trees.py", "beside = max(least - high,", "beside = max(most - low,"
+        ),
+        "a node's slope is its steepest": Mutant(
+            "geometry/growing.py", "min(slope, asking.slope[i])", "max(slope, asking.slope[i])", GROWN
+        ),
+        "a node's radius is its smallest": Mutant(
+            "geometry/growing.py", "max(radius, asking.radius[i])", "min(radius, asking.radius[i])", GROWN
+        ),
+        "a node's cone begins at its highest score": Mutant(
+            "geometry/trees.py", "max(cones[node, 2] - most, 0.0)", "max(cones[node, 3] - most, 0.0)"
+        ),
+        "cones are steeper": Mutant(CONES, "s * (1 - slack) * scale", "s * 1.01 * scale"),
+        "cones have no room for rounding": Mutant(
+            CONES,
+            "s * (1 - slack) * scale",
+            "s * scale",
+            survives="scores tie within 1e-10: a score that rounding could move across the end of a tie band is rarer "
+            "than any test",
+        ),
+        "cones of the own list's sum": Mutant(CONES, "s = sums[1 - relation, i]", "s = sums[relation, i]"),
+        "radii are smaller": Mutant(
+            CONES, "(delta + slack * (delta + sums[relation, i])) * scale", "0.7 * delta * scale"
+        ),
+        "ties do not change sides": Mutant(CONES, "return min(lo, TOP), hi", "return min(hi * (1 + 1e-9), TOP), hi"),
+        "other labels' band the wrong way round": Mutant(
+            CONES,
+            "return min(1.0 / hi, TOP) if hi > 0.0 else TOP, 1.0 / lo if lo > 0.0 else math.inf",
+            "return min(1.0 / lo, TOP) if lo > 0.0 else TOP, 1.0 / hi if hi > 0.0 else math.inf",
+        ),
+        "the own label is another label": Mutant(
+            CONES, "if relation == 1 and codes[i] == label:", "if relation == 2 and codes[i] == label:"
+        ),
+        "short lists are corrected twice": Mutant(
+            "measures/neighbours/_trees.py", "    radius[:, always] = -1.0\n", "    radius[:, always] = 1e9\n", EMPTY
+        ),
+        "short lists are left out": Mutant(
+            "measures/neighbours/_trees.py",
+            "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n",
+            "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n    always = always[:0]\n",
+        ),
+        "an example is its own neighbour": Mutant(
+            "measures/neighbours/kernels/tree_fill.py", "if there != here:", "if there >= 0:"
+        ),
+        "the limit of a list is its first": Mutant(
+            "measures/neighbours/kernels/tree_fill.py",
+            "values[relation, here, k - 1] * units.scale",
+            "values[relation, here, 0] * units.scale",
+        ),
+        "the limit of a row is its first": Mutant(
+            "measures/neighbours/kernels/tree_search.py", "limit_of(values[k - 1]", "limit_of(values[0]"
+        ),
+        "far rows keep what trees said": Mutant(
+            "measures/neighbours/_label_bag.py", "                counts[far] = some\n", "                pass\n", FAR
+        ),
+        "reverse trees outlive a change": Mutant(
+            "measures/neighbours/_label_bag.py",
+            '"_reverse": None, "_pace": Pace(), **changed',
+            '"_pace": Pace(), **changed',
+            KEPT,
+        ),
+        "a stream's trees outlive a change": Mutant(
+            "measures/neighbours/_label_bag.py",
+            "        self._pace = Pace()\n        self._entrances",
+            "        self._entrances",
+            STREAMS,
+        ),
+        "examples since the trees were grown are not met": Mutant(
+            "measures/neighbours/kernels/tree_stream.py", "start = held", "start = n", STREAMS
+        ),
+        "balls of one relation": Mutant(
+            "measures/neighbours/_streaming.py",
+            "examples.entrances[:, :size].max(axis=0)",
+            "examples.entrances[0, :size]",
+            STREAMS,
+        ),
+        "near trees outlive a change": Mutant(
+            "measures/neighbours/_search.py",
+            "vars(search).update(_basis=self._basis, route=self.route, ",
+            "vars(search).update(_basis=self._basis, route=self.route, _near=self._near, ",
+            KEPT,
+        ),
+    },
+)

@@ -1,0 +1,39 @@
+"""What `exactcp.geometry.lanes` does with vectors, in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exactcp.geometry.lanes import LEAF
+
+
+def _mask(flags: np.ndarray) -> int:
+    return sum(1 << j for j in range(LEAF) if flags[j])
+
+
+def _squares(z: np.ndarray, points: np.ndarray, leaf: int) -> np.ndarray:
+    total = np.zeros(LEAF, np.float32)
+    for v, values in zip(z, points[leaf], strict=True):
+        total += (v - values) ** 2
+    return total
+
+
+def within(z, points, leaf, limit):
+    return _mask(_squares(z, points, leaf) <= np.float32(limit))
+
+
+def within_cones(z, points, leaf, radius, slope, score, least, most, room, grow):
+    r = radius[leaf] - slope[leaf] * np.maximum(score[leaf] - most, 0.0)
+    near = _squares(z, points, leaf).astype(np.float64) <= (r + room) ** 2 * grow
+    return _mask(near & (r >= 0.0) & (score[leaf] >= least))
+
+
+def near_box(points, leaf, box, node, limits):
+    total = np.zeros(LEAF, np.float32)
+    for values, low, high in zip(points[leaf], box[node, 0], box[node, 1], strict=True):
+        total += np.maximum(np.maximum(low - values, values - high), np.float32(0)) ** 2
+    return _mask(total <= limits)
+
+
+def lowest(mask):
+    return (mask & -mask).bit_length() - 1
