@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, ConformalClusterer, clustering, textbook
-from exactcp.measures import KDE, KNN, SimplifiedKNN
+from exactcp.measures import KDE, KNN, LSSVM, SimplifiedKNN
 from exactcp.metrics import purity
 
 
@@ -136,7 +136,9 @@ class TestLabels:
             ({"n_grid": 1}, "at least 2"),
             ({"n_grid": 2.5}, "at least 2"),
             ({"adjacency": "corner"}, "is not known"),
-            ({"measure": KNN(metric="precomputed")}, "grid points have none"),
+            ({"measure": LSSVM(kernel="precomputed", fit_intercept=False)}, "grid points have none"),
+            ({"measure": SimplifiedKNN(metric="precomputed")}, "need the square matrix"),
+            ({"measure": SimplifiedKNN(metric="precomputed"), "transformer": PCA(2)}, "has nothing to transform"),
             ({"measure": GaussianNB()}, "is a classifier"),
             ({"n_grid": 20_000}, "cells: use a smaller grid"),
         ):

@@ -25,7 +25,8 @@ def said():
 
 
 def test_its_code_runs_and_its_numbers_are_right(said):
-    assert said["test"].alarms_[0] == 550
+    assert said["test"].alarms_[0] == said["in_windows"].alarms_[0] == 550
+    assert said["test_of_texts"].p_values_.size == 4
     assert 300 < said["test_of_targets"].alarms_[0] < 350
     assert said["test_of_targets"].p_value_ < 0.01
     result = said["result"]

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -31,19 +32,23 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 import exactcp
 from exactcp import (
+    ConformalAnomalyDetector,
     CrossConformalClassifier,
     ExchangeabilityTest,
     FullConformalClassifier,
     FullConformalRegressor,
+    JackknifePlusRegressor,
     SplitConformalClassifier,
     _estimator,
     saving,
 )
 from exactcp._stored_frames import StoredFrame, restored_rows, stored_rows
 from exactcp.measures import KDE, KNN, LSSVM, Bootstrap, ModelResidual, ModelScore
+from exactcp.pipeline import make_pipeline as own_pipeline
+from exactcp.saving import describe
 from exactcp.taxonomies import bins
 from families import CHANGES, FAMILIES, answers, are_equal, calls_of
-from public_estimators import LABELS, TARGETS, X, learn, make, public_classes
+from public_estimators import LABELS, TARGETS, X, learn, make, public_classes, said_by
 from saved_models import SAVED, SAVED_HERE, answers_of
 
 io_extra = pytest.importorskip("skops.io")
@@ -75,6 +80,7 @@ class TestRoundTrips:
                 CHANGES[change][1](one, data)
             assert are_equal(answers(family, again), answers(family, predictor)), change
 
+    @pytest.mark.filterwarnings("ignore::UserWarning")
     @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
     def test_every_public_class(self, cls: type, tmp_path: Path) -> None:
         estimator = learn(make(cls))
@@ -82,6 +88,10 @@ class TestRoundTrips:
         assert type(again) is cls
         assert vars(again).keys() == vars(estimator).keys()
         assert str(again) == str(estimator)
+        said = said_by(estimator)
+        assert said
+        for question, answer in said_by(again).items():
+            np.testing.assert_array_equal(answer, said[question], err_msg=question)
 
     def test_the_saved_one_stays_as_it_is(self, tmp_path: Path) -> None:
         predictor = FullConformalClassifier(KNN(2)).fit(X, LABELS)
@@ -200,9 +210,34 @@ def test_objects_that_wait_for_their_preprocessing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(saved(predictor, tmp_path).predict_p(FRAME[:3]), predictor.predict_p(FRAME[:3]))
 
 
-def test_a_pipeline_that_holds_a_predictor(tmp_path: Path) -> None:
-    pipeline = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(2))).fit(X, LABELS)
-    np.testing.assert_array_equal(saved(pipeline, tmp_path).predict(X), pipeline.predict(X))
+PREPARED: dict[str, Any] = {
+    "labels": FullConformalClassifier(KNN(2), preprocess=StandardScaler()),
+    "labels, on training": FullConformalClassifier(KDE(), preprocess=StandardScaler(), preprocess_on="training"),
+    "labels, frozen": FullConformalClassifier(KNN(2), preprocess=FrozenEstimator(StandardScaler().fit(X))),
+    "targets": FullConformalRegressor(preprocess=make_pipeline(StandardScaler(), PolynomialFeatures(2))),
+    "anomalies": ConformalAnomalyDetector(KNN(2), preprocess=StandardScaler()),
+    "labels in a pipeline": own_pipeline(StandardScaler(), FullConformalClassifier(KNN(2))),
+    "targets in a pipeline": own_pipeline(StandardScaler(), JackknifePlusRegressor(Ridge())),
+    "anomalies in a pipeline": own_pipeline(StandardScaler(), ConformalAnomalyDetector(KNN(2))),
+    "scikit-learn's pipeline": make_pipeline(StandardScaler(), FullConformalClassifier(KNN(2))),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", PREPARED)
+def test_transformers_before_a_predictor(name: str, tmp_path: Path) -> None:
+    predictor = learn(clone(PREPARED[name]))
+    again = saved(predictor, tmp_path)
+    assert type(again) is type(predictor)
+    for _ in range(2):
+        said = said_by(predictor)
+        assert said
+        for question, answer in said_by(again).items():
+            np.testing.assert_array_equal(answer, said[question], err_msg=question)
+        if not hasattr(predictor, "unlearn"):
+            break
+        predictor.unlearn([0])
+        again.unlearn([0])
 
 
 FRAMES = [
@@ -658,15 +693,15 @@ class TestWriting:
             tmp_path.chmod(stat.S_IRWXU)
 
     @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
-    @pytest.mark.parametrize("nth", [0, 1, 2, 5])
+    @pytest.mark.parametrize("nth", [0, 1, 5, saving.HEADER])
     def test_what_was_there_stays_if_saving_fails(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch, nth: int, error: BaseException
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, nth: int | str, error: BaseException
     ) -> None:
         before, calls = path.read_bytes(), iter(range(100))
         write = zipfile.ZipFile.writestr
 
         def failing(file: zipfile.ZipFile, *args: Any) -> None:
-            if file.filename is not None and next(calls) == nth:  # the one on the disk
+            if nth in (next(calls), args[0]):
                 raise error
             write(file, *args)
 
@@ -748,7 +783,7 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     page = ModuleType("saving_page")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(block, vars(page))
     assert sorted(one.name for one in Path.cwd().iterdir()) == ["iris.skops", "taxicab.skops"]
@@ -759,3 +794,30 @@ def test_versions_of_skops_with_known_holes(monkeypatch: pytest.MonkeyPatch) -> 
     for act in (lambda: exactcp.save(own_predictor(), "x"), lambda: exactcp.load("x")):
         with pytest.raises(ImportError, match=r"needs skops 0.15, and 0.11.dev3 is installed: run .*exactcp\[io\]"):
             act()
+
+
+def test_notes_are_kept_beside_a_predictor(tmp_path):
+    path = tmp_path / "model.skops"
+    notes = {"columns": ["x", "z"], "unit": "kg", "table": {"n": 3, "none": None}}
+    exactcp.save(FullConformalClassifier(KNN(2)).fit(X, LABELS), path, notes=notes)
+    told = describe(path)
+    assert told["notes"] == notes
+    assert told["exactcp"] == exactcp.__version__
+    assert told["predictor"].endswith("FullConformalClassifier")
+    assert isinstance(exactcp.load(path), FullConformalClassifier)
+    exactcp.save(FullConformalClassifier(KNN(2)).fit(X, LABELS), path)
+    assert describe(path)["notes"] is None
+
+
+@pytest.mark.parametrize("notes", [{"when": np.arange(2)}, {"x": float("nan")}])
+def test_notes_that_json_does_not_take(notes, tmp_path):
+    with pytest.raises((TypeError, ValueError), match="notes hold something that JSON does not"):
+        exactcp.save(FullConformalClassifier(KNN(2)).fit(X, LABELS), tmp_path / "model.skops", notes=notes)
+    assert not (tmp_path / "model.skops").exists()
+
+
+def test_describing_what_is_no_model(tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_text("nothing")
+    with pytest.raises(ValueError, match=r"is damaged, or no file of exactcp\.save"):
+        describe(path)

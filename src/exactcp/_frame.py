@@ -37,8 +37,8 @@ def make_frame(columns: Mapping[str, Any], library: str = "pandas", index: Any =
         polars = require("polars", "polars", PURPOSE)
         return polars.DataFrame([_polars_column(polars, name, column) for name, column in columns.items()])
     pandas = require("pandas", "frames", PURPOSE)
-    arrays = {name: _gathered(column) if isinstance(column, Repeated) else column for name, column in columns.items()}
-    return pandas.DataFrame(arrays, index=index)
+    arrays = {name: _repeated_by_pandas(pandas, column) for name, column in columns.items()}
+    return pandas.DataFrame(arrays, index=index, copy=False)
 
 
 def _polars_column(polars: Any, name: str, column: Any) -> Any:
@@ -48,9 +48,17 @@ def _polars_column(polars: Any, name: str, column: Any) -> Any:
     return polars.Series(name, column)
 
 
-def _gathered(column: Repeated) -> np.ndarray:
-    """Return the values as an array of objects, so that a tuple stays one value."""
-    values = np.empty(len(column.values), dtype=object)
-    for i, value in enumerate(column.values):
-        values[i] = value
-    return np.asarray(values[column.places])
+def _repeated_by_pandas(pandas: Any, column: Any) -> Any:
+    """Return a column of what pandas makes of the different values, so that it looks at each of them once."""
+    if not isinstance(column, Repeated):
+        return column
+    if any(isinstance(value, tuple) for value in column.values):  # each of which stays one value
+        return _object_array(column.values)[column.places]
+    return pandas.Series(column.values).array.take(column.places)
+
+
+def _object_array(values: list[Any]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out

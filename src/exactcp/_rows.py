@@ -123,6 +123,13 @@ def _has_rows(value: Any, n: int) -> bool:
         return False
 
 
+def row_of(x: Any) -> Any:
+    """Return one object as rows: a text or a dict is a list of one, a row of a frame or a sparse matrix what it is."""
+    if isinstance(x, str | bytes | Mapping):
+        return [x]
+    return x if is_frame(x) or sparse.issparse(x) else np.asarray(x).reshape(1, -1)
+
+
 def copy_rows(X: Any) -> Any:
     """Return objects that stay what they are, whatever the user does to X; the objects of a list are not copied."""
     if isinstance(X, list):
@@ -156,20 +163,19 @@ def row_words(X: Any) -> np.ndarray:
     """
     if sparse.issparse(X):
         return _sparse_words(X)
-    columns = _columns_of(X)
-    if columns is not None:
-        words = [_words(column) for column in columns]
+    if is_frame(X):
+        words = [_words(column) for column in frame_columns(X)]
         return np.ascontiguousarray(np.column_stack(words)) if words else np.empty((count_rows(X), 0))
     array = np.asarray(X)
+    if array.dtype.names is not None:  # a column of objects with their tokens
+        return np.frombuffer(b"".join(array["token"].ravel()), dtype=np.float64).copy()[:, None]
     if array.dtype.kind in _NUMBERS:
         return np.require(array.reshape(array.shape[0], -1), np.float64, ["C", "W"])
     return _digests(X if array.ndim == 1 else array.reshape(array.shape[0], -1).tolist())[:, None]
 
 
-def _columns_of(X: Any) -> list[np.ndarray] | None:
-    """Return the columns of a frame as arrays, None if X is no frame."""
-    if not is_frame(X):
-        return None
+def frame_columns(X: Any) -> list[np.ndarray]:
+    """Return the columns of a frame as arrays."""
     if _is_arrow(X):
         return [np.asarray(column.to_pylist(), dtype=object) for column in X.columns]
     if hasattr(X, "iloc"):
@@ -202,6 +208,28 @@ def _digests(values: Iterable[Any]) -> np.ndarray:
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=8).digest()
+
+
+def token_of(value: Any) -> bytes:
+    """Return 64 bits that tell a value from others, wherever it lies in memory; zeros if it cannot be told.
+
+    Examples
+    --------
+    >>> token_of({"a": 1, "b": 2}) == token_of({"b": 2, "a": 1}), token_of("a") == token_of("b")
+    (True, False)
+    """
+    if isinstance(value, str):
+        return _digest(value.encode("utf-8", "surrogatepass"))
+    name = type(value).__name__.encode()
+    if isinstance(value, dict | set | frozenset):  # equal ones may differ in their order
+        parts = value.items() if isinstance(value, dict) else value
+        return _digest(name + b"".join(sorted(map(token_of, parts))))
+    if isinstance(value, list | tuple):
+        return _digest(name + b"".join(map(token_of, value)))
+    try:
+        return _digest(_bytes_of(value))
+    except (TypeError, ValueError, AttributeError, pickle.PicklingError):
+        return bytes(8)
 
 
 def _bytes_of(value: Any) -> bytes:

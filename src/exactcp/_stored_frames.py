@@ -1,4 +1,4 @@
-"""Data frames as arrays and texts, for bags that keep objects as they were given."""
+"""Data frames as arrays and texts, and columns as lists, for bags that keep objects as they were given."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from exactcp._compared import column_of, is_column
 from exactcp._rows import is_frame
 
 
@@ -38,8 +39,16 @@ class StoredFrame(NamedTuple):
     row_names: StoredColumn | None
 
 
+class StoredObjects(NamedTuple):
+    """A column of objects that a function compares."""
+
+    values: list[Any]
+
+
 def stored_rows(X: Any) -> Any:
     """Return objects as they are stored: a frame as arrays, if it is then restored as it was, and X itself if not."""
+    if is_column(X):
+        return StoredObjects(X["value"].ravel().tolist())
     package = type(X).__module__.partition(".")[0]
     if not is_frame(X) or package not in _STORE:
         return X
@@ -54,6 +63,8 @@ def stored_rows(X: Any) -> Any:
 
 def restored_rows(stored: Any) -> Any:
     """Return the objects that were stored."""
+    if isinstance(stored, StoredObjects):
+        return column_of(stored.values)
     if not isinstance(stored, StoredFrame):
         return stored
     package = import_module({"pandas": "pandas", "polars": "polars"}[stored.package])

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from exactcp._compared import take_column
 from exactcp._parameters import shown
 from exactcp._rows import count_rows, is_missing, is_ragged
 from exactcp._warning import warn
@@ -28,7 +29,10 @@ _INSTEAD_OF_DATES = (
 
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
-    """Return test objects as a float64 array whose features match those of `fit`."""
+    """Return test objects as a float64 array whose features match those of `fit`, or as the column that it got."""
+    column = take_column(estimator, X, reset=False)
+    if column is not None:
+        return column
     if _is_as_in_fit(estimator, X):
         return X  # type: ignore[no-any-return]
     return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
@@ -100,10 +104,15 @@ def _is_as_in_fit(estimator: Any, X: Any) -> bool:
         and X.dtype == np.float64
         and X.ndim == 2
         and X.shape[0] > 0
-        and X.shape[1] == estimator.n_features_in_
+        and X.shape[1] == vars(estimator).get("n_features_in_")
         and "feature_names_in_" not in vars(estimator)
         and _has_finite_sum(X)
     )
+
+
+def _are_plain_targets(y: Any, n: int) -> bool:
+    """Tell whether y is a flat finite float64 array of n targets, that needs no further look."""
+    return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,) and _has_finite_sum(y)
 
 
 def _has_finite_sum(X: np.ndarray) -> bool:
@@ -113,14 +122,22 @@ def _has_finite_sum(X: np.ndarray) -> bool:
 
 
 def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:
-    """Return the objects of `fit`, without labels, as a float64 array."""
+    """Return the objects of `fit`, without labels, as a float64 array, or as a column."""
+    check_unmasked(X, "X")
+    column = take_column(estimator, X, reset=True)
+    if column is not None:
+        return column
     return np.asarray(
         _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=np.float64, ensure_min_samples=at_least))
     )
 
 
 def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array and labels as a flat array of the same length."""
+    """Return objects as a float64 array, or as a column, and labels as a flat array of the same length."""
+    check_unmasked(X, "X")
+    column = take_column(estimator, X, reset=reset)
+    if column is not None:
+        return column, check_answers(estimator, column, y, check_labels)
     labels = _labels(y)
     X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=np.float64))
     check_classification_targets(y)
@@ -128,7 +145,14 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array and targets as a flat float64 array of the same length."""
+    """Return objects as a float64 array, or as a column, and targets as a flat float64 array of the same length."""
+    if not reset and _is_as_in_fit(estimator, X) and _are_plain_targets(y, X.shape[0]):
+        check_size(y, "y")
+        return X, y
+    check_unmasked(X, "X")
+    column = take_column(estimator, X, reset=reset)
+    if column is not None:
+        return column, check_answers(estimator, column, y, check_targets)
     targets = _targets(y)
     X, y = _numeric(
         estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=np.float64, y_numeric=True)
@@ -258,8 +282,8 @@ def _numeric(estimator: Any, X: Any, check: Callable[[], Any]) -> Any:
             word in said for word in ("could not convert", "dtype='numeric'", "must be a string or a real number")
         ):
             remedy = (
-                "A function of two objects gets rows of numbers: compute the distances or kernel values of what you "
-                "have yourself, and use 'precomputed'."
+                "The function of two objects gets rows of numbers here, as in fit. If objects are of another kind, fit "
+                "a metric on such; kernel values of them can be given, with kernel='precomputed'."
                 if _takes_a_function(estimator)
                 else "Encode the others first, for example with sklearn.preprocessing.OneHotEncoder."
             )

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from exactcp.measures import Measure, RegressionMeasure
 from exactcp.measures._algorithm_1 import StandardBag, StandardTargetBag
 
+__all__ = ["check_measure"]
+
 Examples = tuple[np.ndarray, np.ndarray, np.ndarray]
 TargetExamples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._changes import changes, reads
+from exactcp._compared import are_vectors, compares_objects
 from exactcp._estimator import Estimator
 from exactcp._parallel import Effort, progress
 from exactcp._parameters import N_JOBS, NONE, VERBOSE, check_parameters, having, integer, one_of, share
-from exactcp._validation import check_objects, check_training_objects
+from exactcp._rows import count_rows
+from exactcp._validation import check_anything, check_objects, check_square, check_training_objects
+from exactcp.geometry.coordinates import PrincipalCoordinates
+from exactcp.geometry.metric import Distance
+from exactcp.geometry.objects import Store, store_of
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, objects_of, one_class_measure
 from exactcp.measures._contract import Objects
+
+__all__ = ["ConformalClusterer"]
 
 GRID_BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
@@ -38,8 +45,8 @@ class ConformalClusterer(ClusterMixin, Estimator):
     adjacency : {"face", "full"}, default="face"
         Cells are neighbours if they share a face, or at least a corner.
     transformer : transformer, default=None
-        What brings the objects to the few dimensions of the grid. None means PCA to two if there are more than two
-        features, and nothing otherwise.
+        What brings the objects to the few dimensions of the grid; X may be whatever it takes. None means PCA to two if
+        there are more than two features, and nothing otherwise. See Notes for objects that are no vectors.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -58,7 +65,7 @@ class ConformalClusterer(ClusterMixin, Estimator):
     cells_ : ndarray of int, of the same shape
         Cluster of each cell, -1 outside.
     transformer_ : transformer or None
-        The fitted clone in use.
+        The fitted clone in use; None for objects without one.
     measure_ : measure
         The clone of `measure` in use.
     n_features_in_ : int
@@ -70,6 +77,11 @@ class ConformalClusterer(ClusterMixin, Estimator):
     A new object from the same distribution falls outside all clusters with probability at most epsilon, up to the
     grid's resolution, and if no transformer was fitted on the training objects alone [1]_. The cost is
     n n_grid^d kernel or distance evaluations in d dimensions; the textbook's is n^2 n_grid^d.
+
+    Objects of any kind that a function compares (`SimplifiedKNN(metric=levenshtein)`), and those of which the distances
+    are given (`metric="precomputed"`), have no grid of their own. They go to the plane in which their distances are
+    kept best, of their principal coordinates: PCA, where the distances are Euclidean. The measure then is that of the
+    plane, with Euclidean distances. That takes the n^2 distances in memory. With a transformer, its rows are compared.
 
     References
     ----------
@@ -88,6 +100,9 @@ class ConformalClusterer(ClusterMixin, Estimator):
     >>> clusterer.predict([[0.0, 0.0], [8.0, 8.0], [4.0, 4.0]])
     array([ 0,  1, -1])
     """
+
+    _store: Store | None = None  # of objects that have no grid of their own
+    _is_transformed_as_given = False  # X, which is then no matrix
 
     allowed_parameters: ClassVar = {
         "measure": LABEL_MEASURE,
@@ -118,13 +133,22 @@ class ConformalClusterer(ClusterMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @property
+    def _compares(self) -> bool:
+        """Whether a function compares objects, which may then be of any kind."""
+        return objects_of(self.measure) is Objects.COMPARED and self.transformer is None
+
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if objects_of(self.measure) is Objects.PAIRS:
+        if objects_of(self.measure) is Objects.PAIRS and (not hasattr(self.measure, "metric") or self.transformer):
             msg = (
-                f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and a "
-                "metric or kernel by name or as a function."
+                f"transformer={self.transformer!r} has nothing to transform: X holds precomputed values. Leave it out."
             )
+            if self.transformer is None:
+                msg = (
+                    f"measure={self.measure!r} wants precomputed values, and grid points have none: give objects, and "
+                    "a metric or kernel by name or as a function."
+                )
             raise ValueError(msg)
 
     @changes
@@ -133,7 +157,8 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or a sequence of whatever the measure's function compares
+            With metric="precomputed", their distances to each other.
         y : ignored
 
         Returns
@@ -141,20 +166,15 @@ class ConformalClusterer(ClusterMixin, Estimator):
         self
         """
         self._check_parameters()
-        X = check_training_objects(self, X, at_least=2)
-        transformer = self.transformer
-        if transformer is None:
-            self.transformer_ = PCA(2, svd_solver="full").fit(X) if X.shape[1] > 2 else None
-        else:
-            self.transformer_ = clone(transformer).fit(X)
-        Z = self._reduced(X)
+        X = self._take(X, reset=True)
+        self.measure_ = one_class_measure(self.measure)
+        Z = self._placed(X)
         if self.n_grid ** Z.shape[1] > MOST_CELLS:
             msg = (
                 f"n_grid={self.n_grid} points a side in {Z.shape[1]} dimensions are {self.n_grid ** Z.shape[1]:,} "
                 "cells: use a smaller grid, or a transformer to fewer dimensions."
             )
             raise ValueError(msg)
-        self.measure_ = one_class_measure(self.measure)
         self.axes_ = [np.linspace(column.min(), column.max(), int(self.n_grid)) for column in Z.T]
         self.p_values_ = self._grid_p(Z)
         self.cells_ = self._components(Z)
@@ -162,11 +182,42 @@ class ConformalClusterer(ClusterMixin, Estimator):
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         return self
 
-    def _reduced(self, X: np.ndarray) -> np.ndarray:
+    def _take(self, X: Any, *, reset: bool) -> Any:
+        """Return objects as a matrix, a column, or as the transformer takes them."""
+        if reset:
+            self._is_transformed_as_given = self.transformer is not None and not are_vectors(X)
+        if self._is_transformed_as_given:
+            return check_anything(self, X, reset=reset)
+        return check_training_objects(self, X, at_least=2) if reset else check_objects(self, X)
+
+    def _placed(self, X: Any) -> np.ndarray:
+        """Find out, in `fit`, how objects come to the grid; return where they are."""
+        self._store = None
+        self.transformer_ = None if self.transformer is None else clone(self.transformer).fit(X)
+        is_matrix = objects_of(self.measure) is Objects.PAIRS
+        if is_matrix or compares_objects(self):
+            if is_matrix:
+                check_square(X)
+            if X.shape[0] < 2:
+                name = type(self).__name__
+                raise ValueError(f"X has n_samples=1, while a minimum of 2 is required by {name}: give more objects.")
+            self._store = store_of(X, Distance(self.measure_.metric, self.measure_.metric_params))
+            self.measure_.set_params(metric="euclidean", metric_params=None)
+            distances = self._store.rows_within(0, X.shape[0])
+            self._coordinates = PrincipalCoordinates(2).fit(distances)
+            return np.ascontiguousarray(self._coordinates.transform(distances))
+        if self.transformer is None and X.shape[1] > 2:
+            self.transformer_ = PCA(2, svd_solver="full").fit(X)
+        return self._reduced(X)
+
+    def _reduced(self, X: Any) -> np.ndarray:
+        if self._store is not None:
+            return np.ascontiguousarray(self._coordinates.transform(self._store.rows_from(X)))
         Z = X if self.transformer_ is None else np.asarray(self.transformer_.transform(X), dtype=np.float64)
-        if Z.ndim != 2 or Z.shape[0] != X.shape[0] or Z.shape[1] == 0 or not np.isfinite(Z).all():
+        if Z.ndim != 2 or Z.shape[0] != count_rows(X) or Z.shape[1] == 0 or not np.isfinite(Z).all():
             msg = (
-                f"transformer gave shape {Z.shape} for {X.shape[0]} objects: expected a row of finite numbers for each."
+                f"transformer gave shape {Z.shape} for {count_rows(X)} objects: expected a row of finite numbers for "
+                "each."
             )
             raise ValueError(msg)
         return np.ascontiguousarray(Z)
@@ -218,14 +269,15 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or objects as in `fit`
+            With metric="precomputed", their distances to the objects of `fit`.
 
         Returns
         -------
         ndarray of int of shape (m,)
         """
         check_is_fitted(self)
-        return self._labels_of(self._reduced(check_objects(self, X)))
+        return self._labels_of(self._reduced(self._take(X, reset=False)))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "labels_")

@@ -12,6 +12,8 @@ from typing import Any, Self
 from sklearn import pipeline
 from sklearn.utils.metaestimators import available_if
 
+__all__ = ["Pipeline", "make_pipeline"]
+
 
 def _if_last_has(name: str) -> Callable[[Any], Any]:
     """Return a decorator of methods that a pipeline has if its last step has one of this name."""
@@ -64,7 +66,7 @@ class Pipeline(pipeline.Pipeline):
 
     See Also
     --------
-    FullConformalClassifier : Its `preprocess=` fits a transformer so that validity is exact.
+    exactcp.FullConformalClassifier : Its `preprocess=` fits a transformer so that validity is exact.
 
     Notes
     -----

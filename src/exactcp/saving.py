@@ -1,9 +1,9 @@
 """Saved models: files that hold a fitted predictor and run no code when they are read.
 
 A file is a skops file (a zip archive: `schema.json` tells what there is, arrays lie beside it as `.npy`) with one more
-member, `exactcp.json`, which tells the version that wrote it and the format. It is read in this order: the members and
-their sizes, the format, the types (`TRUSTED_ROOMS` says which of ours; skops knows those of NumPy, SciPy and
-scikit-learn; the user names others), and only then is anything built.
+member, `exactcp.json`, which tells the version that wrote it, the format, and the notes that were saved with it. It is
+read in this order: the members and their sizes, the format, the types (`TRUSTED_ROOMS` says which of ours; skops knows
+those of NumPy, SciPy and scikit-learn; the user names others), and only then is anything built.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import sklearn
@@ -31,7 +32,7 @@ from exactcp._optional import INSTALL, require
 from exactcp._replacing import replacing
 from exactcp._version import STATE_FORMAT, __version__
 
-__all__ = ["load", "save"]
+__all__ = ["describe", "load", "save"]
 
 HEADER = "exactcp.json"
 SCHEMA = "schema.json"
@@ -50,6 +51,7 @@ TRUSTED_ROOMS = (
     "exchangeability",
     "geometry",
     "measures",
+    "online",
     "pipeline",
     "predicting",
     "regression",
@@ -67,7 +69,7 @@ _MEMBER = re.compile(r"[\w-]+\.(npy|npz|bin)", re.ASCII)
 _OUR_NAME = re.compile(r"exactcp\.(\w+)(\.\w+)*\.\w+", re.ASCII)
 
 
-def save(predictor: Any, path: str | os.PathLike[str]) -> None:
+def save(predictor: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
     """Save a fitted predictor or measure; `load` reads it without running any code that the file brings.
 
     The file takes its place when it is whole and on the disk: if saving fails, what was there stays.
@@ -78,10 +80,13 @@ def save(predictor: Any, path: str | os.PathLike[str]) -> None:
         A fitted predictor or measure of exactcp, or a scikit-learn estimator, such as a pipeline, that holds one.
     path : str or path-like
         Where to; ".skops" is a usual ending.
+    notes : mapping, default=None
+        What else is to be known about it, as JSON takes it: names of columns, units, where the examples come from.
+        `describe` reads them.
 
     See Also
     --------
-    load
+    exactcp.load, exactcp.saving.describe
 
     Notes
     -----
@@ -106,17 +111,16 @@ def save(predictor: Any, path: str | os.PathLike[str]) -> None:
     skops = _skops("exactcp.save")
     place = _as_path(path)
     _check_predictor(predictor)
+    header = _written_header(predictor, notes)
     one_state = twin(predictor) if isinstance(predictor, Estimator) else predictor  # which nobody changes meanwhile
-    with ZipFile(_dumped(skops, one_state)) as dumped:
-        schema = dumped.read(SCHEMA)
-        nodes = list(_nodes(json.loads(schema)))
-        _check_can_be_read(nodes, type(predictor).__name__)
-        with replacing(place) as unfinished, ZipFile(unfinished, "w", ZIP_STORED) as file:
-            file.writestr(HEADER, json.dumps(_header(predictor), indent=2))
-            file.writestr(SCHEMA, schema, ZIP_DEFLATED)
-            for name in dumped.namelist():
-                if name != SCHEMA:
-                    file.writestr(name, dumped.read(name))
+    with replacing(place) as unfinished:
+        if unfinished.is_file():
+            with unfinished.open("w+b") as stream:
+                _write_model(skops, one_state, header, stream)
+        else:  # a device or a pipe, which cannot be read again
+            buffer = BytesIO()
+            _write_model(skops, one_state, header, buffer)
+            unfinished.write_bytes(buffer.getbuffer())
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
@@ -137,7 +141,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
 
     See Also
     --------
-    save
+    exactcp.save
 
     Notes
     -----
@@ -147,33 +151,65 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     """
     skops = _skops("exactcp.load")
     place, allowed = _as_path(path), _names_of(trusted)
-    with _opened(place) as stream:
+    with _opened(place) as stream, _refusing(place):
+        _, schema = _checked_members(stream)
+        trusted_names = [*allowed, *TRUSTED_OTHERS, *_named_by(_nodes(schema), _is_ours)]
         try:
-            schema = _checked_schema(stream)
-            trusted_names = [*allowed, *TRUSTED_OTHERS, *_named_by(_nodes(schema), _is_ours)]
             with promised_format():
                 loaded = skops.load(stream, trusted=trusted_names)
-        except _RefusedError as error:
-            msg = f"{place} {error}"
-            raise ValueError(msg) from None
-        except Exception as error:
+        except Exception:
             unknown = _unknown_names(skops, stream, allowed)
             if unknown:
-                raise ValueError(_untrusted(place, unknown)) from None
-            reason = " ".join(str(error).split())[:200]
-            msg = (
-                f"{place} is damaged, or no file of exactcp.save ({type(error).__name__}: {reason}): expected a saved "
-                "model. Save it anew."
-            )
-            raise ValueError(msg) from error
-    if not isinstance(loaded, BaseEstimator):
+                raise _RefusedError(_untrusted(unknown)) from None
+            raise
+    if not _can_be_saved(loaded):
         msg = f"{place} holds a {type(loaded).__name__}: expected a predictor or measure that exactcp.save has saved."
         raise TypeError(msg)
     return loaded
 
 
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a saved model says of itself, without loading it.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    dict
+        The format; the versions of exactcp, NumPy, scikit-learn and skops that saved it; the class of the predictor;
+        and the notes that were saved with it, None if there are none.
+
+    See Also
+    --------
+    exactcp.save, exactcp.load
+    """
+    place = _as_path(path)
+    with _opened(place) as stream, _refusing(place):
+        header, _ = _checked_members(stream)
+    return {"notes": None, **header}
+
+
 class _RefusedError(Exception):
     """A file is not read; the sentence lacks its name at the beginning."""
+
+
+@contextmanager
+def _refusing(place: Path) -> Iterator[None]:
+    """Say which file is not read, and why."""
+    try:
+        yield
+    except _RefusedError as error:
+        msg = f"{place} {error}"
+        raise ValueError(msg) from None
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        msg = (
+            f"{place} is damaged, or no file of exactcp.save ({type(error).__name__}: {reason}): expected a saved "
+            "model. Save it anew."
+        )
+        raise ValueError(msg) from error
 
 
 def _skops(purpose: str) -> Any:
@@ -201,16 +237,22 @@ def _opened(place: Path) -> BinaryIO:
         raise type(error)(error.errno, f"a saved model cannot be read: {error.strerror}", str(place)) from None
 
 
-def _header(predictor: Any) -> dict[str, Any]:
+def _written_header(predictor: Any, notes: Mapping[str, Any] | None) -> str:
     """Return what a file says of itself."""
     versions = {package.__name__: package.__version__ for package in (np, sklearn, sys.modules["skops"])}
-    name = f"{type(predictor).__module__}.{type(predictor).__qualname__}"
-    return {"format": STATE_FORMAT, "exactcp": __version__, "predictor": name, **versions}
+    header = {"format": STATE_FORMAT, "exactcp": __version__, "predictor": _name_of(type(predictor)), **versions}
+    if notes is None:
+        return json.dumps(header, indent=2)
+    try:
+        return json.dumps({**header, "notes": dict(notes)}, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        msg = f"notes hold something that JSON does not ({error}): expected texts, finite numbers, lists and dicts."
+        raise type(error)(msg) from None
 
 
 def _check_predictor(predictor: Any) -> None:
     """Refuse what is no estimator, or has learned nothing."""
-    if not isinstance(predictor, BaseEstimator):
+    if not _can_be_saved(predictor):
         kind = f"the class {predictor.__name__}" if isinstance(predictor, type) else f"a {type(predictor).__name__}"
         msg = f"exactcp.save got {kind}: expected a fitted predictor or measure of exactcp."
         raise TypeError(msg)
@@ -222,19 +264,33 @@ def _check_predictor(predictor: Any) -> None:
             raise NotFittedError(msg) from None
 
 
-def _dumped(skops: Any, predictor: Any) -> BytesIO:
-    """Return the file that skops writes."""
-    buffer = BytesIO()
+def _can_be_saved(predictor: Any) -> bool:
+    """Tell whether something is an estimator, or an adapter of ours around one."""
+    cls = type(predictor)
+    return isinstance(predictor, BaseEstimator) or (hasattr(predictor, "predictor") and _is_ours(_name_of(cls)))
+
+
+def _name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _write_model(skops: Any, predictor: Any, header: str, stream: BinaryIO) -> None:
+    """Write what skops makes of a predictor, and what the file says of itself, to a stream that can be read."""
+    who = type(predictor).__name__
     try:
-        skops.dump(predictor, buffer)
+        skops.dump(predictor, stream)
+    except (OSError, MemoryError):  # of the machine
+        raise
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
         msg = (
-            f"this {type(predictor).__name__} holds something that cannot be saved ({type(error).__name__}: {reason}): "
+            f"this {who} holds something that cannot be saved ({type(error).__name__}: {reason}): "
             "expected arrays, numbers, texts, estimators, and functions that a module names."
         )
         raise TypeError(msg) from error
-    return buffer
+    with ZipFile(stream, "a") as file:
+        _check_can_be_read(list(_nodes(json.loads(file.read(SCHEMA)))), who)
+        file.writestr(HEADER, header)
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -286,8 +342,8 @@ def _loses_keys(node: dict[str, Any]) -> bool:
     return bool(kinds & {"bool", "NoneType"}) or len(node["key_types"]["content"]) != len(node["content"])
 
 
-def _checked_schema(stream: BinaryIO) -> Any:
-    """Return what a file says that it holds, if its members, their sizes and the format are ours."""
+def _checked_members(stream: BinaryIO) -> tuple[dict[str, Any], Any]:
+    """Return what a file says of itself and that it holds, if its members, their sizes and the format are ours."""
     with ZipFile(stream) as file:
         members = file.infolist()
         names = [member.filename for member in members]
@@ -302,8 +358,9 @@ def _checked_schema(stream: BinaryIO) -> Any:
         if size > max(ALWAYS_ALLOWED, LARGEST_EXPANSION * stream.seek(0, os.SEEK_END)):
             msg = f"would grow to {size:,} bytes in memory, which no saved model does: it is refused."
             raise _RefusedError(msg)
-        _check_format(json.loads(file.read(HEADER)))
-        return json.loads(file.read(SCHEMA))
+        header = dict(json.loads(file.read(HEADER)))
+        _check_format(header)
+        return header, json.loads(file.read(SCHEMA))
 
 
 def _check_format(header: Any) -> None:
@@ -353,9 +410,9 @@ def _unknown_names(skops: Any, stream: BinaryIO, allowed: list[str]) -> list[str
     return sorted(name for name in found - set(allowed) - set(TRUSTED_OTHERS) if not _is_ours(name))
 
 
-def _untrusted(place: Path, unknown: list[str]) -> str:
+def _untrusted(unknown: list[str]) -> str:
     named = f"{', '.join(unknown[:8])}{', ...' if len(unknown) > 8 else ''}"
     return (
-        f"{place} holds {named}, which exactcp does not trust: nothing was loaded. If you know what that is and trust "
+        f"holds {named}, which exactcp does not trust: nothing was loaded. If you know what that is and trust "
         f"who wrote the file, use exactcp.load(path, trusted={unknown!r})."
     )

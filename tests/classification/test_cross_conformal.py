@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from exactcp import AggregatedConformalClassifier, CrossConformalClassifier, SplitConformalClassifier, textbook
 from exactcp.measures import KDE, KNN, LSSVM, NN, ModelScore
 from problems import PROBLEMS
+from slices import both_lanes
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
@@ -33,8 +34,16 @@ def _few(predictor, measure=None, **options):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:divide by zero encountered in log")  # GaussianNB's, where a label has no weight
-@parametrize_with_checks([_few(predictor, measure) for predictor in PREDICTORS for measure in (KNN(k=3), GaussianNB())])
+@parametrize_with_checks([_few(CrossConformalClassifier, KNN(k=3)), _few(AggregatedConformalClassifier, GaussianNB())])
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same two kinds and the same two measures, the other way round
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")
+@parametrize_with_checks([_few(CrossConformalClassifier, GaussianNB()), _few(AggregatedConformalClassifier, KNN(k=3))])
+def test_sklearn_checks_the_other_way_round(estimator, check):
     check(estimator)
 
 
@@ -247,11 +256,11 @@ class TestBadInput:
         assert captured.out == ""
 
 
+@both_lanes(100, 200)
 @pytest.mark.parametrize("predictor", PREDICTORS)
-def test_errors_are_at_most_twice_epsilon(predictor):
+def test_errors_are_at_most_twice_epsilon(predictor, repetitions):
     """What is proven: the error is at most 2 epsilon (and a little more for folds); n = 12, exact binomial test."""
-    rng = np.random.default_rng(0)
-    repetitions, errors = 200, 0
+    rng, errors = np.random.default_rng(0), 0
     for t in range(repetitions):
         y = np.append(np.arange(12) % 2, rng.integers(2))
         X = rng.normal(size=(13, 1)) + y[:, None]

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 from exactcp.exchangeability import CUSUM, Martingale, ShiryaevRoberts, SimpleJumper, Ville
 from exactcp.textbook import online
+from slices import both_lanes
 
 
 def _run(rule, growths):
@@ -74,14 +75,14 @@ class TestMartingale:
         with pytest.raises(ValueError, match="read-only"):
             before[0] = 1.0
 
+    @both_lanes(200, 400)
     @pytest.mark.parametrize("betting", ["power", "mixture", "jumper", "composite", "plugin"])
-    def test_ville_by_an_exact_binomial_test(self, betting):
-        rng, streams = np.random.default_rng(5), 400
-        alarms = 0
-        for _ in range(streams):
+    def test_ville_by_an_exact_binomial_test(self, betting, repetitions):
+        rng, alarms = np.random.default_rng(5), 0
+        for _ in range(repetitions):
             martingale = Martingale(betting, "ville", 4.0)
             alarms += any(martingale.update(p) for p in (1.0 - rng.random(60)).tolist())
-        assert binomtest(alarms, streams, 0.25, alternative="greater").pvalue > 1e-3
+        assert binomtest(alarms, repetitions, 0.25, alternative="greater").pvalue > 1e-3
 
     def test_mean_time_to_a_false_alarm_is_at_least_the_threshold(self):
         rng, threshold = np.random.default_rng(6), 8.0

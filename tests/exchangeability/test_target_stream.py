@@ -19,6 +19,7 @@ from exactcp.measures._choice import target_bag
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.pvalues import tau_of_steps
 from interruptions import interrupted
+from slices import both_lanes
 from target_problems import TARGET_PROBLEMS
 
 WITH_TWIN = {
@@ -114,16 +115,17 @@ class TestFrozen:
         assert p[-1] == ((residuals[:-1] > residuals[-1]).sum() + tau[-1]) / 20
 
 
-STREAMS, LENGTH = 300, 24
+LENGTH = 24
 
 
 class TestValidity:
     @pytest.mark.parametrize(
         "measure", [KNNResidual(k=2), pytest.param(RidgeResidual(), marks=pytest.mark.slow)]
     )  # as many streams again
-    def test_p_values_are_uniform_and_false_alarms_respect_ville(self, measure):
-        rng, p, peaks = np.random.default_rng(5), np.empty((STREAMS, LENGTH)), np.empty(STREAMS)
-        for s in range(STREAMS):
+    @both_lanes(150, 300)
+    def test_p_values_are_uniform_and_false_alarms_respect_ville(self, measure, repetitions):
+        rng, p, peaks = np.random.default_rng(5), np.empty((repetitions, LENGTH)), np.empty(repetitions)
+        for s in range(repetitions):
             X = np.round(rng.normal(size=(LENGTH, 1)))
             y = np.round(X[:, 0] + rng.normal(size=LENGTH))
             test = ExchangeabilityTest(measure, betting="mixture", random_state=s)
@@ -132,11 +134,12 @@ class TestValidity:
         for t in (0, 1, 5, 23):
             assert kstest(p[:, t], "uniform").pvalue > 1e-3, t
         for c in (1.5, 2.0, 4.0):
-            assert binomtest(int((peaks >= c).sum()), STREAMS, 1 / c, alternative="greater").pvalue > 1e-3, c
+            assert binomtest(int((peaks >= c).sum()), repetitions, 1 / c, alternative="greater").pvalue > 1e-3, c
 
-    def test_a_jump_of_the_target_is_found_and_nothing_before_it(self):
-        seeds, false_alarms = 20, 0
-        for seed in range(seeds):
+    @both_lanes(8, 20)
+    def test_a_jump_of_the_target_is_found_and_nothing_before_it(self, repetitions):
+        false_alarms = 0
+        for seed in range(repetitions):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(600, 2))
             y = X.sum(axis=1) + 0.3 * rng.normal(size=600)
@@ -146,7 +149,7 @@ class TestValidity:
             false_alarms += bool(test.alarms_.size and test.alarms_[0] < 300)
             assert (test.alarms_ >= 300).any(), seed
             assert test.p_value_ <= 1 / 20
-        assert binomtest(false_alarms, seeds, 1 / 20, alternative="greater").pvalue > 1e-3
+        assert binomtest(false_alarms, repetitions, 1 / 20, alternative="greater").pvalue > 1e-3
 
     def test_the_objects_alone_tell_nothing(self):
         rng = np.random.default_rng(0)
@@ -219,7 +222,7 @@ class TestState:
             ExchangeabilityTest(KNNResidual(), mondrian="label").update(X[0], 1.0)
         with pytest.raises(ValueError, match="Use a measure of regression, such as KNNResidual"):
             ExchangeabilityTest().update(X[0], 0.5)
-        with pytest.raises(ValueError, match="wants precomputed values"):
+        with pytest.raises(ValueError, match="precomputed values each, and need 1"):
             ExchangeabilityTest(KNNResidual(metric="precomputed")).update(X[0], 0.5)
         with pytest.raises(TypeError, match="is not a nonconformity measure"):
             ExchangeabilityTest(measure="knn").update(X[0])

@@ -28,8 +28,8 @@ from exactcp import (
     VennPredictor,
 )
 from exactcp.measures import KNN, KNNResidual, ModelResidual, RidgeResidual
+from exactcp.predicting.credibility import most_credible
 from exactcp.predicting.frames import set_columns
-from exactcp.regions import best_labels
 
 RNG = np.random.default_rng(5)
 X = RNG.integers(0, 5, (60, 2)).astype(float)  # on a grid: p-values tie
@@ -271,4 +271,8 @@ def test_columns_of_sets_are_those_of_a_loop(n_labels, rng):
 def test_best_labels_are_those_of_a_loop(rng):
     p, scores = rng.integers(0, 3, (300, 4)) / 3, rng.choice([0.0, 1.0, -np.inf, np.inf], (300, 4))
     expected = [min(range(4), key=lambda j: (-row[j], s[j])) for row, s in zip(p, scores, strict=True)]
-    assert best_labels(p, scores).tolist() == expected
+    found = most_credible(p, scores)
+    assert found.label.tolist() == expected
+    assert found.credibility.tolist() == [max(row) for row in p.tolist()]
+    assert found.confidence.tolist() == [1 - sorted(row)[-2] for row in p.tolist()]
+    assert most_credible(p[:, :1], scores[:, :1]).confidence.tolist() == [1.0] * 300

@@ -352,6 +352,6 @@ def test_command_line(n, level, tmp_path):
     p = out[["p_x", "p_y"]].to_numpy()
     inside = np.round(p * (n + 1)) > round(float(_epsilon(level)) * (n + 1))
     assert (p == float(_epsilon(level))).any()
-    assert out["set"].tolist() == ["|".join(np.array(["x", "y"])[row]) for row in inside]
+    assert out["set_text"].tolist() == ["|".join(np.array(["x", "y"])[row]) for row in inside]
     assert json.loads(result.stdout)["set_size"] == inside.sum(axis=1).mean()
     assert json.loads(result.stdout)["coverage"] == inside[:, 0].mean()

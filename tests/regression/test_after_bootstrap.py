@@ -28,6 +28,7 @@ from exactcp.measures import KNNResidual, ModelResidual
 from exactcp.measures import _left_out as blocks
 from exactcp.regression import _resampled_models
 from golden import MODELS, golden, parts
+from slices import sliced
 
 RNG = np.random.default_rng(0)
 X_ALL = RNG.normal(size=(130, 3))
@@ -114,11 +115,11 @@ def test_sklearn_checks_of_a_forest(estimator, check):
 
 @pytest.mark.filterwarnings(FEW)
 @pytest.mark.filterwarnings("ignore:confidence_level=.* needs at least")
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("aggregate", ["mean", "median"])
-@pytest.mark.parametrize("method", ["plus", "minmax"])
 class TestTextbook:
-    @pytest.mark.parametrize("n_resamplings", [1, 2, 8, 30])
+    @pytest.mark.parametrize(
+        ("n_resamplings", "method", "aggregate", "problem"),
+        sliced(2, [1, 2, 8, 30], ["plus", "minmax"], ["mean", "median"], PROBLEMS),
+    )
     def test_samples(self, problem, aggregate, method, n_resamplings):
         X, y, X_test = PROBLEMS[problem]
         parameters = {"n_resamplings": n_resamplings, "aggregate": aggregate, "method": method}
@@ -138,22 +139,21 @@ class TestTextbook:
         np.testing.assert_allclose(reg.predict(X_test), points, rtol=1e-12)
 
 
-@pytest.mark.parametrize("problem", [name for name in PROBLEMS if name != "three"])  # of which 20 are not drawn
-@pytest.mark.parametrize("aggregate", ["mean", "median"])
-@pytest.mark.parametrize("method", ["plus", "minmax"])
+ENSEMBLES = {
+    "forest": RandomForestRegressor(20, max_depth=3),
+    "half": RandomForestRegressor(20, max_depth=3, max_samples=0.5),
+    "extra": ExtraTreesRegressor(20, max_depth=3, bootstrap=True, max_samples=20),
+    "bagging": BaggingRegressor(Ridge(), 20),
+    "features": BaggingRegressor(DecisionTreeRegressor(), 20, max_features=2, bootstrap_features=True),
+}
+LARGE = [name for name in PROBLEMS if name != "three"]  # of which 20 are not drawn
+
+
 @pytest.mark.parametrize(
-    "ensemble",
-    [
-        RandomForestRegressor(20, max_depth=3),
-        RandomForestRegressor(20, max_depth=3, max_samples=0.5),
-        ExtraTreesRegressor(20, max_depth=3, bootstrap=True, max_samples=20),
-        BaggingRegressor(Ridge(), 20),
-        BaggingRegressor(DecisionTreeRegressor(), 20, max_features=2, bootstrap_features=True),
-    ],
-    ids=["forest", "half", "extra", "bagging", "features"],
+    ("name", "method", "aggregate", "problem"), sliced(3, ENSEMBLES, ["plus", "minmax"], ["mean", "median"], LARGE)
 )
-def test_an_ensembles_own_samples(problem, aggregate, method, ensemble):
-    X, y, X_test = PROBLEMS[problem]
+def test_an_ensembles_own_samples(problem, aggregate, method, name):
+    ensemble, (X, y, X_test) = ENSEMBLES[name], PROBLEMS[problem]
     reg = JackknifeAfterBootstrapRegressor(ensemble, aggregate=aggregate, method=method, random_state=5).fit(X, y)
     size = {None: len(y), 0.5: len(y) // 2, 20: 20}[ensemble.max_samples]
     chance = (1 - 1 / (len(y) + 1)) ** size
@@ -323,7 +323,9 @@ class TestRefusals:
                 JackknifeAfterBootstrapRegressor(Ridge(), **wrong).fit(X, Y)
         with pytest.raises(ValueError, match="n_resamplings=9 would have no effect: RandomForestRegressor draws"):
             JackknifeAfterBootstrapRegressor(RandomForestRegressor(), n_resamplings=9).fit(X, Y)
-        subsampled = JackknifeAfterBootstrapRegressor(BaggingRegressor(bootstrap=False), n_resamplings=9)
+        subsampled = JackknifeAfterBootstrapRegressor(
+            BaggingRegressor(bootstrap=False), n_resamplings=9, random_state=0
+        )
         assert subsampled.fit(X, Y).n_resamplings_ <= 9
 
     def test_few_samples_are_told_of(self):

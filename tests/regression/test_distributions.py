@@ -12,6 +12,7 @@ from exactcp import FullConformalRegressor, metrics, textbook
 from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.regression import PredictiveDistribution
 from exactcp.textbook.algorithm import algorithm_1
+from slices import both_lanes
 from target_problems import TARGET_PROBLEMS
 
 TWINS = {
@@ -66,19 +67,19 @@ def test_refuses_what_is_no_probability(q):
         PredictiveDistribution((np.array([1.0]),)).quantile(q)
 
 
+@both_lanes(300, 600)
 @pytest.mark.parametrize("name", ["k-NN", "ridge"])
-def test_intervals_leave_half_of_the_error_on_each_side(name):
-    rng, trials = np.random.default_rng(0), 600
-    inside = np.zeros(3)
-    for _ in range(trials):
+def test_intervals_leave_half_of_the_error_on_each_side(name, repetitions):
+    rng, inside = np.random.default_rng(0), np.zeros(3)
+    for _ in range(repetitions):
         X, eps = rng.normal(size=(20, 1)), rng.normal(size=20)
         y = X[:, 0] + eps
         found = FullConformalRegressor(TWINS[name][0]).fit(X[:19], y[:19]).predict_distribution(X[19:])
         low, high = found.interval(0.79)[0]  # of 20 ranks, 2 on each side are outside
         inside += [low <= y[19] <= high, y[19] < low, y[19] > high]
-    assert binomtest(int(inside[0]), trials, 0.8).pvalue > 1e-4
+    assert binomtest(int(inside[0]), repetitions, 0.8).pvalue > 1e-4
     for side in inside[1:]:
-        assert binomtest(int(side), trials, 0.1, alternative="greater").pvalue > 1e-4
+        assert binomtest(int(side), repetitions, 0.1, alternative="greater").pvalue > 1e-4
 
 
 def test_too_few_examples_give_infinite_intervals():

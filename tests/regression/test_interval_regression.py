@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.measures import KNN, ModelResidual
+from slices import both_lanes
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 X, Y, X_TEST, Y_TEST = X_ALL[:200], Y_ALL[:200], X_ALL[200:230], Y_ALL[200:230]
@@ -34,8 +35,15 @@ def _few(regressor, measure=CHEAP, **options):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([_few(regressor) for regressor in REGRESSORS])
+@parametrize_with_checks([_few(regressor) for regressor in (SplitConformalRegressor, CVPlusRegressor)])
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # it refits for each example, and its own tests check it with measures that need not
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([_few(JackknifePlusRegressor)])
+def test_sklearn_checks_with_a_refit_for_each_example(estimator, check):
     check(estimator)
 
 
@@ -159,7 +167,13 @@ MAPIE = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind", "method"), MAPIE)
+@pytest.mark.parametrize(
+    ("name", "kind", "method"),
+    [  # 200 refits of another model than ridge do not differ in what is done with them
+        pytest.param(*case, marks=[pytest.mark.slow] * (case[0] != "ridge" and case[1] == "jackknife"))
+        for case in MAPIE
+    ],
+)
 def test_agrees_with_mapie_on_diabetes(name, kind, method):
     if kind == "split":
         reg = SplitConformalRegressor(MODELS[name]).fit(X[:120], Y[:120], X[120:], Y[120:])
@@ -307,36 +321,44 @@ class TestLevels:
 class TestCoverage:
     """Exact binomial tests at n = 9 or so; the last shows that they can fail."""
 
-    REPETITIONS = 400
+    FEW, MANY = 200, 400
 
-    def _errors(self, make, n, level, seed=0):
-        rng, errors = np.random.default_rng(seed), 0
-        for t in range(self.REPETITIONS):
+    def _errors(self, make, n, level, repetitions):
+        rng, errors = np.random.default_rng(0), 0
+        for t in range(repetitions):
             Z = rng.normal(size=(n + 1, 1))
             y = Z[:, 0] + rng.standard_t(3, size=n + 1)
             lower, upper = make(Z[:n], y[:n], t).predict_interval(Z[n:], level)[0]
             errors += not lower <= y[n] <= upper
         return errors
 
+    @both_lanes(FEW, MANY)
     @pytest.mark.parametrize("level", [0.8, 0.5])
-    def test_split(self, level):
+    def test_split(self, level, repetitions):
         errors = self._errors(
-            lambda Z, y, _: SplitConformalRegressor(LinearRegression()).fit(Z[:5], y[:5], Z[5:], y[5:]), 15, level
+            lambda Z, y, _: SplitConformalRegressor(LinearRegression()).fit(Z[:5], y[:5], Z[5:], y[5:]),
+            15,
+            level,
+            repetitions,
         )
-        assert binomtest(errors, self.REPETITIONS, 1 - level, alternative="greater").pvalue > 1e-4
-        assert errors > 0.8 * (1 - level) * self.REPETITIONS
+        assert binomtest(errors, repetitions, 1 - level, alternative="greater").pvalue > 1e-4
+        assert errors > 0.8 * (1 - level) * repetitions
 
-    def test_cv_plus_errs_at_most_twice_as_often(self):
+    @both_lanes(FEW, MANY)
+    def test_cv_plus_errs_at_most_twice_as_often(self, repetitions):
         make = lambda Z, y, t: CVPlusRegressor(LinearRegression(), cv=3, random_state=t, n_jobs=1).fit(Z, y)  # noqa: E731
-        errors = self._errors(make, 9, 0.8)
-        assert binomtest(errors, self.REPETITIONS, 0.4, alternative="greater").pvalue > 1e-4
+        errors = self._errors(make, 9, 0.8, repetitions)
+        assert binomtest(errors, repetitions, 0.4, alternative="greater").pvalue > 1e-4
 
     def test_the_check_can_fail(self):
         """A split interval at 0.6 that claims 0.8 is caught."""
         errors = self._errors(
-            lambda Z, y, _: SplitConformalRegressor(LinearRegression()).fit(Z[:5], y[:5], Z[5:], y[5:]), 15, 0.6
+            lambda Z, y, _: SplitConformalRegressor(LinearRegression()).fit(Z[:5], y[:5], Z[5:], y[5:]),
+            15,
+            0.6,
+            self.FEW,
         )
-        assert binomtest(errors, self.REPETITIONS, 0.2, alternative="greater").pvalue < 1e-4
+        assert binomtest(errors, self.FEW, 0.2, alternative="greater").pvalue < 1e-4
 
 
 @pytest.mark.parametrize("regressor", REGRESSORS)

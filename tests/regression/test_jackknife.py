@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegre
 from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.measures._folds import make_folds
 from exactcp.predicting.left_out_models import RefittedModels
+from slices import sliced
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 MEASURES = {
@@ -69,28 +71,34 @@ PROBLEMS = {
 }
 
 
-def _compare(measure, problem, tolerance):
+def _order_statistics(models, y, X_test):
+    counts = sorted({*range(1, len(y) + 1, max(1, len(y) // 4)), len(y)})
+    return [models.residuals, models.extremes(X_test), *(models.plus(X_test, [count]) for count in counts)]
+
+
+@cache  # which no path concerns
+def _refits(name, problem):
+    X, y, X_test = PROBLEMS[problem]
+    return _order_statistics(RefittedModels(MEASURES[name], X, y, make_folds(LeaveOneOut(), X, y, None)), y, X_test)
+
+
+def _compare(name, problem, tolerance):
     """Compare order statistics with those of refits, whose sums run in another order."""
-    X, y, X_test = problem
-    fast = measure.leave_one_out(X, y)
-    slow = RefittedModels(measure, X, y, make_folds(LeaveOneOut(), X, y, None))
-    close = {"rtol": tolerance, "atol": tolerance}
-    np.testing.assert_allclose(fast.residuals, slow.residuals, **close)
-    np.testing.assert_allclose(fast.extremes(X_test), slow.extremes(X_test), **close)
-    for count in {*range(1, len(y) + 1, max(1, len(y) // 4)), len(y)}:
-        np.testing.assert_allclose(fast.plus(X_test, [count]), slow.plus(X_test, [count]), **close)
+    X, y, X_test = PROBLEMS[problem]
+    found = _order_statistics(MEASURES[name].leave_one_out(X, y), y, X_test)
+    for one, other in zip(found, _refits(name, problem), strict=True):
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 class TestEqualsRefits:
-    @pytest.mark.parametrize("name", [name for name in MEASURES if "NN" in name])
+    @pytest.mark.parametrize(("problem", "name"), sliced(2, PROBLEMS, [name for name in MEASURES if "NN" in name]))
     def test_neighbours(self, name, problem, path):
-        _compare(MEASURES[name], PROBLEMS[problem], 1e-14)
+        _compare(name, problem, 1e-14)
 
-    @pytest.mark.parametrize("name", [name for name in MEASURES if "ridge" in name])
+    @pytest.mark.parametrize(("problem", "name"), sliced(2, PROBLEMS, [name for name in MEASURES if "ridge" in name]))
     def test_ridge(self, name, problem):
         # far from the origin the dual of a linear kernel loses the digits of a large condition number
-        _compare(MEASURES[name], PROBLEMS[problem], 1e-7 if problem == "far from the origin" else 1e-10)
+        _compare(name, problem, 1e-7 if problem == "far from the origin" else 1e-10)
 
 
 @pytest.mark.parametrize("name", ["3-NN", "ridge 0.01"])
@@ -161,8 +169,10 @@ def test_k(k):
         JackknifePlusRegressor(KNNResidual(k=k)).fit(X_ALL[:20], Y_ALL[:20])
 
 
-@pytest.mark.parametrize(("method", "factor"), [("plus", 2), ("minmax", 1)])
-@pytest.mark.parametrize("measure", [KNNResidual(k=1), RidgeResidual(rho=0.1)])
+@pytest.mark.parametrize(
+    ("measure", "method", "factor"),
+    sliced(2, [KNNResidual(k=1), RidgeResidual(rho=0.1)], [("plus", 2), ("minmax", 1)]),
+)
 def test_coverage_at_n_9(measure, method, factor):
     """Jackknife+ errs at most with probability 2 epsilon, minmax with epsilon: an exact binomial test."""
     rng, errors, repetitions = np.random.default_rng(0), 0, 300

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from exactcp import FullConformalRegressor
 from exactcp.measures import KNN, KNNResidual, LassoResidual, ModelResidual, RidgeResidual
 from exactcp.regions import Region
+from slices import both_lanes
 from target_problems import TARGET_PROBLEMS
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
@@ -219,41 +220,43 @@ class TestValidity:
         targets = objects[:, 0] + rng.normal(size=10)
         return objects, targets if kind == "continuous" else np.round(targets)
 
+    @both_lanes(400, 800)  # a missing + 1 would be five, or seven standard deviations
     @pytest.mark.parametrize("name", VALID)
     @pytest.mark.parametrize("kind", ["continuous", "tied"])
-    def test_coverage(self, name, kind):
-        rng, trials = np.random.default_rng(7), 800  # a missing + 1 would be seven standard deviations
-        inside = 0
-        for _ in range(trials):
+    def test_coverage(self, name, kind, repetitions):
+        rng, inside = np.random.default_rng(7), 0
+        for _ in range(repetitions):
             objects, targets = self.draw(rng, kind)
             bag = VALID[name].bag(objects[:9], targets[:9])
             greater, equal, _ = bag.counts(objects[9:], targets[9:])
             inside += greater[0] + equal[0] + 1 > 2  # p > 0.2
-        assert binomtest(inside, trials, 0.8, alternative="less").pvalue > 1e-4
+        assert binomtest(inside, repetitions, 0.8, alternative="less").pvalue > 1e-4
         if kind == "continuous":
-            assert binomtest(inside, trials, 0.8).pvalue > 1e-4
+            assert binomtest(inside, repetitions, 0.8).pvalue > 1e-4
 
+    @both_lanes(400, 800)
     @pytest.mark.parametrize("name", ["k-NN", "studentized"])
-    def test_smoothed_p_values_are_uniform_even_with_ties(self, name):
-        rng, trials = np.random.default_rng(8), 800
+    def test_smoothed_p_values_are_uniform_even_with_ties(self, name, repetitions):
+        rng = np.random.default_rng(8)
         state = np.random.RandomState(0)
         reg = FullConformalRegressor(VALID[name], smoothed=True, random_state=state)
-        p = np.empty(trials)
-        for i in range(trials):
+        p = np.empty(repetitions)
+        for i in range(repetitions):
             objects, targets = self.draw(rng, "tied")
             p[i] = reg.fit(objects[:9], targets[:9]).predict_p(objects[9:], targets[9:])[0]
         for epsilon in (0.07, 0.2, 0.5):
-            assert binomtest(int((p <= epsilon).sum()), trials, epsilon).pvalue > 1e-4
+            assert binomtest(int((p <= epsilon).sum()), repetitions, epsilon).pvalue > 1e-4
 
-    def test_smoothed_intervals_have_exactly_their_level(self):
-        rng, trials = np.random.default_rng(9), 800
+    @both_lanes(400, 800)
+    def test_smoothed_intervals_have_exactly_their_level(self, repetitions):
+        rng = np.random.default_rng(9)
         reg = FullConformalRegressor(KNNResidual(k=3), smoothed=True, random_state=np.random.RandomState(0))
         inside = 0
-        for _ in range(trials):
+        for _ in range(repetitions):
             objects, targets = self.draw(rng, "continuous")
             low, high = reg.fit(objects[:9], targets[:9]).predict_interval(objects[9:], 0.85)[0]
             inside += low <= targets[9] <= high
-        assert binomtest(inside, trials, 0.85).pvalue > 1e-4
+        assert binomtest(inside, repetitions, 0.85).pvalue > 1e-4
 
     def test_discrete_targets_are_not_lost_to_rounding(self):
         """Means of three integers are not exact; a target that ties with an end must be inside."""
@@ -363,3 +366,23 @@ def test_the_documentation_runs():
     assert len(blocks) == 4
     exec("\n".join(blocks), {})
     matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.ones((1, 2)), np.array([np.nan])),
+        (np.ones((1, 2)), np.array([np.inf])),
+        (np.array([[np.nan, 1.0]]), np.ones(1)),
+        (np.array([[np.inf, 1.0]]), np.ones(1)),
+        (np.ones((1, 3)), np.ones(1)),
+        (np.ones((2, 2)), np.ones(1)),
+        (np.ones((1, 2)), np.array([1e200])),
+    ],
+)
+def test_learning_refuses_rows_that_are_not_as_in_fit(X, y):
+    reg = FullConformalRegressor(RidgeResidual()).fit(np.arange(12.0).reshape(6, 2), np.arange(6.0))
+    before = reg.predict_interval(np.ones((1, 2)), 0.5)
+    with pytest.raises(ValueError, match=r"NaN|infinity|features|samples|overflow"):
+        reg.partial_fit(X, y)
+    assert np.array_equal(reg.predict_interval(np.ones((1, 2)), 0.5), before)

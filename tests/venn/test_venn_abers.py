@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import VennAbersPredictor, textbook
 from exactcp.measures import KNN, LSSVM
-from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
+from exactcp.venn._isotonic import IsotonicCalibration
 from problems import PROBLEMS
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -56,12 +56,12 @@ def test_sklearn_checks(estimator, check):
 
 class TestIsotonicFits:
     @settings(max_examples=60)
-    @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1)), min_size=1, max_size=25), st.integers(0, 24))
+    @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1)), min_size=2, max_size=25), st.integers(0, 24))
     def test_equal_the_definition_and_scikit_learn(self, pairs, chosen):
         scores, outcomes = np.array(pairs, dtype=float).T
         position = chosen % len(pairs)
-        last = np.append(np.delete(np.arange(len(pairs)), position), position)
-        value = fit_at_last(scores[last], outcomes[last], 1.0)
+        others = IsotonicCalibration(np.delete(scores, position), np.delete(outcomes, position), 1.0)
+        value = others.pairs(scores[[position]])[0, int(outcomes[position])]
         assert value == textbook.isotonic_at(scores, outcomes.astype(int), position)
         library = IsotonicRegression().fit(scores, outcomes).predict(scores[[position]])[0]
         assert value == pytest.approx(library, abs=1e-12)  # scikit-learn sums means, we divide counts

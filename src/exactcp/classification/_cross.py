@@ -62,7 +62,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a model takes
+        X : array-like of shape (n, p), or whatever a model or a metric takes
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None

@@ -161,7 +161,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a model or `preprocess` takes
+        X : array-like of shape (n, p), or whatever a model, a metric or `preprocess` takes
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
@@ -181,7 +181,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
+        X : array-like of shape (m, p), or whatever a model, a metric or `preprocess` takes
             With metric="precomputed", their distances to the examples learned so far, then to each other.
         y : array-like of shape (m,)
         classes : array-like, default=None
@@ -243,7 +243,9 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         if not self._counts_by_label():
             candidates = self._sort_candidates(X, objects, self.classes_, categories)
             rule = {"floor": self.measure_.tie_floor, "tolerance": self.measure_.tie_tolerance}
-            return count_within(self._bag.scores(objects), self._training_categories, candidates, rule)
+            return count_within(
+                self._bag, objects, self._training_categories, candidates, effort=effort_of(self), **rule
+            )
         self._refuse_categories(categories)
         # deterministic p-values do not need to know which scores tie; some bags are faster then
         count = self._bag.label_counts if self.smoothed else self._bag.at_least_counts

@@ -16,7 +16,7 @@ from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
-from exactcp.predicting.calibration import Calibration, check_own_calibration, draw_calibration, fit_part
+from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
@@ -146,17 +146,13 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
         check_two_classes(classes, self)
         encode(y, classes, what="y", remedy=KNOWN_LABELS)
-        fitting = calibrating = np.arange(y.size)
-        own, own_y = objects, y
-        if X_calibration is not None:
-            own, own_y = self._take_labelled(X_calibration, y_calibration, reset=False)
-            calibrating = np.arange(own_y.size)
-        elif not measure.is_fixed:
-            fitting, calibrating = draw_calibration(self, y.size, seed)
-        codes = encode(own_y, classes, what="y_calibration", remedy=_KNOWN)
-        numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)
-        columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
-        examples = take_rows(own, calibrating), codes[calibrating], numbers[calibrating]
+        own = None if X_calibration is None else self._take_labelled(X_calibration, y_calibration, reset=False)
+        parts = divide(self, measure, (objects, y), own, seed)
+        codes = encode(parts.y, classes, what="y_calibration", remedy=_KNOWN)
+        numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
+        columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
+        of = parts.calibrating
+        examples = take_rows(parts.objects, of), codes[of], numbers[of]
         self._calibrated(Calibration(measure, classes, columns).with_examples(*examples, effort_of(self)))
         self.classes_, self.measure_, self._seed = classes, measure, seed
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from exactcp._rows import is_frame
 from exactcp.comparing._candidates import OF_LABELS, Candidate
 
@@ -12,6 +14,8 @@ DATA, NEW, TARGET = "DATA", "NEW", "TARGET"  # what a command's reader fills in
 
 def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: float) -> str:
     """Return lines of Python that predict `X_new` from `X` and `y` with a candidate, its preparation included.
+
+    A predictor that has `preprocess=` gets the preparation there, which fits it to the objects of each question too.
 
     Parameters
     ----------
@@ -26,15 +30,18 @@ def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: floa
     str
     """
     method = "predict_set" if task == OF_LABELS else "predict_interval"
-    lines = sorted(_imports(candidate))
+    predictor, preparation = candidate.predictor, candidate.preparation
+    if preparation is not None and "preprocess" in predictor.get_params(deep=False):
+        predictor, preparation = clone(predictor).set_params(preprocess=preparation), None
+    lines = sorted(_imports(predictor, preparation))
     training, new = "X", "X_new"
-    if candidate.preparation is not None:
+    if preparation is not None:
         lines.insert(0, "import pandas as pd" if is_frame(X) else "import numpy as np")
         both = "pd.concat([X, X_new])" if is_frame(X) else "np.vstack([X, X_new])"
         # all objects together and no label, which leaves them exchangeable
-        lines.append(f"objects = {_written(candidate.preparation)}.fit_transform({both})")
+        lines.append(f"objects = {_written(preparation)}.fit_transform({both})")
         training, new = "objects[:len(X)]", "objects[len(X):]"
-    lines.append(f"predictor = {_written(candidate.predictor)}.fit({training}, y)")
+    lines.append(f"predictor = {_written(predictor)}.fit({training}, y)")
     lines.append(f"predictor.{method}({new}, confidence_level={confidence_level!r})")
     return "\n".join(lines)
 
@@ -43,17 +50,11 @@ def _written(estimator: Any) -> str:
     return " ".join(estimator.__repr__(N_CHAR_MAX=10**6).split())
 
 
-def _imports(candidate: Candidate) -> set[str]:
-    """Return a line for each class that the candidate is made of."""
-    parts: list[Any] = [candidate.predictor]
-    if candidate.preparation is not None:
-        parts.append(candidate.preparation)
-    found = set()
-    for part in parts:
-        for one in (part, *part.get_params(deep=True).values()):
-            if hasattr(one, "get_params") and not isinstance(one, type):
-                found.add(f"from {_public_module(type(one))} import {type(one).__name__}")
-    return found
+def _imports(*parts: Any) -> set[str]:
+    """Return a line for each class that estimators are made of; None is none."""
+    held = [one for part in parts if part is not None for one in (part, *part.get_params(deep=True).values())]
+    made = [type(one) for one in held if hasattr(one, "get_params") and not isinstance(one, type)]
+    return {f"from {_public_module(cls)} import {cls.__name__}" for cls in made}
 
 
 def _public_module(cls: type) -> str:

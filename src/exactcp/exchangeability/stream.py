@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from exactcp import pvalues
 from exactcp._changes import changes, drop_bag, forked, stream
+from exactcp._compared import compares_objects
 from exactcp._estimator import Estimator
 from exactcp._parallel import ALONE
 from exactcp._parameters import NONE, RANDOM_STATE, Allowed, check_parameters, integer, one_of, shown
+from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_stream_labels, check_stream_objects, check_targets
+from exactcp._validation import check_stream_labels, check_targets
 from exactcp._warning import warn
+from exactcp.exchangeability._objects import check_pairs, check_vectors, many_objects, one_object, takes_anything
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
@@ -31,6 +34,8 @@ from exactcp.measures._choice import (
 from exactcp.measures._contract import Objects
 
 CHUNK = 1024  # examples that a bag counts and learns together
+_OF_OBJECTS = ("n_features_in_", "feature_names_in_")
+_OF_A_STREAM = ("_bag", "_codes", "_martingale", "_p", "_seed", "_has_answers", "measure_", *_OF_OBJECTS)
 MEASURE = (
     Allowed(
         "a nonconformity measure",
@@ -62,13 +67,17 @@ class ExchangeabilityTest(Estimator):
     random_state : int, RandomState or None, default=None
         Of the smoothing.
     window : int, default=None
-        Compare with this many of the last examples only. None means with all. See Notes.
+        How many examples to keep. None means all. See Notes.
     mondrian : {None, "label"}, default=None
         "label" compares an example with those of its own label: changes in the labels' frequencies then go unnoticed,
         and only changes within labels count.
     restart : {"statistic", "all"}, default="statistic"
         After an alarm the alarm's statistic starts anew. With "all" the examples and the past bets are forgotten, too:
         the test then learns what is normal after the change, and can find the next one.
+    forget : {"oldest", "all"}, default="oldest"
+        What goes when there are more examples than the window has room for. With "oldest" the window slides, and each
+        example is compared with the last ones; the bounds on false alarms then hold approximately. With "all" it is
+        emptied when it is full, and the next example is the first again; the bounds hold exactly.
 
     Attributes
     ----------
@@ -96,10 +105,12 @@ class ExchangeabilityTest(Estimator):
     Algorithm 1 [1]_. If the examples are exchangeable, the p-values are independent and uniform, and S is a test
     martingale [2]_: it exceeds c, ever, with probability at most 1/c.
 
-    With a window, each p-value is uniform, but p-values of overlapping windows are not independent, and the bound on
-    false alarms holds approximately only.
+    With a window that slides, each p-value is uniform, but p-values of overlapping windows are not independent, and the
+    bound on false alarms holds approximately only. Forgetting everything at once, when a window is full or after an
+    alarm, costs nothing: given all that came before, the examples that follow are exchangeable. But a change that falls
+    between two such windows goes unnoticed, so make them long.
 
-    An object of this class can be pickled in mid-stream, and has the same future.
+    An object of this class can be saved or pickled in mid-stream, and has the same future.
 
     References
     ----------
@@ -132,6 +143,8 @@ class ExchangeabilityTest(Estimator):
     (array([245]), True)
     """
 
+    _takes_pairs = False  # whether X holds values between examples instead of objects
+
     allowed_parameters: ClassVar = {
         "measure": MEASURE,
         "betting": BETTING,
@@ -141,6 +154,7 @@ class ExchangeabilityTest(Estimator):
         "window": integer("a number of examples", at_least=1) | NONE,
         "mondrian": one_of(None, "label"),
         "restart": one_of("statistic", "all"),
+        "forget": one_of("oldest", "all"),
     }
 
     def __init__(
@@ -154,6 +168,7 @@ class ExchangeabilityTest(Estimator):
         window: int | None = None,
         mondrian: str | None = None,
         restart: str = "statistic",
+        forget: str = "oldest",
     ) -> None:
         self.measure = measure
         self.betting = betting
@@ -163,6 +178,17 @@ class ExchangeabilityTest(Estimator):
         self.window = window
         self.mondrian = mondrian
         self.restart = restart
+        self.forget = forget
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        codes = state.get("_codes")
+        return state if codes is None else {**state, "_codes": list(codes)}  # labels are no texts, as keys in files are
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        codes = state.get("_codes")
+        known = {} if codes is None else {"_codes": {label: c for c, label in enumerate(codes)}}
+        super().__setstate__({**state, **known})
 
     @changes
     def update(self, x: Any, y: Any = None) -> float:
@@ -170,7 +196,10 @@ class ExchangeabilityTest(Estimator):
 
         Parameters
         ----------
-        x : array-like of shape (p,)
+        x : array-like of shape (p,), or whatever the measure's function compares
+            With a model: one row of whatever it takes, such as a text, or a frame of one row. With
+            metric="precomputed", the distances to the examples that it is compared with, in the order in which they
+            came, and to itself: n + 1 numbers. Of the first, one.
         y : label, or target if the measure is one of regression, default=None
             Give it with every example, or with none.
 
@@ -179,11 +208,7 @@ class ExchangeabilityTest(Estimator):
         float
             In (0, 1]. Small when the example is strange to those before it.
         """
-        X = check_stream_objects(x, "x")
-        X = X.reshape(1, -1) if X.ndim < 2 else X
-        if X.ndim != 2 or X.shape[0] != 1:
-            msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
-            raise ValueError(msg)
+        X = one_object(self, x, is_first=not self._started)
         return float(self._advance(X, None if y is None else self._take_answers([y], single=True))[-1])
 
     @changes
@@ -192,21 +217,20 @@ class ExchangeabilityTest(Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (m, p)
+        X : array-like of shape (m, p), or a sequence of whatever the measure's function compares
+            With a model: rows of whatever it takes, such as a frame or a list of texts. With metric="precomputed", the
+            distances to the examples that they are compared with, then to each other.
         y : array-like of shape (m,), default=None
 
         Returns
         -------
         ndarray of shape (m,)
         """
-        X = check_stream_objects(X, "X")
-        if X.ndim != 2:
-            msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
-            raise ValueError(msg)
+        X = many_objects(self, X, is_first=not self._started)
         answers = None if y is None else self._take_answers(y)
-        if answers is not None and len(answers) != X.shape[0]:
+        if answers is not None and len(answers) != count_rows(X):
             what = "target" if self._wants_targets else "label"
-            msg = f"y has shape {np.shape(y)}: expected one {what} for each of the {X.shape[0]} rows of X."
+            msg = f"y has shape {np.shape(y)}: expected one {what} for each of the {count_rows(X)} rows of X."
             raise ValueError(msg)
         return np.array(self._advance(X, answers))
 
@@ -218,7 +242,7 @@ class ExchangeabilityTest(Estimator):
         -------
         self
         """
-        for name in ("_bag", "_codes", "_martingale", "_p", "_seed", "_has_answers", "measure_", "n_features_in_"):
+        for name in _OF_A_STREAM:
             self.__dict__.pop(name, None)
         return self
 
@@ -261,6 +285,11 @@ class ExchangeabilityTest(Estimator):
         """Whether y is a real target: the measure says so."""
         return self.measure is not None and TARGET_MEASURE.accepts(self.measure)
 
+    @property
+    def _compares(self) -> bool:
+        """Whether a function compares objects, which may then be of any kind."""
+        return objects_of(self.measure) is Objects.COMPARED
+
     def _take_answers(self, y: Any, *, single: bool = False) -> list[Any]:
         """Return the labels or targets of examples; of a single one, the label as it is."""
         if self._wants_targets:
@@ -274,20 +303,17 @@ class ExchangeabilityTest(Estimator):
             raise ValueError(msg)
         return labels.tolist()
 
-    def _start(self, n_features: int, *, labelled: bool) -> None:
+    def _start(self, *, labelled: bool) -> None:
         """Check the parameters, and take the first example's word for its kind."""
         check_parameters(self)
         if self.mondrian == "label" and not labelled:
             raise ValueError("mondrian='label' got an example without a label: give y, or use mondrian=None.")
-        if objects_of(self.measure) is Objects.PAIRS:
-            msg = (
-                f"measure={self.measure!r} wants precomputed values, and the examples of a stream do not know each "
-                "other: give objects, and a function of two of them if no metric has a name."
-            )
-            raise ValueError(msg)
+        if self.forget == "all" and self.window is None:
+            raise ValueError("forget='all' would have no effect without window=: say how many examples there may be.")
         martingale = Martingale(self.betting, self.alarm, self.threshold)
         seed = draw_seed(self.random_state)
-        self.measure_, self.n_features_in_, self._seed = self._choose(seed, labelled=labelled), n_features, seed
+        self.measure_, self._seed = self._choose(seed, labelled=labelled), seed
+        self._takes_pairs = objects_of(self.measure_) is Objects.PAIRS
         self._bag: Any = None
         self._has_answers = labelled
         self._codes: dict[Any, int] | None = None
@@ -315,51 +341,60 @@ class ExchangeabilityTest(Estimator):
             raise ValueError(msg)
         return regression_measure(self.measure, seed)
 
-    def _check(self, X: np.ndarray, labels: list[Any] | None) -> None:
+    def _check(self, X: Any, labels: list[Any] | None) -> None:
         """Refuse examples that are not like those before them, or not numbers."""
-        if X.shape[1] == 0:
-            msg = f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
-            raise ValueError(msg)
-        are_finite = np.vdot(X, X) < np.inf or np.isfinite(X).all()  # the first is quicker, and no squares may overflow
-        if not are_finite:
-            row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-            bad = X[row][~np.isfinite(X[row])][0]
-            msg = (
-                f"the object in row {row} of {X.shape[0]} has the value {bad}: expected finite numbers. Nothing has "
-                "been learned; leave the object out, or impute it."
-            )
-            raise ValueError(msg)
+        if not takes_anything(self) and not compares_objects(self):
+            is_known = self._started and not self._takes_pairs
+            check_vectors(X, self.n_features_in_ if is_known else None)
         if labels is not None and any(label is None or label != label for label in labels):
             raise ValueError("y has a missing label: expected a label for each object. Nothing has been learned.")
-        if self._started:
-            if X.shape[1] != self.n_features_in_:
-                msg = f"the object has {X.shape[1]} features, and those before it {self.n_features_in_}: give as many."
-                raise ValueError(msg)
-            if (labels is None) == self._has_answers:
-                had, has = ("one", "none") if self._has_answers else ("no", "one")
-                what = "target" if self._wants_targets else "label"
-                msg = f"the examples before had {had} {what}, and this one has {has}: give y always or never."
-                raise ValueError(msg)
+        if self._started and (labels is None) == self._has_answers:
+            had, has = ("one", "none") if self._has_answers else ("no", "one")
+            what = "target" if self._wants_targets else "label"
+            msg = f"the examples before had {had} {what}, and this one has {has}: give y always or never."
+            raise ValueError(msg)
 
-    def _advance(self, X: np.ndarray, labels: list[Any] | None) -> Sequence[float] | np.ndarray:
+    def _advance(self, X: Any, labels: list[Any] | None) -> Sequence[float] | np.ndarray:
         """Take examples, and return their p-values."""
         self._check(X, labels)
         if not self._started:
-            self._start(X.shape[1], labelled=labels is not None)
-        codes, n_labels = self._encode(X.shape[0], labels)
+            self._start(labelled=labels is not None)
+            if not (takes_anything(self) or compares_objects(self) or self._takes_pairs):
+                self.n_features_in_ = X.shape[1]
+        m, known = count_rows(X), 0 if self._bag is None else self._bag.n
+        if self._takes_pairs:
+            check_pairs(X, known)
+        codes, n_labels = self._encode(m, labels)
         self._p, self._martingale = self._p.fork(), self._martingale.fork()
         if self._bag is not None:
             n_known = n_labels if self._wants_targets else self._bag.sizes.size
-            if codes.size == 1 and self.window is None and n_labels == n_known:
+            if m == 1 and not self._slides and n_labels == n_known:
                 return [self._take_one(X, codes)]
             bag = forked(self)
             if n_labels > n_known:
                 bag.relabel(np.arange(n_known), n_labels)
         before = len(self._p)
-        size = CHUNK if self.window is None and self.restart == "statistic" else 1
-        for first in range(0, X.shape[0], size):
-            self._step(X[first : first + size], codes[first : first + size], n_labels)
+        first = 0
+        while first < m:
+            together = np.arange(first, min(m, first + self._room()))
+            part = take_rows(X, together)
+            if self._takes_pairs:  # with those alone that are left of all before it, and with itself
+                left = 0 if self._bag is None else self._bag.n
+                part = part[:, known + first - left : known + first + 1]
+            self._step(part, codes[together], n_labels)
+            first += together.size
         return self._p.values[before:]
+
+    @property
+    def _slides(self) -> bool:
+        """Whether the oldest example makes room for the newest."""
+        return self.window is not None and self.forget == "oldest"
+
+    def _room(self) -> int:
+        """Return how many examples may be taken before some are forgotten, or may have to be."""
+        if self._slides or self.restart == "all" or self._takes_pairs:
+            return 1
+        return CHUNK if self.window is None else min(CHUNK, self.window - (0 if self._bag is None else self._bag.n))
 
     def _encode(self, m: int, labels: list[Any] | None) -> tuple[np.ndarray, int]:
         """Return the labels as numbers, in the order in which they came first, and how many there are; or targets."""
@@ -374,7 +409,7 @@ class ExchangeabilityTest(Estimator):
             codes = [known.setdefault(label, len(known)) for label in labels]
         return np.array(codes, dtype=np.int64), len(known)
 
-    def _take_one(self, X: np.ndarray, codes: np.ndarray) -> float:
+    def _take_one(self, X: Any, codes: np.ndarray) -> float:
         """Take one example, which the bag may learn in place: `_step` in plain numbers, quicker than arrays of one."""
         total = int(self._bag.sizes[codes[0]]) if self.mondrian == "label" else self._bag.n
         greater, equal, *others = stream(self, X, codes)[0].tolist()
@@ -384,43 +419,46 @@ class ExchangeabilityTest(Estimator):
         p = (greater + tau * (equal + 1)) / (total + 1)  # the operations of `smoothed_p`
         alarmed = self._martingale.update(p)
         self._p.append(p)
-        if self.restart == "all" and alarmed:
-            drop_bag(self)
-            self._martingale.forget()
+        self._make_room(alarmed=alarmed)
         return p
 
-    def _step(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> None:
+    def _step(self, X: Any, codes: np.ndarray, n_labels: int) -> None:
         """Take examples that neither a window nor an alarm separates."""
         counts = self._count_and_learn(X, codes, n_labels)
         p = pvalues.smoothed_p(counts, pvalues.tau_of_steps(self._seed, len(self._p), codes.size))
         alarmed = [self._martingale.update(value) for value in p.tolist()]
         self._p.extend(p)
-        if self.restart == "all" and alarmed[-1]:
+        self._make_room(alarmed=alarmed[-1])
+
+    def _make_room(self, *, alarmed: bool) -> None:
+        """Forget what an alarm, or the window, says."""
+        if self.restart == "all" and alarmed:
             drop_bag(self)
             self._martingale.forget()
-        elif self.window is not None and self._bag.n > self.window:
-            if self._bag.n == 1:
-                drop_bag(self)
-            else:
-                self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)
+        elif self.window is None or self._bag.n < self.window + self._slides:
+            return
+        elif self._slides:
+            self._bag.unlearn(np.zeros(1, dtype=np.int64), effort=ALONE)
+        else:
+            drop_bag(self)
 
-    def _count_and_learn(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> pvalues.Counts:
+    def _count_and_learn(self, X: Any, codes: np.ndarray, n_labels: int) -> pvalues.Counts:
         """Return, for each example, the counts of smoothed p-values given all before it; learn it then."""
         m, n, sizes = codes.size, 0, np.zeros(n_labels, np.int64)
         counts, first, by_label = np.zeros((m, 4), np.int64), 0, self.mondrian == "label"
         if self._bag is None:
-            self._bag = self._first_bag(X[:1], codes[:1], n_labels)
+            self._bag = self._first_bag(take_rows(X, np.arange(1)), codes[:1], n_labels)
             first = 1
         else:
             n, sizes = self._bag.n, np.array(self._bag.sizes) if by_label else sizes
         if first < m:
-            counts[first:] = self._bag.stream(X[first:], codes[first:])
+            counts[first:] = self._bag.stream(take_rows(X, np.arange(first, m)), codes[first:])
         if by_label:
             before = np.array([(codes[:i] == codes[i]).sum() for i in range(m)], dtype=np.int64)
             return pvalues.Counts(counts[:, 0], counts[:, 1], sizes[codes] + before)
         return pvalues.Counts(counts[:, 0] + counts[:, 2], counts[:, 1] + counts[:, 3], n + np.arange(m))
 
-    def _first_bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int) -> Any:
+    def _first_bag(self, X: Any, codes: np.ndarray, n_labels: int) -> Any:
         if self._wants_targets:
             return target_bag(self.measure_, X, codes, effort=ALONE)  # which says itself what it costs
         bag = label_bag(self.measure_, X, codes, n_labels, effort=ALONE)

@@ -111,8 +111,10 @@ def check_sets(sets: ArrayLike) -> Bools:
 def check_shape(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Values if they are a matrix with a row and a column at least."""
     if values.ndim != 2 or values.size == 0:
+        remedy = "pass one row per test object and one column per label (for one object, a list with one row)"
+        if values.ndim == 3:
+            remedy = f"of several levels, pass one, {name}[..., 0]"
         raise ValueError(
-            f"{name} has shape {values.shape}; expected (m, l) with at least one test object and one label: "
-            "pass one row per test object and one column per label (for one object, a list with one row)"
+            f"{name} has shape {values.shape}; expected (m, l) with at least one test object and one label: {remedy}"
         )
     return values

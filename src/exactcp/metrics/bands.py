@@ -34,6 +34,9 @@ def binomial_band(hits: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> tu
 
     BAND_LEVEL.check("confidence", confidence)
     found, total = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if not ((found >= 0) & (found <= total)).all():
+        msg = f"hits={hits!r} and n={n!r} are no frequencies: expected 0 <= hits <= n, how often out of how many times."
+        raise ValueError(msg)
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore"):
         lower = np.where(found == 0, 0.0, beta.ppf(tail, found, total - found + 1))

@@ -29,7 +29,7 @@ def crps(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> float:
 
 
 def crps_per_object(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> np.ndarray:
-    """Continuous ranked probability score of each distribution: E|Y - y| - E|Y - Y'|/2.
+    """Continuous ranked probability score of each distribution: `E|Y - y| - E|Y - Y'|/2`.
 
     Parameters
     ----------

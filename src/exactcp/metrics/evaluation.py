@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 
 from exactcp import pvalues
 from exactcp._frame import make_frame
@@ -64,9 +65,12 @@ def evaluate(
     levels, _ = pvalues.list_levels(confidence_level)
     epsilons = [pvalues.significance(level) for level in levels]
     beside = {} if categories is None else {"categories": categories}
+    if isinstance(predictor, type):
+        name = predictor.__name__
+        raise TypeError(f"{name} is a class; expected a fitted predictor: pass {name}(...).fit(X, y)")
     if hasattr(predictor, "predict_interval"):
         rows = _judge_intervals(predictor, X, y, levels, beside)
-    elif hasattr(predictor, "predict_set") and hasattr(predictor, "classes_"):
+    elif hasattr(predictor, "predict_set") and is_classifier(predictor):
         rows = _judge_sets(predictor, X, y, levels, epsilons, beside)
     else:
         raise TypeError(

@@ -42,6 +42,7 @@ def fuzziness_scorer(estimator: Any, X: Any, y: Any = None) -> float:  # noqa: A
     -------
     float
     """
+    _check_asked(estimator, "predict_set")
     return -fuzziness(estimator.predict_p(X))
 
 
@@ -86,6 +87,23 @@ def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
     return _IntervalScorer(confidence_level)
 
 
+def _check_asked(estimator: Any, question: str) -> None:
+    """Refuse an estimator that a scorer cannot ask."""
+    if not hasattr(estimator, question):
+        kind, wrapped = _SCORED[question]
+        msg = (
+            f"{type(estimator).__name__} has no {question}: this scorer is for conformal {kind}. Use another one, or "
+            f"wrap a model, as in {wrapped}(model)."
+        )
+        raise TypeError(msg)
+
+
+_SCORED = {
+    "predict_set": ("classifiers", "SplitConformalClassifier"),
+    "predict_interval": ("regressors", "SplitConformalRegressor"),
+}
+
+
 @dataclass(frozen=True)
 class _SetSizeScorer:
     """A class, so that it can be pickled and sent to workers."""
@@ -93,6 +111,7 @@ class _SetSizeScorer:
     confidence_level: float
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        _check_asked(estimator, "predict_set")
         return -set_size(estimator.predict_set(X, self.confidence_level))
 
 
@@ -101,4 +120,5 @@ class _IntervalScorer:
     confidence_level: float
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        _check_asked(estimator, "predict_interval")
         return -interval_score(estimator.predict_interval(X, self.confidence_level), y, self.confidence_level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -18,14 +17,18 @@ from exactcp import pvalues
 from exactcp._changes import changes, reads
 from exactcp._estimator import Estimator
 from exactcp._parameters import Allowed, check_parameters, positive, share
-from exactcp._rows import count_rows, take_rows
+from exactcp._rows import count_rows, row_of, take_rows
+from exactcp._warning import quiet
 from exactcp.online._beginning import is_fitted, learn_first
-from exactcp.online._examples import row_of
 
 PREDICTOR = Allowed(
     "a conformal predictor",
     "an instance of a classifier or regressor, such as FullConformalRegressor()",
-    lambda value: hasattr(value, "fit") and (hasattr(value, "predict_p") or hasattr(value, "predict_interval")),
+    lambda value: (
+        not isinstance(value, type)
+        and hasattr(value, "fit")
+        and (hasattr(value, "predict_p") or hasattr(value, "predict_interval"))
+    ),
     error=TypeError,
 )
 
@@ -290,6 +293,5 @@ class AdaptiveLevel(Estimator):
         if not 0 < level < 1:
             end = np.inf if level > 0 else np.nan
             return np.tile([-end, end], (count_rows(X), 1))
-        with warnings.catch_warnings():  # levels that few examples cannot have, and low ones, come and go here
-            warnings.filterwarnings("ignore", "confidence_level=", UserWarning)
+        with quiet("confidence_level="):  # levels that few examples cannot have, and low ones, come and go here
             return np.asarray(predictor.predict_interval(X, confidence_level=level))

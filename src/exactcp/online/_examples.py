@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from exactcp._parameters import shown
-from exactcp._rows import count_rows, is_frame, take_rows
+from exactcp._rows import count_rows, is_frame, row_of, take_rows
 from exactcp.measures._choice import objects_of
-from exactcp.measures._contract import Objects
+from exactcp.measures._contract import Objects, objects_by_metric
 
 Pair = tuple[Any, Any]  # one row of anything, and its label or target
 
@@ -59,16 +59,11 @@ def _value_of(key: Any, value: Any) -> float:
         raise ValueError(msg) from error
 
 
-def row_of(x: Any) -> Any:
-    """Return one object as rows: a text or a dict is a list of one, a row of a frame or a sparse matrix what it is."""
-    if isinstance(x, str | bytes | Mapping):
-        return [x]
-    return x if is_frame(x) or sparse.issparse(x) else np.asarray(x).reshape(1, -1)
-
-
 def pairs_of(stream: Any, predictor: Any) -> tuple[Iterator[Pair], int | None]:
     """Return pairs (row, y), and how many there are if that is known; a predictor may want dicts as vectors."""
-    if isinstance(stream, tuple) and len(stream) == 2 and _is_table(stream[0]):
+    compares = kind_of(predictor) is Objects.COMPARED  # then a list of anything is a table
+    is_list = compares and isinstance(stream, tuple) and isinstance(stream[0], list)
+    if isinstance(stream, tuple) and len(stream) == 2 and (is_list or _is_table(stream[0])):
         X, y = stream[0], stream[1] if isinstance(stream[1], list) else np.asarray(stream[1])
         if np.ndim(y) != 1 or len(y) != count_rows(X):
             msg = (
@@ -83,17 +78,34 @@ def pairs_of(stream: Any, predictor: Any) -> tuple[Iterator[Pair], int | None]:
 
 
 def _single(stream: Any, predictor: Any) -> Iterator[Pair]:
-    keys, by_keys = FixedKeys(), _wants_vectors(predictor)
-    for x, y in stream:
-        yield keys.row(x) if by_keys and isinstance(x, Mapping) else row_of(x), y
+    keys, kind = FixedKeys(), kind_of(predictor)
+    for given in stream:
+        x, y = _pair_of(given)
+        if kind is Objects.VECTORS and isinstance(x, Mapping):
+            yield keys.row(x), y
+        else:
+            yield [x] if kind is Objects.COMPARED and not is_frame(x) else row_of(x), y
 
 
-def _wants_vectors(predictor: Any) -> bool:
-    """Tell whether a predictor's measure takes vectors; models and transformers say themselves what they take."""
+def _pair_of(given: Any) -> Pair:
+    """Return an object and its answer, or say what a stream is made of."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        msg = (
+            f"the stream has {shown(given)}, of type {type(given).__name__}: expected pairs (x, y), or the pair (X, y) "
+            "of two tables."
+        )
+        raise ValueError(msg)
+    return given[0], given[1]
+
+
+def kind_of(predictor: Any) -> Objects:
+    """Return what a predictor takes; models and transformers say themselves what they take."""
     inner = getattr(predictor, "predictor", predictor)  # of an adaptive level
     if isinstance(inner, Pipeline) or getattr(inner, "preprocess", None) is not None:
-        return False
-    return objects_of(getattr(inner, "measure", None)) is Objects.VECTORS
+        return Objects.ANYTHING
+    if not hasattr(inner, "measure") and hasattr(inner, "metric"):  # a Venn predictor
+        return objects_by_metric(inner.metric)
+    return objects_of(getattr(inner, "measure", None))
 
 
 def _holds_dicts(X: Any) -> bool:

@@ -15,9 +15,11 @@ from exactcp import pvalues
 from exactcp._parallel import progress
 from exactcp._parameters import integer
 from exactcp._rows import is_missing
+from exactcp.measures._contract import Objects
 from exactcp.online._adaptive import AdaptiveLevel
 from exactcp.online._beginning import Beginning
-from exactcp.online._examples import Pair, pairs_of
+from exactcp.online._examples import Pair, kind_of, pairs_of
+from exactcp.online._given import GivenPredictor, given_rows
 from exactcp.online._judging import Step, is_venn, judge_of
 
 DELAY = integer("a number of examples", at_least=0)
@@ -111,7 +113,8 @@ class ProgressiveResult:
             return self.error
         unknown = np.isnan(self.p)
         if unknown.all() and len(self):
-            msg = f"errors at epsilon={epsilon} need p-values, and the predictor gave none: run it at that level."
+            remedy = "a Venn predictor has no levels" if np.isnan(self.epsilon) else "run it at that level"
+            msg = f"errors at epsilon={epsilon} need p-values, and the predictor gave none: {remedy}."
             raise ValueError(msg)
         return unknown | ~pvalues.exceeds(self.p, epsilon)
 
@@ -164,8 +167,10 @@ def progressive(
         stream afterwards. If it is fitted already, the first example is predicted.
     stream : iterable of pairs (x, y), or the pair (X, y)
         X may be an array, a frame, a sparse matrix or a list of texts or dicts; x is one of its rows. Dicts go as they
-        are to models and pipelines; of others, their values are taken in the order of the first one's keys. Where y is
-        None or nan, the label never comes: the example is predicted, and neither scored nor learned.
+        are to models, pipelines and functions of two objects; of others, their values are taken in the order of the
+        first one's keys. With precomputed values, x has those with all that the predictor knew before the stream, then
+        with the examples of the stream, up to itself at least. Where y is None or nan, the label never comes: the
+        example is predicted, and neither scored nor learned.
     confidence_level : float, default=None
         None means 0.95, or the level of an `AdaptiveLevel`. Venn predictors have none.
     classes : array-like, default=None
@@ -217,8 +222,10 @@ def progressive(
     level = _level_of(predictor, confidence_level)
     epsilon = pvalues.significance(level)
     DELAY.check("delay", delay, 0)
+    if kind_of(predictor) is Objects.PAIRS and hasattr(type(predictor), "n_examples_"):
+        predictor, stream = GivenPredictor(predictor), given_rows(stream)
     judge = judge_of(predictor, level)
-    pairs, total = pairs_of(stream, predictor)
+    pairs, total = (stream, None) if isinstance(predictor, GivenPredictor) else pairs_of(stream, predictor)
     arriving = iter(enumerate(pairs if total is None else progress(pairs, total, verbose, "learning")))
     n_initial = _learn_initial(predictor, arriving, classes, n_initial, epsilon)
     steps: list[Step] = []

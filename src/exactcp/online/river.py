@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from exactcp import pvalues
 from exactcp._optional import require
+from exactcp._parameters import shown
 from exactcp.online._beginning import Beginning, is_fitted
 from exactcp.online._examples import FixedKeys
 from exactcp.online._judging import is_venn
@@ -33,9 +34,15 @@ class _Adapter:
     confidence_level: float
     n_initial: int | None
     classes: Any = None
+    _asks: tuple[str, ...]  # one of these a predictor must be able to say
+    _example: str
 
     def _set_up(self) -> None:
         require("river", "river", RIVER_PURPOSE)
+        if isinstance(self.predictor, type) or not any(hasattr(self.predictor, name) for name in self._asks):
+            who, what = type(self).__name__, "the class " if isinstance(self.predictor, type) else ""
+            msg = f"{who} got {what}{shown(self.predictor)}: expected a predictor such as {self._example}."
+            raise TypeError(msg)
         self._keys = FixedKeys()
         self._own = clone(self.predictor)
         epsilon = pvalues.significance(self.confidence_level)
@@ -88,6 +95,8 @@ class RiverClassifier(_Adapter, Classifier):  # type: ignore[misc, unused-ignore
         self.n_initial = n_initial
         self._set_up()
 
+    _asks, _example = ("predict_set", "predict_proba_interval"), "FullConformalClassifier()"
+
     @property
     def _multiclass(self) -> bool:
         return True
@@ -133,6 +142,8 @@ class RiverRegressor(_Adapter, Regressor):  # type: ignore[misc, unused-ignore]
         How many examples are learned together before the first prediction, which is None until then; None means so many
         that intervals are finite.
     """
+
+    _asks, _example = ("predict_interval",), "FullConformalRegressor()"
 
     def __init__(self, predictor: Any, confidence_level: float = 0.95, n_initial: int | None = None) -> None:
         self.predictor = predictor

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -47,6 +47,28 @@ def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
     check_calibration_size(owner.calibration_size, n)
     fitting, calibrating = train_test_split(np.arange(n), test_size=owner.calibration_size, random_state=seed)
     return np.sort(fitting), np.sort(calibrating)
+
+
+class Parts(NamedTuple):
+    """Positions of the examples that fit, and of those that calibrate, which are these objects and answers."""
+
+    fitting: np.ndarray
+    calibrating: np.ndarray
+    objects: Any
+    y: np.ndarray
+
+
+ObjectsAndAnswers = tuple[Any, np.ndarray]  # objects, and labels or targets
+
+
+def divide(owner: Any, measure: Any, examples: ObjectsAndAnswers, own: ObjectsAndAnswers | None, seed: int) -> Parts:
+    """Return who fits and who calibrates: the user's own examples, all if the measure learns nothing, or a part."""
+    n = examples[1].size
+    everyone = np.arange(n)
+    if own is not None:
+        return Parts(everyone, np.arange(own[1].size), *own)
+    fitting, calibrating = (everyone, everyone) if measure.is_fixed else draw_calibration(owner, n, seed)
+    return Parts(fitting, calibrating, *examples)
 
 
 def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:

@@ -1,7 +1,8 @@
 """The front door of all predictors: what a user gives becomes what the measure takes, or a sentence.
 
-A measure says what its objects may be. Vectors and pairs become float64 matrices here; anything else, for models, goes
-through as it is, and models say themselves what they do not take. Columns that hold categories stay outside.
+A measure says what its objects may be. Vectors and pairs become float64 matrices here, and objects that a function
+compares a column; anything else, for models, goes through as it is, and models say themselves what they do not take.
+Columns that hold categories stay outside.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._compared import is_column
 from exactcp._estimator import Estimator
 from exactcp._parameters import check_parameters
 from exactcp._rows import is_frame
@@ -54,6 +56,11 @@ class FrontDoor(Estimator):
     def _takes_pairs(self) -> bool:
         """Tell whether X holds values between examples instead of objects."""
         return self._kind() is Objects.PAIRS
+
+    @property
+    def _compares(self) -> bool:
+        """Whether a function compares objects, which may then be of any kind."""
+        return self._kind() is Objects.COMPARED
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,6 +251,6 @@ class FrontDoor(Estimator):
 
     def _as_given(self, X: Any, objects: Any) -> Any:
         """Return X, if it is a frame or array, or was transformed; what became a matrix in the door, as this matrix."""
-        if self._preprocessing is not None:
+        if self._preprocessing is not None or is_column(objects):
             return X
         return objects if isinstance(objects, np.ndarray) and not is_frame(X) else X

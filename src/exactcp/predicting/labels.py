@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp import pvalues, regions
+from exactcp import pvalues
 from exactcp._changes import reads
 from exactcp._parameters import BOOLEAN
 from exactcp._validation import warn_of_low_level
+from exactcp.predicting.credibility import confidence_prediction, most_credible
 from exactcp.predicting.frames import FramePrediction, labels_at, set_columns
 from exactcp.predicting.levels import Levels, warn_of_too_few
+from exactcp.predicting.sets import PredictionSets
+from exactcp.regions import ConfidencePrediction
 
 Size = int | Fraction | None  # of the smallest category, whose p-values are 1/(size + 1) at least; None: any p-value
 
@@ -69,7 +72,7 @@ class LabelPrediction(FramePrediction):
     @reads
     def predict_set(
         self, X: Any, confidence_level: Any = 0.95, categories: Any = None, *, nonempty: bool = False
-    ) -> np.ndarray:
+    ) -> PredictionSets:
         """Return the prediction sets: all labels whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -86,8 +89,8 @@ class LabelPrediction(FramePrediction):
 
         Returns
         -------
-        ndarray of bool of shape (m, l), or (m, l, levels) with several levels
-            Columns in the order of `classes_`.
+        PredictionSets of shape (m, l), or (m, l, levels) with several levels
+            An array of bool, columns in the order of `classes_`, that also gives its labels: `to_list()`, `to_frame()`.
         """
         levels = Levels.of(confidence_level)
         BOOLEAN.check("nonempty", nonempty)
@@ -100,7 +103,7 @@ class LabelPrediction(FramePrediction):
             sets, n = self._decide(X, levels.epsilons[0], categories)
             found = [sets]
         self._warn_of_levels(levels, n)
-        return levels.shaped(found)
+        return PredictionSets.of(levels.shaped(found), self.classes_, levels.given)
 
     def _warn_of_levels(self, levels: Levels, n: Size) -> None:
         """Say what there is to say about each level, for n examples in the smallest category."""
@@ -131,12 +134,12 @@ class LabelPrediction(FramePrediction):
         """
         levels = Levels.of(confidence_level)
         evaluation = self._evaluate(X, categories)
-        best = regions.best_labels(evaluation.p, evaluation.scores)
-        columns = {"prediction": labels_at(self.classes_, best)}
+        best = most_credible(evaluation.p, evaluation.scores)
+        columns = {"prediction": labels_at(self.classes_, best.label)}
         names = zip(levels.names("set"), levels.names("set_text"), levels.epsilons, strict=True)
         for labels, text, epsilon in names:
             columns[labels], columns[text] = set_columns(evaluation.sets(epsilon), self.classes_)
-        columns |= dict(zip(("confidence", "credibility"), regions.trust(evaluation.p), strict=True))
+        columns |= {"confidence": best.confidence, "credibility": best.credibility}
         columns |= {f"p_{label}": evaluation.p[:, code] for code, label in enumerate(self.classes_.tolist())}
         self._warn_of_levels(levels, evaluation.smallest)
         return self._frame(X, columns)
@@ -156,10 +159,10 @@ class LabelPrediction(FramePrediction):
         ndarray of shape (m,)
         """
         evaluation = self._evaluate(X, categories)
-        return np.asarray(self.classes_[regions.best_labels(evaluation.p, evaluation.scores)])
+        return np.asarray(self.classes_[most_credible(evaluation.p, evaluation.scores).label])
 
     @reads
-    def predict_confidence(self, X: Any, categories: Any = None) -> regions.ConfidencePrediction:
+    def predict_confidence(self, X: Any, categories: Any = None) -> ConfidencePrediction:
         """Return the best label of each object with its confidence and credibility.
 
         Parameters
@@ -173,12 +176,12 @@ class LabelPrediction(FramePrediction):
         ConfidencePrediction
         """
         evaluation = self._evaluate(X, categories)
-        return regions.confidence_prediction(evaluation.p, evaluation.scores, self.classes_)
+        return confidence_prediction(evaluation.p, evaluation.scores, self.classes_)
 
 
 def _fill_empty(sets: list[np.ndarray], evaluation: Evaluation) -> None:
     """Give sets (m, l) that have no label the best one."""
-    best = regions.best_labels(evaluation.p, evaluation.scores)
+    best = most_credible(evaluation.p, evaluation.scores).label
     for inside in sets:
         empty = np.flatnonzero(~inside.any(axis=1))
         inside[empty, best[empty]] = True

@@ -71,6 +71,40 @@ class Learning(FrontDoor):
             raise ValueError(msg)
         return self._names.positions(ids)
 
+    @changes
+    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
+        """Forget examples; the state is then that of `fit` on the rest.
+
+        Parameters
+        ----------
+        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
+            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
+            examples after a forgotten one move up.
+        ids : array-like, default=None
+            The ids of the examples instead, if they were given when these were learned.
+
+        Returns
+        -------
+        self
+        """
+        positions = self._take_forgotten(indices, ids)
+        if positions.size:
+            self._forgotten(positions)
+            self._unname(positions)
+            self._forget(positions)
+            self._count_features()
+        return self
+
+    def _forgotten(self, positions: np.ndarray) -> None:
+        """Take note that the bag is to forget examples."""
+
+    def _forget(self, positions: np.ndarray) -> None:
+        """Let the bag forget examples; one at least stays."""
+        if positions.size == self._bag.n:
+            msg = f"unlearning all {positions.size} examples would leave none: keep one at least, or fit anew."
+            raise ValueError(msg)
+        unlearn(self, positions, effort=effort_of(self))
+
 
 class LabelledLearning(Learning):
     """Base of predictors that learn and unlearn labelled examples.
@@ -87,9 +121,6 @@ class LabelledLearning(Learning):
 
     def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
         """Take note of examples, given as X, before the bag learns them."""
-
-    def _forgotten(self, positions: np.ndarray) -> None:
-        """Take note that the bag forgot examples."""
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, ids: Any, categories: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them."""
@@ -115,25 +146,8 @@ class LabelledLearning(Learning):
         self._count_features()
         return self
 
-    @changes
-    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
-        """Forget examples; the state is then that of `fit` on the rest.
-
-        Parameters
-        ----------
-        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
-            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
-            examples after a forgotten one move up.
-        ids : array-like, default=None
-            The ids of the examples instead, if they were given when these were learned.
-
-        Returns
-        -------
-        self
-        """
-        positions = self._take_forgotten(indices, ids)
-        if positions.size == 0:
-            return self
+    def _forget(self, positions: np.ndarray) -> None:
+        """Let the bag forget examples; of two classes at least, or of those that were declared, some stay."""
         sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
         kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
         if sizes.sum() == 0 or kept.size < 2:
@@ -142,8 +156,6 @@ class LabelledLearning(Learning):
                 f"{kept.size} class(es): keep examples of two classes, or declare the classes in partial_fit."
             )
             raise ValueError(msg)
-        self._forgotten(positions)
-        self._unname(positions)
         if kept.size < self.classes_.size:
             new_codes = np.full(self.classes_.size, -1)
             new_codes[kept] = np.arange(kept.size)
@@ -153,5 +165,3 @@ class LabelledLearning(Learning):
             self.classes_ = self.classes_[kept]
         else:
             unlearn(self, positions, effort=effort_of(self))
-        self._count_features()
-        return self

@@ -33,6 +33,9 @@ class Levels(NamedTuple):
 
     def names(self, name: str) -> list[str]:
         """Return what the columns of a frame are called: with several levels, their name and the level."""
+        if len(set(self.epsilons)) < len(self.epsilons):
+            msg = f"confidence_level={self.given} has a level twice, and a frame one column for each: give each once."
+            raise ValueError(msg)
         return [f"{name}_{level}" for level in self.given] if self.are_several else [name]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
@@ -11,8 +11,11 @@ import numpy as np
 
 from exactcp import pvalues
 from exactcp._changes import twin
+from exactcp._parallel import Effort
 from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
+from exactcp.counting.categories import sizes_of
+from exactcp.measures._contract import LabelBag
 
 TaxonomyLike = str | list[str] | tuple[str, ...] | Callable[..., Any] | None
 
@@ -177,30 +180,31 @@ class Taxonomy:
 
 
 def count_within(
-    scores: Iterable[tuple[np.ndarray, np.ndarray]],
-    training: np.ndarray,
-    candidates: np.ndarray,
-    rule: Mapping[str, float],
+    bag: LabelBag, objects: Any, training: np.ndarray, candidates: np.ndarray, *, effort: Effort, **rule: float
 ) -> tuple[pvalues.Counts, np.ndarray]:
     """Return counts and candidates' scores (m, l), each candidate compared with the examples of its category.
 
     Parameters
     ----------
-    scores : iterable of pairs
-        For every test object, the training scores (l, n) and the candidates' (l,): what a bag's `scores` yields.
+    bag : bag of labelled examples
+    objects : test objects
     training : ndarray of shape (n,)
         Numbers of the examples' categories.
     candidates : ndarray of shape (m, l)
         Numbers of the candidates' categories.
-    rule : mapping
+    effort : Effort
+    **rule : float
         Floor and tolerance of ties.
 
     Returns
     -------
     Counts, ndarray
     """
+    counts = bag.category_counts(objects, training, candidates, effort=effort)
+    if counts is not None:
+        return pvalues.marginal(counts, sizes_of(training, candidates)), counts.scores
     counted, own = [], []
-    for row, (examples, candidate) in zip(candidates, scores, strict=True):
+    for row, (examples, candidate) in zip(candidates, bag.scores(objects), strict=True):
         within = np.where(training == row[:, None], examples, np.nan)
         counted.append(pvalues.compare_scores(within, candidate, **rule))
         own.append(candidate)

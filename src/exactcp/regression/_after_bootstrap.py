@@ -95,9 +95,9 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
 
     Notes
     -----
-    With mu_-i(x), the aggregate of what the models say whose sample lacks example i, and R_i = |y_i - mu_-i(x_i)|, the
-    interval goes from the m-th smallest mu_-i(x) - R_i to the m-th largest mu_-i(x) + R_i, where m is the smallest
-    count with (m + 1) / (n + 1) > epsilon. `predict` is the aggregate of all models.
+    With `mu_-i(x)`, the aggregate of what the models say whose sample lacks example i, and `R_i = |y_i - mu_-i(x_i)|`,
+    the interval goes from the m-th smallest `mu_-i(x) - R_i` to the m-th largest `mu_-i(x) + R_i`, where m is the
+    smallest count with (m + 1) / (n + 1) > epsilon. `predict` is the aggregate of all models.
 
     **The coverage is at least 1 - 2 epsilon** for "plus", where epsilon = 1 - confidence_level [1]_, and typically near
     1 - epsilon; by the same argument at least 1 - epsilon for "minmax". It takes a random number of samples,

@@ -17,8 +17,21 @@ BOTH_ENDS = ("lower", "upper")
 class _Category(NamedTuple):
     """The examples of one category."""
 
+    y: np.ndarray
+    band: Band
     sides: dict[str, RankedScores]  # by the ends that there are, "lower" and "upper"
-    signed: np.ndarray  # residuals from the middle of the band, in scales
+
+    def signed(self) -> np.ndarray:
+        """Return the residuals from the middle of the band, in scales."""
+        return np.asarray((self.y - self.band.center()) / self.band.scale)
+
+
+def _rows_by_category(categories: np.ndarray) -> list[tuple[int, np.ndarray | slice]]:
+    """Return the categories that there are, and the rows of each; most often there is one, and all are its own."""
+    first = categories[:1]
+    if (categories == first).all():
+        return [(one, slice(None)) for one in first.tolist()]
+    return [(one, np.flatnonzero(categories == one)) for one in np.unique(categories).tolist()]
 
 
 class TargetCalibration:
@@ -36,16 +49,15 @@ class TargetCalibration:
 
     def __init__(self, y: np.ndarray, band: Band, categories: np.ndarray, side: str) -> None:
         self._y, self._band, self._categories, self._side = y, band, categories, side
-        self._known = {one: self._rank(categories == one) for one in np.unique(categories).tolist()}
-        self._nobody = self._rank(np.zeros(y.size, bool))
+        self._known = {one: self._rank(members) for one, members in _rows_by_category(categories)}
+        self._nobody = self._rank(slice(0))
 
-    def _rank(self, members: np.ndarray) -> _Category:
+    def _rank(self, members: np.ndarray | slice) -> _Category:
         y, band = self._y[members], self._band.rows(members)
-        signed = (y - band.center()) / band.scale
         if self._side == "both":
-            return _Category(dict.fromkeys(BOTH_ENDS, RankedScores(y, band)), signed)
+            return _Category(y, band, dict.fromkeys(BOTH_ENDS, RankedScores(y, band)))
         ends = BOTH_ENDS if self._side == "each" else (self._side,)
-        return _Category({end: RankedScores(y, band, end) for end in ends}, signed)
+        return _Category(y, band, {end: RankedScores(y, band, end) for end in ends})
 
     def with_more(self, y: np.ndarray, band: Band, categories: np.ndarray) -> TargetCalibration:
         """Return it with these examples, too."""
@@ -58,14 +70,13 @@ class TargetCalibration:
         """Return the scores (n,) of the examples in the order of arrival; with side="each", those of both ends."""
         return self._band.scores(self._y, "both" if self._side == "each" else self._side)
 
-    def _groups(self, categories: np.ndarray) -> list[tuple[np.ndarray, _Category]]:
+    def _groups(self, categories: np.ndarray) -> list[tuple[np.ndarray | slice, _Category]]:
         """Return the test objects of each category, and the examples that they are compared with."""
-        present = np.unique(categories).tolist()
-        return [(np.flatnonzero(categories == one), self._known.get(one, self._nobody)) for one in present]
+        return [(objects, self._known.get(one, self._nobody)) for one, objects in _rows_by_category(categories)]
 
     def smallest(self, categories: np.ndarray) -> int:
         """Return the size of the smallest category of test objects."""
-        return min(group.signed.size for _, group in self._groups(categories))
+        return min(group.y.size for _, group in self._groups(categories))
 
     def _share(self, epsilon: Fraction) -> Fraction:
         return epsilon / 2 if self._side == "each" else epsilon
@@ -101,7 +112,7 @@ class TargetCalibration:
             for end, ranked in group.sides.items():
                 sign, edge = (1.0, upper) if end == "upper" else (-1.0, -lower)
                 if tau is None:
-                    count = np.full(objects.size, pvalues.threshold(share, ranked.n))
+                    count = np.full(scale.size, pvalues.threshold(share, ranked.n))
                     found = ranked.end(count, edge, scale)
                 else:
                     found = ranked.smoothed_end(share, tau[objects], edge, scale)
@@ -114,7 +125,7 @@ class TargetCalibration:
         found: list[Any] = [None] * band.scale.size
         center = band.center()
         for objects, group in self._groups(categories):
-            ascending = np.sort(group.signed)
-            for t in objects.tolist():
+            ascending = np.sort(group.signed())
+            for t in np.arange(center.size)[objects].tolist():
                 found[t] = center[t] + band.scale[t] * ascending
         return found

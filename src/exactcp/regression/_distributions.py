@@ -161,8 +161,8 @@ class PredictiveDistribution:
             Infinite where there are too few examples for the level.
         """
         half = pvalues.significance(confidence_level) / 2
-        ranks = [int(pvalues.threshold(half, row.size)) for row in self.points]
-        ends = [self._at(row, np.array([m, row.size + 1 - m])) for row, m in zip(self.points, ranks, strict=True)]
+        ranks = {size: int(pvalues.threshold(half, size)) for size in {row.size for row in self.points}}
+        ends = [self._at(row, np.array([ranks[row.size], row.size + 1 - ranks[row.size]])) for row in self.points]
         return np.array(ends).reshape(-1, 2)
 
     def mean(self) -> np.ndarray:

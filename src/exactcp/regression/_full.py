@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
-from exactcp._changes import changes, learn, reads, unlearn
+from exactcp._changes import changes, learn, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_answers, check_targets
+from exactcp.counting.categories import Within
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.learning import Learning
@@ -151,7 +152,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a model or `preprocess` takes
+        X : array-like of shape (n, p), or whatever a model, a metric or `preprocess` takes
             Objects; with metric="precomputed" or kernel="precomputed", their values with each other.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
@@ -185,7 +186,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
+        X : array-like of shape (m, p), or whatever a model, a metric or `preprocess` takes
             With precomputed values, those with the examples learned so far, then with each other.
         y : array-like of shape (m,)
         categories : array-like of shape (m,), default=None
@@ -204,55 +205,24 @@ class FullConformalRegressor(IntervalPrediction, Learning):
         numbers = self._sort(X, objects, y, categories, more=True)
         learn(self, objects, y, effort=effort_of(self))
         self._training_categories = np.concatenate([self._training_categories, numbers])
-        self._examples_changed()
-        return self
-
-    @changes
-    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
-        """Forget examples; the state is then that of `fit` on the rest.
-
-        Parameters
-        ----------
-        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
-            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
-            examples after a forgotten one move up.
-        ids : array-like, default=None
-            The ids of the examples instead, if they were given when these were learned.
-
-        Returns
-        -------
-        self
-        """
-        positions = self._take_forgotten(indices, ids)
-        if positions.size == 0:
-            return self
-        if positions.size == self._bag.n:
-            msg = f"unlearning all {self._bag.n} examples would leave none: keep one at least, or fit anew."
-            raise ValueError(msg)
-        self._unname(positions)
-        unlearn(self, positions, effort=effort_of(self))
-        self._training_categories = np.delete(self._training_categories, positions)
-        self._examples_changed()
-        return self
-
-    def _examples_changed(self) -> None:
         self._warned_levels = set()
         self._count_features()
+        return self
+
+    def _forgotten(self, positions: np.ndarray) -> None:
+        self._training_categories = np.delete(self._training_categories, positions)
+        self._warned_levels = set()
 
     def _how(self, categories: np.ndarray) -> dict[str, Any]:
         """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""
         how: dict[str, Any] = {"effort": effort_of(self)}
         if not self._taxonomy.is_trivial:
-            training = self._training_categories
-            how["within"] = lambda t: training == categories[t]
+            how["within"] = Within(self._training_categories, categories)
         return how
 
     def _thresholds(self, how: dict[str, Any], X: Any, epsilon: Fraction) -> tuple[np.ndarray, int]:
         """Return how many examples must be at least as strange (m,), and the size of the smallest category."""
-        m = count_rows(X)
-        sizes = np.full(m, self._bag.n)
-        if "within" in how:
-            sizes = np.array([int(how["within"](t).sum()) for t in range(m)], dtype=np.int64)
+        sizes = how["within"].sizes if "within" in how else np.full(count_rows(X), self._bag.n)
         if not self.smoothed:
             return pvalues.threshold(epsilon, sizes), int(sizes.min())
         # smoothed regions are finite for some of the objects, however few examples there are
@@ -264,7 +234,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
     def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         how = self._how(categories)
         thresholds, smallest = zip(*(self._thresholds(how, X, epsilon) for epsilon in epsilons), strict=True)
-        return np.stack([self._bag.intervals(X, wanted, **how) for wanted in thresholds], axis=2), smallest[0]
+        return self._bag.intervals_at(X, np.stack(thresholds, axis=1), **how), smallest[0]
 
     @reads
     def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
@@ -297,7 +267,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
 
         Parameters
         ----------
-        X : array-like of shape (m, p), or whatever a model or `preprocess` takes
+        X : array-like of shape (m, p), or whatever a model, a metric or `preprocess` takes
         y : array-like of shape (m,)
         categories : array-like of shape (m,), default=None
             As in `predict_region`.

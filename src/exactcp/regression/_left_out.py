@@ -147,11 +147,12 @@ class CVPlusRegressor(_LeftOutRegressor):
 
     Notes
     -----
-    The interval goes from the m-th smallest mu_-S(i)(x) - R_i to the m-th largest mu_-S(i)(x) + R_i, where m is the
+    The interval goes from the m-th smallest `mu_-S(i)(x) - R_i` to the m-th largest `mu_-S(i)(x) + R_i`, where m is the
     smallest count with (m + 1) / (n + 1) > epsilon. With a difficulty sigma both R_i and the proof are about
-    |y - mu_-S(i)(x)| / sigma_-S(i)(x), and R_i sigma_-S(i)(x) stands for R_i. With two quantiles (cross-CQR) R_i is the
-    distance outside of them, and the lower quantile minus R_i, and the upper plus R_i, are the ends: the proof needs no
-    more of a score than that its sets of targets grow [2]_. An end may then be beyond the other, where all is strange.
+    `|y - mu_-S(i)(x)| / sigma_-S(i)(x)`, and `R_i sigma_-S(i)(x)` stands for R_i. With two quantiles (cross-CQR) R_i is
+    the distance outside of them, and the lower quantile minus R_i, and the upper plus R_i, are the ends: the proof
+    needs no more of a score than that its sets of targets grow [2]_. An end may then be beyond the other, where all
+    is strange.
 
     **What is proven is not the level itself**: with epsilon = 1 - confidence_level the coverage is at least
     1 - 2 epsilon - sqrt(2 / n) [1]_, though typically near 1 - epsilon. Cost: one fit for each fold and one more, and

@@ -26,7 +26,7 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
-from exactcp.predicting.calibration import check_own_calibration, draw_calibration, fit_part
+from exactcp.predicting.calibration import check_own_calibration, divide, fit_part
 from exactcp.predicting.intervals import IntervalPrediction
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
@@ -187,20 +187,15 @@ class SplitConformalRegressor(IntervalPrediction):
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_targeted(X, y)
         limits.check(y)
-        fitting = calibrating = np.arange(y.size)
-        own, own_y = objects, y
-        if X_calibration is not None:
-            own, own_y = self._take_targeted(X_calibration, y_calibration, reset=False)
-            limits.check(own_y)
-            calibrating = np.arange(own_y.size)
-        elif not measure.is_fixed:
-            fitting, calibrating = draw_calibration(self, y.size, seed)
-        numbers = self._sort(X if X_calibration is None else X_calibration, own, own_y, categories)[calibrating]
-        self._columns = fit_part(measure, objects, y, fitting, self._route(fit_parameters))
-        self.measure_ = measure
-        self._seed = seed
-        band = self._band(take_rows(own, calibrating))
-        self._set(TargetCalibration(own_y[calibrating], band, numbers, self.side))
+        own = None if X_calibration is None else self._take_targeted(X_calibration, y_calibration, reset=False)
+        parts = divide(self, measure, (objects, y), own, seed)
+        limits.check(parts.y)
+        numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
+        self._columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
+        self.measure_, self._seed = measure, seed
+        of = parts.calibrating
+        band = self._band(take_rows(parts.objects, of))
+        self._set(TargetCalibration(parts.y[of], band, numbers[of], self.side))
         return self
 
     def _set(self, calibration: TargetCalibration) -> None:

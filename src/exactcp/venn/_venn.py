@@ -17,9 +17,10 @@ from exactcp._validation import (
     encode,
 )
 from exactcp.geometry.metric import NEIGHBOURS, Distance
-from exactcp.geometry.objects import MatrixStore, Store, VectorStore
-from exactcp.measures._contract import Objects, pairs_or_vectors
+from exactcp.geometry.objects import store_of
+from exactcp.measures._contract import Objects, objects_by_metric
 from exactcp.measures.neighbours._category_bag import VennBag
+from exactcp.measures.neighbours._route import ROUTES, check_search
 from exactcp.predicting.frames import ProbabilityFrame
 from exactcp.predicting.learning import LabelledLearning
 
@@ -32,9 +33,13 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     k : int, default=15
         Number of neighbours whose labels make an example's category; of fewer examples, all.
     metric : str or callable, default="euclidean"
-        Any metric name of scipy and scikit-learn, a function of two objects, or "precomputed".
+        Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
+        be of any kind: texts, tuples, dicts, sets, graphs.
     metric_params : dict, default=None
         Keyword arguments of the metric.
+    search : {"auto", "tree", "brute"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
+        how long a result takes, never what it is. Only the Euclidean metric has trees.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -43,6 +48,8 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     Attributes
     ----------
     classes_ : ndarray of shape (l,)
+    search_ : Route
+        The `name` of the way that was taken, and the `reason`.
     n_examples_ : int
         How many are learned.
     ids_ : list
@@ -103,9 +110,10 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     """
 
     _bag: VennBag
+    search: str = "auto"
     _metric: Any  # of the examples that were learned
 
-    allowed_parameters: ClassVar = {**NEIGHBOURS, "n_jobs": N_JOBS, "verbose": VERBOSE}
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES, "n_jobs": N_JOBS, "verbose": VERBOSE}
 
     def __init__(
         self,
@@ -113,18 +121,20 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
         metric: str | Callable[..., float] = "euclidean",
         *,
         metric_params: dict[str, Any] | None = None,
+        search: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.k = k
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _kind(self) -> Objects:
         metric = vars(self).get("_metric", self.metric)
-        return pairs_or_vectors(metric)
+        return objects_by_metric(metric)
 
     @changes
     def fit(self, X: Any, y: Any, ids: Any = None) -> Self:
@@ -132,7 +142,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p), or a sequence of whatever the metric compares
             Objects; with metric="precomputed", their distances to each other.
         y : array-like of shape (n,)
         ids : array-like of shape (n,), default=None
@@ -168,6 +178,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     def _fit(self, X: Any, y: Any, declared: Any, categories: Any, ids: Any) -> Self:  # noqa: ARG002
         check_parameters(self)
         distance = Distance(self.metric, self.metric_params)
+        check_search(self.search, distance)
         X, y = self._take_labelled(X, y)
         self._name(ids, y.size)
         classes = np.unique(y if declared is None else declared)
@@ -177,9 +188,10 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
             check_square(X)
         # scrambled, so that lists fill evenly when examples come sorted
         slots = np.random.default_rng(0).permutation(X.shape[0]) if not distance.is_precomputed else np.arange(len(X))
-        store: Store = MatrixStore(X) if distance.is_precomputed else VectorStore(X[slots], distance)
-        bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k))
+        store = store_of(X[slots], distance)
+        bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k), search=self.search)
         self._bag = bag.fill(effort=effort_of(self))
+        self.search_ = bag.search.route
         self.classes_, self._declared, self._metric = classes, declared, self.metric
         return self
 

@@ -24,7 +24,7 @@ from exactcp.metrics.probabilities import points_between
 from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.frames import ProbabilityFrame
 from exactcp.predicting.front_door import FrontDoor
-from exactcp.venn._isotonic import IsotonicCalibration, fit_at_last
+from exactcp.venn._isotonic import IsotonicCalibration
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
 
 
@@ -320,12 +320,11 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
             m = left_out.d.size
             out = np.empty((m, len(labels), 2))
             for column, label in enumerate(labels):
-                outcomes = np.append(codes == label, False).astype(np.float64)
                 for t in range(m):
+                    own = left_out.F[t : t + 1, label]
                     for outcome, values in enumerate(left_out.values(t, label)):
-                        outcomes[-1] = outcome
-                        scores = np.append(values, left_out.F[t, label])
-                        out[t, column, outcome] = fit_at_last(scores, outcomes, LSSVM.tie_floor)
+                        others = IsotonicCalibration(values, codes == label, LSSVM.tie_floor)
+                        out[t, column, outcome] = others.pairs(own)[0, outcome]
             return out
 
         return np.concatenate(self._calibrated.map_leave_one_out(calibrate, X, effort=effort_of(self)))

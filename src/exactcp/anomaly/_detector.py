@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from exactcp import pvalues
-from exactcp._changes import changes, learn, reads, unlearn
+from exactcp._changes import changes, learn
 from exactcp._parallel import effort_of
 from exactcp._parameters import (
     BOOLEAN,
@@ -21,25 +18,19 @@ from exactcp._parameters import (
     Allowed,
     check_parameters,
     share,
-    shown,
-    unknown_name,
 )
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
+from exactcp.anomaly._answers import AnomalyAnswers
+from exactcp.anomaly._options import HALF, refuse_options, split_objects
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
-from exactcp.measures._folds import CV, Fold, make_folds
+from exactcp.measures._folds import CV
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
-from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
 from exactcp.predicting.calibrated_bag import CalibratedBag
-from exactcp.predicting.calibration import draw_calibration
-from exactcp.predicting.frames import FramePrediction
-from exactcp.predicting.learning import Learning
-from exactcp.predicting.levels import Levels, warn_of_too_few
 from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
-from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike, count_within
+from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 
-HALF = 0.5  # of the objects calibrate, unless something else is said
 _ONE_CLASS_MEASURE = Allowed(
     "a measure of one class",
     "an instance from exactcp.measures, such as SimplifiedKNN(), a detector that has fit, and score_samples or "
@@ -50,7 +41,7 @@ _ONE_CLASS_MEASURE = Allowed(
 )
 
 
-class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
+class ConformalAnomalyDetector(AnomalyAnswers):
     """Conformal anomaly detector: an object is an anomaly when its p-value is at most epsilon.
 
     Full conformal with a measure of `exactcp.measures`; split or cross-conformal with any other detector.
@@ -223,7 +214,7 @@ class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or whatever a detector takes
+        X : array-like of shape (n, p), or whatever a detector or a metric takes
             Objects; with metric="precomputed", their distances to each other.
         y : ignored
         categories : array-like of shape (n,), default=None
@@ -246,13 +237,13 @@ class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
             self.__dict__.pop(name, None)
         seed = draw_seed(self.random_state)
         measure = one_class_measure(DetectorScore(self.measure) if is_detector(self.measure) else self.measure, seed)
-        self._refuse_options(measure, fit_parameters, ids)
+        refuse_options(self, measure, fit_parameters, ids)
         self._begin_preprocessing(measure, seed)
         objects = self._take_training_objects(X)
         self._name(ids, count_rows(objects))
         numbers = self._sort(X, objects, None, categories)
         if isinstance(measure, DetectorScore):
-            split, parameters = self._split(measure, objects, seed), self._route(fit_parameters)
+            split, parameters = split_objects(self, measure, objects, seed), self._route(fit_parameters)
             self._bag = CalibratedBag.fitted(measure, objects, split, fit_parameters=parameters, verbose=self.verbose)
             numbers = np.concatenate([numbers[out] for _, out in split])
             self.calibration_scores_ = self._bag.calibration_scores
@@ -272,46 +263,6 @@ class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:
         return label_bag(self.measure_, objects, y, 1, alternative=ONE_CLASS, effort=effort_of(self))
-
-    def _refuse_options(self, measure: Any, fit_parameters: dict[str, Any], ids: Any) -> None:
-        """Refuse what was given and would not be used."""
-        if isinstance(measure, DetectorScore):
-            self._refuse_before_detector(ids)
-        given = {"calibration_size": self.calibration_size != HALF, "cv": self.cv is not None}
-        name = next((name for name, is_given in given.items() if is_given), None)
-        if not isinstance(measure, DetectorScore):
-            reason = f"{type(measure).__name__} learns all objects and calibrates with all of them, in full CP"
-            if fit_parameters:
-                called = f"{type(self).__name__}.fit with {type(measure).__name__}"
-                raise TypeError(unknown_name(called, next(iter(fit_parameters)), ["X", "y"]))
-        elif measure.is_fixed:
-            reason = "a frozen detector learns nothing, so all objects calibrate it"
-        elif all(given.values()):
-            name, reason = "calibration_size", f"with cv={self.cv!r} every fold calibrates"
-        else:
-            return
-        if name is not None:
-            msg = f"{name}={getattr(self, name)!r} would have no effect: {reason}. Leave it out."
-            raise ValueError(msg)
-
-    def _refuse_before_detector(self, ids: Any) -> None:
-        """Refuse what is for full CP only."""
-        if self.preprocess is not None:
-            msg = (
-                f"preprocess={shown(self.preprocess)} is for measures, in full CP: give a detector its transformer in "
-                "a pipeline, sklearn.pipeline.make_pipeline(transformer, detector)."
-            )
-            raise ValueError(msg)
-        if ids is not None:
-            msg = "ids= would have no effect: a detector cannot unlearn the objects that they name. Leave it out."
-            raise ValueError(msg)
-
-    def _split(self, measure: DetectorScore, X: Any, seed: int) -> list[Fold]:
-        """Return which objects fit and which calibrate, for each detector that is fitted."""
-        n = count_rows(X)
-        if measure.is_fixed:
-            return [(np.arange(n), np.arange(n))]
-        return [draw_calibration(self, n, seed)] if self.cv is None else make_folds(self.cv, X, np.zeros(n), seed)
 
     @changes
     def partial_fit(self, X: Any, y: Any = None, categories: Any = None, ids: Any = None) -> Self:  # noqa: ARG002
@@ -375,180 +326,9 @@ class ConformalAnomalyDetector(FramePrediction, OutlierMixin, Learning):
         self._warned_levels = set()
         return self
 
-    @changes
-    def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
-        """Forget objects; the state is then that of `fit` on the rest. A detector cannot.
-
-        Parameters
-        ----------
-        indices : int, array-like of int, or array-like of bool of shape (n,), default=None
-            Positions in the order of learning, counted from 0, or from the end where they are negative; or a mask. The
-            objects after a forgotten one move up.
-        ids : array-like, default=None
-            The ids of the objects instead, if they were given when these were learned.
-
-        Returns
-        -------
-        self
-        """
-        positions = self._take_forgotten(indices, ids)
-        if positions.size == self._bag.n and not isinstance(self._bag, CalibratedBag):
-            msg = f"unlearning all {positions.size} objects would leave nothing to compare with: keep one at least."
-            raise ValueError(msg)
-        if positions.size:
-            self._unname(positions)
-            unlearn(self, positions, effort=effort_of(self))
-            if self._training_categories is not None:
-                self._training_categories = np.delete(self._training_categories, positions)
-            self._warned_levels = set()
-        self._count_features()
-        return self
-
-    @reads
-    def predict_p(self, X: Any, categories: Any = None) -> np.ndarray:
-        """Return the p-value of each object: small when it is strange.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p), or whatever a detector takes
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        objects = self._take_objects(X)
-        self._bag.warn_of_cost(count_rows(objects))
-        numbers = self._sort_objects(X, objects, categories)
-        if self._training_categories is None:
-            counts = pvalues.marginal(self._bag.label_counts(objects, effort=effort_of(self)), self._bag.n)
-        else:
-            within = (self._training_categories, numbers[:, None])
-            counts, _ = count_within(self._bag.scores(objects), *within, self._tie_rule())
-        if self.smoothed:
-            return pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects))[:, 0]
-        return pvalues.deterministic_p(counts)[:, 0]
-
-    def _tie_rule(self) -> dict[str, float]:
-        measure = self.measure_ if self.cv is None else self.measures_[0]
-        return {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-
-    @reads
-    def score_samples(self, X: Any, categories: Any = None) -> np.ndarray:
-        """Return the p-value of each object: the lower, the more abnormal.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        return self.predict_p(X, categories)
-
-    @reads
-    def decision_function(self, X: Any, categories: Any = None) -> np.ndarray:
-        """Return `score_samples(X) - offset_`: negative for anomalies.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        check_is_fitted(self)
-        return self.predict_p(X, categories) - self.offset_
-
-    @reads
-    def predict(self, X: Any, categories: Any = None) -> np.ndarray:
-        """Return -1 for anomalies (p <= epsilon) and +1 for the others.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Returns
-        -------
-        ndarray of int of shape (m,)
-        """
-        flags = np.where(self.decision_function(X, categories) >= 0, 1, -1)
-        self._warn_of_silence(f"epsilon={self.epsilon}", self.epsilon)
-        return flags
-
-    @reads
-    def predict_frame(self, X: Any, confidence_level: Any = None, categories: Any = None) -> Any:
-        """Return the p-values and the anomalies as a data frame with the index of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-        confidence_level : float or list of float, default=None
-            The probability, at least, with which an object like the training objects is not called an anomaly. None
-            means 1 - epsilon.
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Returns
-        -------
-        DataFrame of pandas or polars, as X is or `set_output` says
-            With the columns p and is_anomaly; with several levels, is_anomaly_0.9, and so on.
-        """
-        check_is_fitted(self)
-        levels = Levels.of(1 - pvalues.as_decimal(self.epsilon) if confidence_level is None else confidence_level)
-        p = self.predict_p(X, categories)
-        columns = {"p": p}
-        for name, level, epsilon in zip(levels.names("is_anomaly"), levels.given, levels.epsilons, strict=True):
-            asked = f"epsilon={self.epsilon}" if confidence_level is None else f"confidence_level={level}"
-            columns[name] = ~pvalues.exceeds(p, epsilon)
-            self._warn_of_silence(asked, epsilon)
-        return self._frame(X, columns)
-
-    def _warn_of_silence(self, level: str, epsilon: Any) -> None:
-        """Say once that no object can be called an anomaly, whatever it is."""
-        if not self.smoothed:
-            words = {"purpose": "to call any object an anomaly", "result": "none is", "where": ""}
-            numbers = self._training_categories
-            smallest = self._bag.n if numbers is None else int(np.unique(numbers, return_counts=True)[1].min())
-            warn_of_too_few(self, level, epsilon, smallest, **words)
-
-    @reads
-    def select(self, X: Any, fdr: float = 0.1, method: str = "bh", categories: Any = None) -> np.ndarray:
-        """Return which objects to call anomalies so that the false ones among them are few.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-            Judged together: the rate concerns all of them.
-        fdr : float, default=0.1
-            The expected share of false alarms among the selected.
-        method : {"bh", "by"}, default="bh"
-            "bh" (Benjamini-Hochberg) selects more. "by" (Benjamini-Yekutieli) is proven for p-values that depend on
-            each other in any way, as those from one training set do.
-        categories : array-like of shape (m,), default=None
-            The category of each object, if `fit` was given those of the training objects.
-
-        Notes
-        -----
-        No p-value is below 1/(n + 1), unless it is smoothed: of m objects, k can be selected with "bh" only if
-        fdr k/m is not below that. Few anomalies among many objects take many training objects.
-
-        Returns
-        -------
-        ndarray of bool of shape (m,)
-        """
-        METHOD.check("method", method)
-        RATE.check("fdr", fdr)
-        p = self.predict_p(X, categories)
-        selected = select(p, fdr, method)
-        self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
-        return selected
+    def _forgotten(self, positions: np.ndarray) -> None:
+        if isinstance(self._bag, CalibratedBag):
+            self._bag.unlearn(positions)  # which says why it cannot
+        if self._training_categories is not None:
+            self._training_categories = np.delete(self._training_categories, positions)
+        self._warned_levels = set()

@@ -1,0 +1,143 @@
+"""Windows: which examples are compared with, and what the alarms are worth then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chi2, kstest
+from sklearn.base import clone
+
+from exactcp import ExchangeabilityTest, textbook
+from exactcp.exchangeability import Betting
+from exactcp.measures import KDE, KNN, KNNResidual, SimplifiedKNN
+from exactcp.pvalues import tau_of_steps
+
+
+def _in_blocks(measure, X, y, window, seed):
+    """Windows that are emptied when full, as the textbook would: each is a stream of its own."""
+    taus, rule = tau_of_steps(seed, 0, len(X)), {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
+    parts = []
+    for first in range(0, len(X), window):
+        one = slice(first, first + window)
+        labels = np.zeros(len(X[one]), int) if y is None else y[one]
+        parts.append(textbook.stream_p_values(measure.twin(), X[one], labels, taus[one], **rule))
+    return np.concatenate(parts)
+
+
+class TestEmptiedWhenFull:
+    @pytest.mark.parametrize("window", [1, 2, 7, 20, 100])
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(2), KDE(0.5)])
+    def test_each_window_is_a_stream_of_its_own(self, measure, window, rng):
+        X = np.round(rng.normal(size=(45, 2)), 1)
+        test = ExchangeabilityTest(measure, window=window, forget="all", random_state=3)
+        p = test.update_many(X)
+        np.testing.assert_array_equal(p, _in_blocks(measure, X, None, window, 3))
+        one_by_one = clone(test)
+        np.testing.assert_array_equal([one_by_one.update(x) for x in X], p)
+        in_parts = clone(test)
+        np.testing.assert_array_equal(np.concatenate([in_parts.update_many(X[:9]), in_parts.update_many(X[9:])]), p)
+        for one in (one_by_one, in_parts):
+            np.testing.assert_array_equal(one.log_martingale_, test.log_martingale_)
+
+    def test_with_labels_that_come_late(self, rng):
+        X, y = np.round(rng.normal(size=(60, 2)), 1), np.repeat([0, 1, 2], 20)
+        test = ExchangeabilityTest(KNN(2), window=12, forget="all", random_state=1)
+        np.testing.assert_array_equal(test.update_many(X, y), _in_blocks(KNN(2), X, y, 12, 1))
+        np.testing.assert_array_equal(test.classes_, [0, 1, 2])
+
+    def test_with_targets(self, rng):
+        X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+        test = ExchangeabilityTest(KNNResidual(2), window=20, forget="all", random_state=0)
+        p = test.update_many(X, y)
+        alone = [ExchangeabilityTest(KNNResidual(2), random_state=0) for _ in range(3)]
+        taus = tau_of_steps(0, 0, 50)
+        for one, first in zip(alone, (0, 20, 40), strict=True):
+            one.update_many(X[first : first + 20], y[first : first + 20])
+            assert p[first] == taus[first]
+        np.testing.assert_array_equal(p[:20], alone[0].p_values_)
+
+    def test_an_alarm_empties_it_too(self, rng):
+        X = np.concatenate([rng.normal(size=(30, 1)), rng.normal(size=(60, 1)) + 8])
+        test = ExchangeabilityTest(window=80, forget="all", restart="all", random_state=0, threshold=20)
+        p = test.update_many(X)
+        (alarm, *_) = test.alarms_
+        assert 30 < alarm < 79
+        assert p[alarm + 1] == tau_of_steps(0, int(alarm) + 1, 1)[0]
+
+    def test_without_a_window_there_is_nothing_to_forget(self):
+        with pytest.raises(ValueError, match="forget='all' would have no effect without window="):
+            ExchangeabilityTest(forget="all").update([1.0])
+        with pytest.raises(ValueError, match="forget='some' is not known"):
+            ExchangeabilityTest(forget="some", window=5).update([1.0])
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(2), KDE(0.5)])
+    def test_p_values_are_independent_and_uniform(self, measure):
+        """Fisher's statistic of each run, and of neighbours, over streams that are exchangeable and not independent."""
+        rng = np.random.default_rng(0)
+        runs = []
+        for seed in range(3000):
+            X = rng.normal(size=(12, 1)) + 3 * rng.normal()  # exchangeable: they share a mean
+            test = ExchangeabilityTest(measure, window=4, forget="all", random_state=seed)
+            runs.append(test.update_many(X))
+        p = np.array(runs)
+        assert kstest(p.ravel(), "uniform").pvalue > 1e-3
+        assert kstest(chi2.sf(-2 * np.log(p).sum(axis=1), 24), "uniform").pvalue > 1e-3
+        for lag in (1, 2, 4):
+            both = (p[:, lag:] <= 0.3) & (p[:, :-lag] <= 0.3)
+            for column in both.T:
+                assert binomtest(int(column.sum()), 3000, 0.09).pvalue > 1e-4
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("betting", ["composite", "mixture", "plugin"])
+    def test_false_alarms_are_as_rare_as_promised(self, betting):
+        rng, streams, alarmed = np.random.default_rng(1), 1000, 0
+        for seed in range(streams):
+            test = ExchangeabilityTest(
+                SimplifiedKNN(1), window=10, forget="all", betting=betting, threshold=20, random_state=seed
+            )
+            test.update_many(rng.normal(size=(100, 1)))
+            alarmed += test.alarms_.size > 0
+        assert binomtest(alarmed, streams, 0.05, alternative="greater").pvalue > 1e-3
+
+
+class Knowing(Betting):
+    """Bets that a small p-value is followed by a large one, and the other way round."""
+
+    def __init__(self) -> None:
+        self._last = 0.5
+
+    def fresh(self) -> Knowing:
+        return Knowing()
+
+    def bet(self, p: float) -> float:
+        edge = 1.8 * (0.5 - self._last)
+        self._last = p
+        return float(np.log1p(2 * edge * (p - 0.5)))
+
+
+class TestSliding:
+    """What is said about windows that slide: each p-value is uniform, and together they are not independent."""
+
+    def _runs(self, betting, forget, window, runs, length):
+        rng, tests = np.random.default_rng(5), []
+        for seed in range(runs):
+            how = {"betting": betting, "forget": forget, "window": window, "threshold": 20, "random_state": seed}
+            tests.append(ExchangeabilityTest(SimplifiedKNN(1), **how))
+            tests[-1].update_many(rng.normal(size=(length, 1)))
+        return tests
+
+    def test_a_gambler_who_knows_it_gets_rich_and_otherwise_does_not(self):
+        slide, block = (self._runs(Knowing(), forget, 2, 10, 600) for forget in ("oldest", "all"))
+        assert np.median([test.log_martingale_[-1] for test in slide]) > 2
+        assert np.median([test.log_martingale_[-1] for test in block]) < 0
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("window", [3, 20])
+    def test_each_p_value_is_uniform_and_false_alarms_are_rare_with_our_strategies(self, window):
+        for betting in ("composite", "mixture", "plugin"):
+            tests = self._runs(betting, "oldest", window, 400, 100)
+            last = [test.p_values_[-1] for test in tests]
+            assert kstest(last, "uniform").pvalue > 1e-3
+            alarmed = sum(test.alarms_.size > 0 for test in tests)
+            assert binomtest(alarmed, 400, 0.05, alternative="greater").pvalue > 1e-3, betting
