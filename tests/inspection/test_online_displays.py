@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from exactcp import ConformalClusterer, ExchangeabilityTest, FullConformalClassifier
+from exactcp import ConformalClusterer, ExchangeabilityTest, FullConformalClassifier, VennPredictor
 from exactcp.inspection import ClusterDisplay, MartingaleDisplay, ProgressiveDisplay
 from exactcp.measures import KNN, SimplifiedKNN
 from exactcp.online import progressive
@@ -99,3 +99,23 @@ class TestClusters:
     def test_three_dimensions_have_no_picture(self):
         with pytest.raises(ValueError, match="expected 2, which a picture has"):
             ClusterDisplay([np.arange(3)] * 3, np.zeros((3, 3, 3)), 0.1)
+
+
+class TestVenn:
+    def test_errors_are_drawn_against_what_probabilities_say(self):
+        X, y = load_iris(return_X_y=True)
+        order = np.random.default_rng(0).permutation(150)
+        result = progressive(VennPredictor(5), (X[order], y[order]), classes=[0, 1, 2])
+        display = ProgressiveDisplay.from_predictions(result)
+        (line,) = [line for line in display.ax_.get_lines() if len(line.get_xdata())]
+        np.testing.assert_array_equal(line.get_ydata(), result.cumulative_errors)
+        (band,) = display.ax_.collections
+        assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(np.sum(1 - result.lower))
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert texts == [f"wrong labels: {result.running_error[-1]:.3f}", "as their probabilities say"]
+
+    def test_it_has_no_levels(self):
+        X, y = load_iris(return_X_y=True)
+        result = progressive(VennPredictor(5), (X[::5], y[::5]), classes=[0, 1, 2])
+        with pytest.raises(ValueError, match="need p-values, and the predictor gave none: a Venn predictor has no"):
+            ProgressiveDisplay.from_predictions(result, [0.1])

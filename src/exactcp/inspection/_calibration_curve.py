@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
+from exactcp.inspection._display import Display
 from exactcp.metrics.validity import coverage_curve
 
 LEVELS = np.arange(1, 100) / 100
 
 
-class CalibrationCurveDisplay:
+class CalibrationCurveDisplay(Display):
     """How often prediction sets hold the truth, against the confidence level that promises it.
 
     Parameters
@@ -110,6 +111,15 @@ class CalibrationCurveDisplay:
             raise ValueError(msg)
         return cls(asked, coverage_curve(p, asked), p.size, name=name).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        apart = float(np.max(np.abs(np.asarray(self.coverages) - np.asarray(self.levels))))
+        return (
+            f"Coverage of {self.n:,} test examples against the confidence level, from 0 to 1, beside the diagonal; "
+            f"they are {apart:.3f} apart at most."
+        )
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -122,13 +132,10 @@ class CalibrationCurveDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
         from scipy.stats import binom
 
         is_new = ax is None or not ax.lines
-        if ax is None:
-            _, ax = plt.subplots(figsize=(5, 4.8), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (5, 4.8))
         if is_new:
             low, high = (binom.ppf(q, self.n, self.levels) / self.n for q in (0.025, 0.975))
             ax.fill_between(self.levels, low, high, color="grey", alpha=0.25, linewidth=0, label="95 % by chance")

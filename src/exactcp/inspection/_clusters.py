@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 from exactcp.pvalues import exceeds
 
 
-class ClusterDisplay:
+class ClusterDisplay(Display):
     """The field of p-values on a grid of two dimensions, the outlines of the clusters, and objects in their colours.
 
     Parameters
@@ -61,6 +62,14 @@ class ClusterDisplay:
             objects = X if clusterer.transformer_ is None else clusterer.transformer_.transform(X)
         return cls(clusterer.axes_, clusterer.p_values_, clusterer.epsilon, objects, labels).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        found = (
+            "" if self.labels is None else f" {np.unique(self.labels[self.labels >= 0]).size} clusters are outlined."
+        )
+        return f"p-values on a plane, darker where objects are at home, at significance {self.epsilon:g}.{found}"
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -72,11 +81,7 @@ class ClusterDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4.8), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (6, 4.8))
         field = ax.pcolormesh(*self.axes, self.p_values.T, cmap="Greys", vmin=0, vmax=1, alpha=0.8, shading="nearest")
         self.figure_.colorbar(field, ax=ax, label="p-value")
         self._outline(ax)
@@ -85,7 +90,7 @@ class ClusterDisplay:
             inside = self.objects[~outside]
             ax.scatter(*inside.T, c=self.labels[~outside] % 10, cmap="tab10", vmin=0, vmax=9, s=14, edgecolors="white",
                        linewidths=0.4)  # fmt: skip
-            ax.scatter(*self.objects[outside].T, marker="x", color="black", s=18, linewidths=1, label="outlier")
+            ax.scatter(*self.objects[outside].T, marker="x", color=self._ink(), s=18, linewidths=1, label="outlier")
             if outside.any():
                 ax.legend(loc="best", frameon=True)
         number = 0 if self.labels is None else len(np.unique(self.labels[self.labels >= 0]))

@@ -6,10 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
+
 MOST = 8  # distributions in one picture, unless rows are chosen
 
 
-class PredictiveDistributionDisplay:
+class PredictiveDistributionDisplay(Display):
     """Predictive distribution functions of some test objects, with their true targets.
 
     Parameters
@@ -82,6 +84,12 @@ class PredictiveDistributionDisplay:
         """
         return cls(distribution, y, names=names).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        number = min(len(self.distribution), MOST)
+        return f"Predictive distribution functions of {number} test objects, rising from 0 to 1 over the target."
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the first 8 of them.
 
@@ -93,11 +101,7 @@ class PredictiveDistributionDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (7, 4.4))
         for i, row in enumerate(self.distribution.points[:MOST]):
             # Pi(y, 1/2), which grows by 1 / (n + 1) at each critical target
             height = (np.arange(row.size + 1) + 0.5) / (row.size + 1)

@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 from exactcp.inspection._martingale import LOG_10
 
 NAMED = 10  # dropped features that the legend names
 
 
-class FeatureMartingaleDisplay:
+class FeatureMartingaleDisplay(Display):
     """The martingale of every feature: those that have reached the threshold are dropped.
 
     Parameters
@@ -30,8 +31,6 @@ class FeatureMartingaleDisplay:
     Examples
     --------
     >>> import numpy as np
-
-    from exactcp.inspection._martingale import LOG_10
     >>> from exactcp import ExchangeabilitySelector
     >>> from exactcp.inspection import FeatureMartingaleDisplay
     >>> selector = ExchangeabilitySelector().fit(np.random.default_rng(0).normal(size=(100, 3)))
@@ -80,6 +79,13 @@ class FeatureMartingaleDisplay:
         """
         return cls(log_martingales, log_threshold, names).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        dropped = int((self.log_martingales.max(axis=0) >= self.log_threshold).sum())
+        n, features = self.log_martingales.shape
+        return f"Martingales of {features} features over {n:,} examples; {dropped} of them cross the threshold."
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -91,11 +97,7 @@ class FeatureMartingaleDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (7, 4.2))
         n = self.log_martingales.shape[0]
         paths = np.vstack([np.zeros(self.log_martingales.shape[1]), self.log_martingales]) / LOG_10
         highest = self.log_martingales.max(axis=0)
@@ -108,7 +110,7 @@ class FeatureMartingaleDisplay:
             ax.plot(range(n + 1), paths[:, j], color=f"C{number % 10}", linewidth=1.6, label=name)
             reached = int(np.argmax(self.log_martingales[:, j] >= self.log_threshold)) + 1
             ax.plot(reached, paths[reached, j], "o", color=f"C{number % 10}", markersize=5)
-        ax.axhline(self.log_threshold / LOG_10, color="black", linestyle="--", linewidth=1, label="threshold")
+        ax.axhline(self.log_threshold / LOG_10, color=self._ink(), linestyle="--", linewidth=1, label="threshold")
         ax.set(xlabel="examples", ylabel=r"$\log_{10}$ martingale", xlim=(0, n))
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return self

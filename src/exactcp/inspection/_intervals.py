@@ -6,8 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 
-class PredictionIntervalDisplay:
+
+class PredictionIntervalDisplay(Display):
     """Prediction intervals, point predictions and true targets of test objects, against one of their features.
 
     Parameters
@@ -79,7 +81,7 @@ class PredictionIntervalDisplay:
         X : array-like of shape (m, p)
         y : array-like of shape (m,), default=None
         feature : int or str, default=0
-            The column of X; a name, if X is a frame.
+            The column of X; a name, if X is a frame. "prediction": not a column, but the point prediction.
         confidence_level : float, default=0.95
         ax : matplotlib Axes, default=None
 
@@ -88,6 +90,11 @@ class PredictionIntervalDisplay:
         PredictionIntervalDisplay
         """
         columns = [str(column) for column in getattr(X, "columns", [])]
+        if feature == "prediction" and feature not in columns:
+            points = regressor.predict(X)
+            intervals = regressor.predict_interval(X, confidence_level)
+            display = cls(points, intervals, points, y, confidence_level=confidence_level, name="prediction")
+            return display.plot(ax=ax)
         if isinstance(feature, str) and feature not in columns:
             known = f"one of {', '.join(columns)}" if columns else "the number of a column"
             msg = f"feature={feature!r} is no column of X: use {known}."
@@ -127,6 +134,15 @@ class PredictionIntervalDisplay:
         """
         return cls(x, intervals, predictions, y, name=name).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        told = f"Prediction intervals of {self.x.size:,} test objects against {self.name or 'a feature'}"
+        if self.y is None:
+            return f"{told}."
+        inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
+        return f"{told}; {inside.mean():.1%} of the true targets are inside."
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -138,11 +154,7 @@ class PredictionIntervalDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (7, 4.4))
         low, high = self._limits()
         drawn = np.clip(self.intervals, low, high)
         ax.vlines(self.x, drawn[:, 0], drawn[:, 1], color="tab:blue", alpha=0.35, linewidth=1.4, label="interval")
@@ -151,7 +163,7 @@ class PredictionIntervalDisplay:
         title = "" if self.confidence_level is None else f"confidence level {self.confidence_level:g}"
         if self.y is not None:
             inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
-            ax.plot(self.x[inside], self.y[inside], ".", color="black", markersize=5, label="target inside")
+            ax.plot(self.x[inside], self.y[inside], ".", color=self._ink(), markersize=5, label="target inside")
             ax.plot(self.x[~inside], self.y[~inside], "x", color="tab:red", markersize=6, label="target outside")
             title += f"{', ' if title else ''}{inside.mean():.1%} of {inside.size} targets inside"
         ax.set(xlabel=self.name or "feature", ylabel="target", title=title, ylim=(low, high))

@@ -7,10 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
+
 LOG_10 = math.log(10)
 
 
-class MartingaleDisplay:
+class MartingaleDisplay(Display):
     """The path of a martingale with its alarms, and the histogram of its p-values.
 
     Parameters
@@ -99,6 +101,15 @@ class MartingaleDisplay:
         """
         return cls(p_values, log_martingale, alarms).plot(ax=ax, change=change)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        last = self.log_martingale[-1] / LOG_10 if self.log_martingale.size else 0.0
+        return (
+            f"Wealth of a martingale over {self.log_martingale.size:,} examples, {self.alarms.size} alarms, at the end "
+            f"10 to the power {last:.2g}; beside it a histogram of the p-values."
+        )
+
     def plot(self, *, ax: Any = None, change: int | None = None) -> Self:
         """Draw.
 
@@ -122,7 +133,7 @@ class MartingaleDisplay:
         bins = min(20, max(5, self.p_values.size // 20))
         if self.p_values.size:
             histogram.hist(self.p_values, bins=bins, range=(0, 1), density=True, color="tab:blue", alpha=0.6)
-        histogram.axhline(1.0, color="black", linewidth=1, linestyle="--", label="uniform")
+        histogram.axhline(1.0, color=path.xaxis.label.get_color(), linewidth=1, linestyle="--", label="uniform")
         histogram.set(xlabel="p-value", ylabel="density", xlim=(0, 1))
         histogram.legend(loc="best", frameon=False)
         return self
@@ -135,7 +146,9 @@ class MartingaleDisplay:
         ax.plot(steps, wealth, color="tab:blue", label="martingale")
         if self.threshold is not None and math.isfinite(self.threshold):
             label = f"threshold {self.threshold:g}"
-            ax.axhline(math.log10(self.threshold), color="black", linewidth=1, linestyle="--", label=label)
+            ax.axhline(
+                math.log10(self.threshold), color=ax.xaxis.label.get_color(), linewidth=1, linestyle="--", label=label
+            )
         if change is not None:
             ax.axvline(change, color="tab:green", linewidth=1.5, linestyle=":", label="change")
         for i, alarm in enumerate(self.alarms):

@@ -7,16 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 
-class ProgressiveDisplay:
+
+class ProgressiveDisplay(Display):
     """Cumulative errors of a conformal predictor on a stream, against what epsilon allows.
+
+    A Venn predictor has no epsilon: its errors are drawn against what its probabilities of being right say.
 
     Parameters
     ----------
     result : ProgressiveResult
         From `exactcp.online.progressive`.
     epsilons : sequence of float, default=None
-        Levels to draw. None means that of the result, and 0.05, 0.1 and 0.2 as well if it has p-values.
+        Levels to draw. None means that of the result, if it has one, and 0.05, 0.1 and 0.2 as well if it has p-values.
 
     Attributes
     ----------
@@ -26,7 +30,9 @@ class ProgressiveDisplay:
 
     def __init__(self, result: Any, epsilons: Sequence[float] | None = None) -> None:
         self.result = result
-        if epsilons is None:
+        if epsilons is None and np.isnan(result.epsilon):
+            epsilons = ()
+        elif epsilons is None:
             usual = () if np.isnan(result.p).all() else (0.05, 0.1, 0.2)
             more = [e for e in usual if abs(e - result.epsilon) > 1e-9]
             epsilons = sorted([result.epsilon, *more])
@@ -69,6 +75,11 @@ class ProgressiveDisplay:
 
         return cls(progressive(predictor, stream, **how)).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        return f"Errors so far of {len(self.result):,} predictions, one after another, beside what their level allows."
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -80,11 +91,7 @@ class ProgressiveDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (6, 4))
         steps = np.arange(1, len(self.result) + 1)
         for i, epsilon in enumerate(self.epsilons):
             errors = np.cumsum(self.result.errors_at(epsilon))
@@ -94,8 +101,19 @@ class ProgressiveDisplay:
                 steps, errors, color=color, drawstyle="steps-post", label=rf"$\epsilon$ = {epsilon:.3g}: {rate:.3f}"
             )
             ax.plot(steps, epsilon * steps, color=color, linewidth=1, linestyle="--")
-        ax.plot([], [], color="black", linewidth=1, linestyle="--", label=r"$\epsilon$ times examples")
+        if self.epsilons:
+            ax.plot([], [], color=self._ink(), linewidth=1, linestyle="--", label=r"$\epsilon$ times examples")
+        else:
+            self._draw_probable_errors(ax, steps)
         ax.set(xlabel="examples", ylabel="cumulative errors", xlim=(0, max(1, steps.size)))
         ax.set_ylim(bottom=0)
         ax.legend(loc="upper left", frameon=False, title="errors per example")
         return self
+
+    def _draw_probable_errors(self, ax: Any, steps: np.ndarray) -> None:
+        """Draw the errors of most probable labels, and how many their probabilities announce."""
+        errors = self.result.cumulative_errors
+        rate = errors[-1] / steps.size if steps.size else 0.0
+        ax.plot(steps, errors, color="C0", drawstyle="steps-post", label=f"wrong labels: {rate:.3f}")
+        fewest, most = np.cumsum(1 - self.result.upper), np.cumsum(1 - self.result.lower)
+        ax.fill_between(steps, fewest, most, color="C0", alpha=0.25, linewidth=0, label="as their probabilities say")

@@ -6,8 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 
-class SequenceLatticeDisplay:
+
+class SequenceLatticeDisplay(Display):
     """The lattice of a test sequence: the labels in each position's set, and the most probable ways through them.
 
     Parameters
@@ -103,6 +105,15 @@ class SequenceLatticeDisplay:
         """
         return cls(p_values, sets, classes, paths, true=true).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        sizes = self.sets.sum(axis=1)
+        return (
+            f"Lattice of {self.sets.shape[0]} positions: the labels that each may have, {sizes.mean():.2f} on average, "
+            f"and {len(self.paths)} candidate sequences through them."
+        )
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -114,13 +125,9 @@ class SequenceLatticeDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
         T, n_labels = self.sets.shape
-        if ax is None:
-            size = (float(np.clip(1.5 + 0.45 * T, 4.5, 16.0)), float(np.clip(1.6 + 0.5 * n_labels, 2.6, 9.0)))
-            _, ax = plt.subplots(figsize=size, layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        size = (float(np.clip(1.5 + 0.45 * T, 4.5, 16.0)), float(np.clip(1.6 + 0.5 * n_labels, 2.6, 9.0)))
+        ax = self._open(ax, size)
         position = np.arange(1, T + 1)
         self._edges(ax)
         for rank, path in reversed(list(enumerate(self.paths))):
@@ -128,8 +135,8 @@ class SequenceLatticeDisplay:
             ax.plot(position, self._rows(path), color=color, linewidth=5.0 - 1.2 * min(rank, 3), alpha=0.85,
                     zorder=2 + 1 / (rank + 1), label=f"candidate {rank + 1}", solid_capstyle="round")  # fmt: skip
         t, c = np.nonzero(self.sets)
-        marks = ax.scatter(t + 1, c, c=self.p_values[t, c], cmap="Greys", vmin=-0.15, vmax=1, s=130, edgecolors="black",
-                           linewidths=1, zorder=4)  # fmt: skip
+        marks = ax.scatter(t + 1, c, c=self.p_values[t, c], cmap="Greys", vmin=-0.15, vmax=1, s=130,
+                           edgecolors=self._ink(), linewidths=1, zorder=4)  # fmt: skip
         out_t, out_c = np.nonzero(~self.sets)
         ax.scatter(out_t + 1, out_c, s=8, color="0.75", zorder=3)
         if self.true is not None:

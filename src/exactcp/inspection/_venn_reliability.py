@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 from exactcp.metrics.bands import binomial_band
 
 
-class VennReliabilityDisplay:
+class VennReliabilityDisplay(Display):
     """Lower and upper probabilities of one label as a band, and how often the label occurred.
 
     Parameters
@@ -114,6 +115,15 @@ class VennReliabilityDisplay:
         )
         return cls(lower, upper, frequency, counts[there], label=label).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        inside = np.mean((self.lower <= self.frequency) & (self.frequency <= self.upper))
+        return (
+            f"Frequency of {'the label' if self.label is None else self.label} against its probability in "
+            f"{self.counts.size} bins; in {inside:.0%} of them it lies between the lower and the upper probability."
+        )
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -125,11 +135,7 @@ class VennReliabilityDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(5.2, 5.0), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (5.2, 5.0))
         x = (self.lower + self.upper) / 2
         ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, zorder=1)
         ax.fill_between(

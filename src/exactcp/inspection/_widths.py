@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp.inspection._display import Display
 
-class IntervalWidthDisplay:
+
+class IntervalWidthDisplay(Display):
     """The distribution of the widths of prediction intervals: the share that is at most so wide.
 
     Parameters
@@ -64,6 +66,12 @@ class IntervalWidthDisplay:
         """
         return cls({name: np.diff(np.asarray(ends), axis=1)[:, 0] for name, ends in intervals.items()}).plot(ax=ax)
 
+    @property
+    def alt_text(self) -> str:
+        """What the picture shows."""
+        medians = "; ".join(f"{name}: median {np.median(values):.4g}" for name, values in self.widths.items())
+        return f"Distribution of the widths of prediction intervals. {medians}."
+
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
@@ -75,11 +83,7 @@ class IntervalWidthDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open(ax, (6, 4))
         finite = np.concatenate([values[np.isfinite(values)] for values in self.widths.values()])
         right = 1.05 * float(finite.max()) if finite.size and finite.max() > 0 else 1.0
         for name, values in self.widths.items():
