@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 from exactcp.cli import app
-from exactcp.experiments import NAMES, make_config, reproduce
+from exactcp.experiments import NAMES, make_config, reproduce, runner
 from exactcp.experiments import mnist as mnist_data
 from exactcp.experiments.configs import PAPER_SIZES, Config
 from exactcp.experiments.forecast import expected_seconds
@@ -49,7 +49,7 @@ def tiny(name: str) -> Config:
     if name == "figure4":
         return replace(config, n_estimators=(1, 10))
     if name == "mnist":
-        return replace(config, seeds=(0,), sizes=(40,), n_test=20)
+        return replace(config, seeds=(0,), sizes=(40,), n_test=20, jobs=(1,))  # each other number starts a process
     if name == "parallel":
         return replace(config, seeds=(0,), sizes=(20,), large=70, jobs=(1, 2))
     return config
@@ -61,13 +61,33 @@ def digits_file(tmp_path_factory):
     X, y = load_digits(return_X_y=True)
     path = tmp_path_factory.mktemp("data") / "digits.npz"
     X = X.reshape(-1, 8, 8).astype(np.uint8)
-    np.savez(path, X_train=X[:200], y_train=y[:200], X_test=X[200:260], y_test=y[200:260])
+    np.savez(path, X_train=X[:45], y_train=y[:45], X_test=X[200:225], y_test=y[200:225])
     return path
 
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
     return tmp_path_factory.mktemp("reproduced")
+
+
+class LastingWorker(WorkerProcess):
+    """A process that is there for the next run, too: to start one takes seconds."""
+
+    def __exit__(self, *error):
+        return None
+
+
+@pytest.fixture(scope="module")
+def lasting_worker():
+    worker = LastingWorker()
+    yield worker
+    worker.end()
+
+
+@pytest.fixture
+def one_process(lasting_worker, monkeypatch):
+    """All runs of such tests are measured by one process."""
+    monkeypatch.setattr(runner, "WorkerProcess", lambda: lasting_worker)
 
 
 PAPER_NUMBERS = {
@@ -94,7 +114,7 @@ PAPER_NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_experiment_end_to_end(name, output, digits_file):
+def test_every_experiment_end_to_end(name, output, digits_file, one_process):
     config = tiny(name)
     moments = []
     done = reproduce(config, output, data=digits_file if name == "mnist" else None, watch=moments.append)
@@ -113,7 +133,7 @@ def test_every_experiment_end_to_end(name, output, digits_file):
     json.dumps(done.to_dict(), allow_nan=False)
 
 
-def test_experiments_share_what_they_measure(output):
+def test_experiments_share_what_they_measure(output, one_process):
     reproduce(tiny("figure1"), output)
     done = reproduce(tiny("figure2"), output)
     assert done.run.measured == 0
@@ -122,14 +142,14 @@ def test_experiments_share_what_they_measure(output):
     assert any("belong to other configurations" in note for note in done.notes)
 
 
-def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file):
+def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file, one_process):
     from exactcp import FullConformalClassifier
     from exactcp.measures import SimplifiedKNN
     from exactcp.metrics import fuzziness_per_object
 
     done = reproduce(tiny("mnist"), output, data=digits_file)
     with np.load(digits_file) as file:
-        X, y, X_test = file["X_train"].reshape(200, -1)[:40], file["y_train"][:40], file["X_test"].reshape(60, -1)[:20]
+        X, y, X_test = file["X_train"].reshape(45, -1)[:40], file["y_train"][:40], file["X_test"].reshape(25, -1)[:20]
     p = FullConformalClassifier(SimplifiedKNN()).fit(X.astype(float), y).predict_p(X_test.astype(float))
     own = fuzziness_per_object(p) / 9
     assert f"{own.mean():.5f} ± {own.std():.5f}" in done.page
@@ -233,7 +253,7 @@ def test_kill_in_the_middle_and_resume(tmp_path):
     assert file.read_bytes().startswith(before)
 
 
-def test_torn_and_broken_lines(tmp_path):
+def test_torn_and_broken_lines(tmp_path, one_process):
     whole = run(SAMPLES, tmp_path)
     assert whole.measured == 8
     file = tmp_path / "measurements.jsonl"
@@ -305,7 +325,7 @@ print(journal.read() == ([one], 0))
     assert told == f"{path}\nTrue\n"
 
 
-def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path):
+def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path, one_process):
     run(SAMPLES, tmp_path)
     file = tmp_path / "measurements.jsonl"
     version = describe_machine()["exactcp"]
@@ -315,7 +335,7 @@ def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path):
     assert any("another machine or version" in note for note in again.notes)
 
 
-def test_a_changed_configuration_says_so(tmp_path):
+def test_a_changed_configuration_says_so(tmp_path, one_process):
     run(SAMPLES, tmp_path)
     changed = run(replace(SAMPLES, sizes=(10, 30)), tmp_path)
     assert (changed.reused, changed.measured) == (4, 4)
@@ -343,12 +363,13 @@ def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
 
 def test_what_was_predicted_in_time_counts():
     with WorkerProcess() as worker:
-        found = worker.measure(replace(STANDARD, n=300, n_test=1000), 3.0)
+        found = worker.measure(replace(STANDARD, n=300, n_test=1000), 1.5)
     assert found.status == TIMEOUT
     assert 0 < found.predicted < 1000
-    assert 0 < found.seconds_per_prediction < 3.0
+    assert 0 < found.seconds_per_prediction < 1.5
 
 
+@pytest.mark.slow  # it starts two processes, and compiles in each
 def test_compiled_code_is_ended_too():
     with WorkerProcess() as worker:
         worker.measure(replace(STANDARD, method="optimized", n=3000, n_test=5), 60.0)  # compiles
@@ -380,7 +401,7 @@ def test_a_time_with_compilation_does_not_count():
     assert seconds < took / 5  # one run was counted, and it is not the one that compiled
 
 
-def test_a_failure_is_noted_and_the_run_goes_on(tmp_path):
+def test_a_failure_is_noted_and_the_run_goes_on(tmp_path, one_process):
     config = replace(tiny("figure5"), measures=("NoSuchMeasure", "KNN"), methods=("split",), seeds=(0,), sizes=(10,))
     done = run(config, tmp_path)
     assert [one.status for one in done.measurements] == [FAILED, DONE]
@@ -411,7 +432,7 @@ def _write_idx(folder: Path, digits_file: Path, ending: str = "") -> None:
         for name, idx in mnist_data.IDX_FILES.items():
             array = file[name].astype(np.uint8)
             content = b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
-            (folder / f"{idx}{ending}").write_bytes(gzip.compress(content) if ending else content)
+            (folder / f"{idx}{ending}").write_bytes(gzip.compress(content, mtime=0) if ending else content)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
@@ -543,7 +564,7 @@ def _invoke(*arguments: str):
     return CliRunner().invoke(app, ["reproduce", *arguments])
 
 
-def test_the_command_prints_a_page_or_json(tmp_path):
+def test_the_command_prints_a_page_or_json(tmp_path, one_process):
     how = ("figure4", "--n-max", "46", "--seeds", "1", "--output", str(tmp_path))
     page = _invoke(*how)
     assert page.exit_code == 0, page.output
@@ -555,7 +576,7 @@ def test_the_command_prints_a_page_or_json(tmp_path):
     assert re.search("21 of 21 points are measured already", again.stderr)
 
 
-def test_without_a_terminal_progress_comes_in_lines(tmp_path, monkeypatch):
+def test_without_a_terminal_progress_comes_in_lines(tmp_path, monkeypatch, one_process):
     monkeypatch.setattr("exactcp._parallel.LOG_EVERY", 0.0)
     run = _invoke("figure4", "--n-max", "10", "--seeds", "1", "--output", str(tmp_path))
     assert re.search(r"^3/7, about \d+ s left: ", run.stderr, re.MULTILINE)

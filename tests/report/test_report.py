@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html.parser
 import json
+import math
 import re
-import shutil
 import subprocess
+from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import betabinom, binom
 
+from chromium import find_chromium
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
-from exactcp.report.expectation import expected_coverage, judge
+from exactcp.report.expectation import expected_counts, expected_coverage, judge
 
 CSS = (Path(__file__).parents[2] / "src/exactcp/report/templates/page.css").read_text()
 VOID = {"img", "meta", "br", "link", "hr", "input"}
@@ -65,6 +70,11 @@ PAGES = {
 }
 
 
+@cache  # figures take a while
+def rendered(name):
+    return render(PAGES[name]())
+
+
 class Outline(html.parser.HTMLParser):
     """Elements with their attributes and text, and whether every element was closed."""
 
@@ -94,7 +104,7 @@ class Outline(html.parser.HTMLParser):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_whole_and_accessible(name):
-    page = render(PAGES[name]())
+    page = rendered(name)
     outline = Outline(page)
     assert outline.all("html")[0]["lang"] == "en"
     assert outline.texts["title"]
@@ -118,10 +128,19 @@ def test_every_page_is_whole_and_accessible(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_page_needs_a_network_or_runs_a_script(name):
-    page = render(PAGES[name]())
+def test_no_page_needs_a_network_or_runs_another_script_than_its_own(name):
+    page = rendered(name)
     outline = Outline(page)
-    assert {tag for tag, _ in outline.elements} & {"script", "link", "iframe", "object"} == set()
+    assert {tag for tag, _ in outline.elements} & {"link", "iframe", "object"} == set()
+    data, code = outline.all("script")
+    assert data == {"type": "application/json", "id": "data"}
+    assert code == {}
+    text = re.search(r"<script>(.*)</script>", page, flags=re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    policy = next(meta["content"] for meta in outline.all("meta") if meta.get("http-equiv"))
+    assert policy.startswith("default-src 'none';")
+    assert re.findall(r"script-src ([^;]*)", policy) == [f"'sha256-{digest}'"]
+    assert not any(name.startswith("on") for _, attributes in outline.elements for name in attributes)
     for _, attributes in outline.elements:
         for attribute in ("src", "href", "srcset", "data"):
             assert (attributes.get(attribute) or "data:").startswith("data:")
@@ -133,7 +152,8 @@ def test_what_the_user_named_is_text_and_not_html():
     page = render(label_facts(title="<script>alert(1)</script>"))
     assert "<b>bee</b>" not in page
     assert "&lt;b&gt;bee&lt;/b&gt;" in page
-    assert "<script" not in page
+    assert "<script>alert" not in page
+    assert len(Outline(page).all("script")) == 2
 
 
 def test_the_page_says_what_the_facts_say():
@@ -142,10 +162,11 @@ def test_the_page_says_what_the_facts_say():
     assert f"{100 * facts['coverage']:.1f}".removesuffix(".0") + " %" in page
     low, high = facts["expected_coverage"]
     assert low < 0.9 < high
-    guarantee = " ".join(re.search(r'<p id="guarantee"[^>]*>(.*?)</p>', page, flags=re.DOTALL)[1].split())
+    guarantee = re.search(r'<p id="guarantee"[^>]*>(.*?)</p>', page, flags=re.DOTALL)[1]
+    guarantee = " ".join(re.sub(r"<[^>]*>", "", guarantee).split())
     assert len(re.findall(r"\.(?= |$)", guarantee)) == 2  # sentences
     assert "at least 90 %" in guarantee
-    assert page.count("<li>") == 18
+    assert page.count('<p class="name">') == 18
     assert "train.csv" in page
 
 
@@ -164,8 +185,8 @@ def test_the_facts_count_what_they_say_they_count():
     assert [row["covered"] for row in facts["hardest"]] == [True, None, True, False]
     assert facts["hardest"][0]["set"] == ["0", "1"]
     assert facts["by_label"] == [
-        {"label": "0", "n": 1, "coverage": 1.0, "set_size": 1.0},
-        {"label": "1", "n": 1, "coverage": 1.0, "set_size": 2.0},
+        {"label": "0", "n": 1, "coverage": 1.0, "set_size": 1.0, "holds": [1.0, 0.0]},
+        {"label": "1", "n": 1, "coverage": 1.0, "set_size": 2.0, "holds": [1.0, 1.0]},
     ]
     curve = facts["calibration"][0]
     assert curve["coverages"][curve["levels"].index(0.75)] == pytest.approx(1 / 3)
@@ -176,7 +197,7 @@ def test_labels_that_are_no_class_have_rows_of_their_own():
     p = np.array([[0.9, 0.01], [0.3, 0.2], [0.02, 0.01], [0.04, 0.5]])
     facts = classification_facts([LabelRun("full", "m", p, 0, 0)], [0, 1], [0, 1, "new", None], confidence_level=0.9)
     assert facts["new_labels"] == {"new": 1}
-    assert facts["by_new_label"] == [{"label": "new", "n": 1, "coverage": 0.0, "set_size": 0.0}]
+    assert facts["by_new_label"] == [{"label": "new", "n": 1, "coverage": 0.0, "set_size": 0.0, "holds": [0.0, 0.0]}]
     assert facts["coverage_of_old_labels"] == 1.0
     assert facts["strangest"][0]["truth"] == "new, a new label"
     assert "new (not in the training rows)" in render(facts)
@@ -195,10 +216,15 @@ def test_the_page_gives_a_verdict(share, verdict, words):
     truth = ["yes" if i < 200 * share else "no" for i in range(200)]
     facts = classification_facts([LabelRun("full", "m", p, 0, 0)], ["yes", "no"], truth, confidence_level=0.9)
     assert facts["verdict"] == verdict
-    page = " ".join(render(facts).split())
-    assert words in page
+    whole = render(facts)
+    page = " ".join(whole.split())
     assert page.count('id="verdict"') == 1
-    assert Outline(render(facts)).open == []
+    shown = re.findall(r'data-verdict="([^"]*)"( hidden)?>(.*?)</(?:p|div)>', page)
+    assert [kind for kind, hidden, _ in shown if not hidden] == [verdict]
+    assert next(
+        words in text.replace("<strong>", "").replace("</strong>", "") for _, hidden, text in shown if not hidden
+    )
+    assert Outline(whole).open == []
 
 
 def test_a_verdict_takes_the_chance_of_the_training_rows_into_account():
@@ -212,6 +238,31 @@ def test_a_verdict_takes_the_chance_of_the_training_rows_into_account():
             wrong[n] += judge(float((p > 0.1).mean()), expected_coverage(0.9, 2000, n)) == "below"
     assert wrong[30] <= binom.ppf(0.999, 400, 0.025)
     assert wrong[None] > binom.ppf(0.999, 400, 0.025)
+
+
+@pytest.mark.parametrize(("n", "n_calibration"), [(1, 19), (7, 9), (100, 100), (500, 1297), (2000, 30)])
+def test_the_band_is_the_beta_binomial_law(n, n_calibration):
+    epsilons = [Fraction(k, 200) for k in range(1, 200, 7)] + [Fraction(1), Fraction(3, 2)]
+    found = expected_counts(epsilons, n, n_calibration)
+    for epsilon, ends in zip(epsilons, found.tolist(), strict=True):
+        missed = math.floor(epsilon * (n_calibration + 1))
+        if epsilon >= 1:  # nothing is promised
+            assert ends == [0, n]
+        elif missed == 0:
+            assert ends == [n, n]
+        else:
+            assert ends == betabinom.ppf([0.025, 0.975], n, n_calibration + 1 - missed, missed).tolist()
+
+
+def test_rows_that_do_not_differ_are_not_called_hard():
+    same = np.tile([0.9, 0.01], (20, 1))
+    facts = classification_facts([LabelRun("full", "m", same, 0, 0)], ["a", "b"], None, confidence_level=0.9)
+    assert facts["hardest"] == []
+    assert "hardest" not in render(facts).replace("script", "")
+    ends = np.tile([1.0, 3.0], (20, 1)) + np.arange(20)[:, None] / 3
+    run = TargetRun("split", "m", ends.mean(axis=1), ends, np.diff(ends, axis=1)[:, 0], None, None, 0, 0)
+    assert regression_facts([run])["hardest"] == []
+    assert "The hardest rows" not in render(regression_facts([run]))
 
 
 def test_the_facts_of_targets():
@@ -250,15 +301,28 @@ def test_contrast_of_black_and_white():
     assert contrast("#777777", "#ffffff") < 4.5
 
 
-def test_every_text_colour_stands_out_from_every_background():
-    colors = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", CSS))
-    used = {kind: set(re.findall(rf"[^-]{kind}: var\(--(\w+)\)", CSS)) for kind in ("color", "background")}
+LIGHT, DARK = (
+    dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+    for block in re.findall(r":root \{(.*?)\}", CSS, flags=re.DOTALL)
+)
+
+
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_text_colour_stands_out_from_every_background(colors):
+    used = {
+        kind: set(re.findall(rf"[^-]{kind}: var\(--(\w+)\)", CSS)) for kind in ("color", "background", "stroke", "fill")
+    }
     assert used["color"] >= {"ink", "quiet", "accent", "warn"}
-    assert used["background"] == {"paper", "card"}
-    for text in used["color"]:
-        for background in used["background"]:
+    assert used["background"] == {"paper", "card", "bar"}
+    assert set(re.findall(r"\.([\w-]+) \{[^}]*background: var\(--bar\)", CSS)) == {"bar-fill"}  # which holds no text
+    for background in ("paper", "card"):
+        for text in used["color"]:
             assert contrast(colors[text], colors[background]) >= 4.5, (text, background)
-    assert set(re.findall(r"#[0-9a-f]{3,8}\b", CSS)) == set(colors.values())  # no colour goes unchecked
+    for name in used["stroke"] - {"paper"}:
+        assert contrast(colors[name], colors["paper"]) >= 3, name
+    for name in re.findall(r"key-\d \{ fill: var\(--(\w+)\)", CSS):
+        assert contrast(colors[name], colors["paper"]) >= 4.5, name
+    assert set(re.findall(r"#[0-9a-f]{6}\b", CSS)) == {*LIGHT.values(), *DARK.values()}  # no colour goes unchecked
 
 
 def test_the_colours_of_the_pictures_stand_out_from_paper():
@@ -303,12 +367,7 @@ addEventListener("load", () => {
 
 
 def browse(*arguments: str) -> subprocess.CompletedProcess[str]:
-    chromium = next(
-        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-    )
-    if chromium is None:
-        pytest.skip("there is no chromium: install it, with apt-get install chromium for instance")
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    command = [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     command += ["--enable-logging=stderr", "--allow-file-access-from-files", "--virtual-time-budget=5000"]
     return subprocess.run([*command, *arguments], capture_output=True, text=True, check=True, timeout=120)
 
@@ -362,3 +421,13 @@ def test_a_browser_takes_a_picture_and_prints(tmp_path):
     assert picture[..., :3].std() > 0.05  # not an empty page
     pages = (tmp_path / "page.pdf").read_bytes().count(b"/Type /Page\n")
     assert 1 <= pages <= 5
+
+
+@pytest.mark.parametrize("n_labels", [1, 11, 13, 40])
+def test_any_number_of_labels_makes_a_page(n_labels):
+    names = [f"label {place}" for place in range(n_labels)]
+    p = np.random.default_rng(0).uniform(size=(50, n_labels))
+    facts = classification_facts([LabelRun("full", "m", p, 0, 0)], names, [names[row % n_labels] for row in range(50)])
+    page = render(facts)
+    Outline(page)
+    assert ("beside it" in page) == (n_labels > 12)

@@ -6,13 +6,17 @@ it. Each `LabelRun` or `TargetRun` is what one predictor said about the same tes
 about, the others stand beside it.
 """
 
+from exactcp.report.carried_targets import TargetLevels
 from exactcp.report.classification import LabelRun, classification_facts
+from exactcp.report.levels import TARGET_LEVELS
 from exactcp.report.page import check_can_render, render, write_report
 from exactcp.report.regression import TargetRun, regression_facts
 from exactcp.report.rows import TestRows
 
 __all__ = [
+    "TARGET_LEVELS",
     "LabelRun",
+    "TargetLevels",
     "TargetRun",
     "TestRows",
     "check_can_render",

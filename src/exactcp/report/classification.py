@@ -11,7 +11,9 @@ import numpy as np
 
 from exactcp import metrics, pvalues
 from exactcp.metrics.validity import coverage_curve
+from exactcp.report.carried_labels import carry_label_rows, carry_labels
 from exactcp.report.expectation import expected_coverage, judge
+from exactcp.report.levels import CURVE_LEVELS, LABEL_LEVELS, describe_levels, stops
 from exactcp.report.rows import SHOWN_ROWS, TestRows
 
 
@@ -95,6 +97,13 @@ def classification_facts(
     new = [] if codes is None or labels is None else [labels[row] for row in np.flatnonzero(codes == UNKNOWN_LABEL)]
     ordered = np.sort(main, axis=1)
     second = ordered[:, -2] if main.shape[1] > 1 else np.zeros(main.shape[0])
+    n_labels = sets.sum(axis=1)
+    # where all sets are equally large, no row is harder than another
+    hardest = np.lexsort((-second, -n_labels))[:SHOWN_ROWS].tolist() if np.ptp(n_labels) else []
+    told = describe_levels(stops(LABEL_LEVELS, confidence_level), confidence_level, promised, n_known, n_calibration)
+    places = [told["levels"].index(level) for level in CURVE_LEVELS]
+    ps = [run.p for run in runs]
+    counted = carry_labels(ps, [_p_true(p, codes) for p in ps] if known else None, told["epsilons"])
     return {
         "title": title,
         "task": "classification",
@@ -102,6 +111,7 @@ def classification_facts(
         "confidence_level": float(confidence_level),
         "n_test": int(main.shape[0]),
         "n_known": n_known,
+        "n_calibration": n_calibration,
         "classes": names,
         "coverage": comparison[0]["coverage"],
         "promised_level": promised,
@@ -119,11 +129,17 @@ def classification_facts(
         "p_false": _p_false(main, codes).tolist() if known else None,
         "credibility": ordered[:, -1].tolist(),
         "second_p": second.tolist(),
-        "calibration": _calibration(runs, codes) if known else [],
+        "calibration": _calibration(runs, counted, places, n_known) if known else [],
+        "band": None if told["expected"] is None else [told["expected"][place] for place in places],
         # the largest sets, and among those of equal size the least decided
-        "hardest": [describe(row) for row in np.lexsort((-second, -sets.sum(axis=1)))[:SHOWN_ROWS].tolist()],
+        "hardest": [describe(row) for row in hardest],
         "strangest": [describe(row) for row in np.argsort(ordered[:, -1], kind="stable")[:SHOWN_ROWS].tolist()],
         "comparison": comparison,
+        "script": {
+            **told,
+            "runs": counted,
+            **carry_label_rows(main, runs[0].chosen, labels, names, rows or TestRows()),
+        },
     }
 
 
@@ -189,29 +205,37 @@ def _by_label(sets: np.ndarray, codes: np.ndarray | None, names: list[str]) -> l
         own = sets[codes == code]
         if own.size:
             coverage, size = float(own[:, code].mean()), float(own.sum(axis=1).mean())
-            found.append({"label": name, "n": int(own.shape[0]), "coverage": coverage, "set_size": size})
+            row = {"label": name, "n": int(own.shape[0]), "coverage": coverage, "set_size": size}
+            found.append({**row, "holds": own.mean(axis=0).tolist()})
     return found
 
 
 def _by_new_label(sets: np.ndarray, codes: np.ndarray | None, new: list[Any]) -> list[dict[str, Any]]:
     assert codes is not None
-    sizes, labels = sets[codes == UNKNOWN_LABEL].sum(axis=1), np.array(new)
+    own, labels = sets[codes == UNKNOWN_LABEL], np.array(new)
     return [
-        {"label": label, "n": count, "coverage": 0.0, "set_size": float(sizes[labels == label].mean())}
+        {
+            "label": label,
+            "n": count,
+            "coverage": 0.0,
+            "set_size": float(own[labels == label].sum(axis=1).mean()),
+            "holds": own[labels == label].mean(axis=0).tolist(),
+        }
         for label, count in Counter(new).items()
     ]
 
 
-def _calibration(runs: Sequence[LabelRun], codes: np.ndarray | None) -> list[dict[str, Any]]:
-    levels = np.arange(1, 100) / 100
+def _calibration(
+    runs: Sequence[LabelRun], counted: list[dict[str, Any]], places: list[int], n_known: int
+) -> list[dict[str, Any]]:
     first = runs[0].measure  # curves of other measures would hide the two that are compared
     return [
         {
             "predictor": run.predictor,
-            "levels": levels.tolist(),
-            "coverages": coverage_curve(_p_true(run.p, codes), levels).tolist(),
+            "levels": list(CURVE_LEVELS),
+            "coverages": [counts["covered"][place] / n_known for place in places],
         }
-        for run in runs
+        for run, counts in zip(runs, counted, strict=True)
         if run.measure == first
     ]
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from exactcp.report.numbers import written_number
+
 SIZE = (4.6, 3.3)
 BLUE, ORANGE, GREY = "#0b5cad", "#b45309", "#6b7280"
 STYLE: Any = {
@@ -74,12 +76,17 @@ def _uri(buffer: BytesIO, kind: str) -> str:
 
 
 def _draw_calibration(ax: Any, facts: dict[str, Any]) -> None:
-    from exactcp.inspection import CalibrationCurveDisplay
-
+    if facts["band"] is not None:
+        low, high = np.array(facts["band"]).T / facts["n_known"]
+        ax.fill_between(
+            facts["calibration"][0]["levels"], low, high, color="grey", alpha=0.25, linewidth=0, label="95 % by chance"
+        )
+    ax.plot([0, 1], [0, 1], "--", color="grey", linewidth=1)
     for curve in facts["calibration"]:
-        name = f"{curve['predictor']} CP"
-        CalibrationCurveDisplay(curve["levels"], curve["coverages"], facts["n_known"], name=name).plot(ax=ax)
+        ax.plot(curve["levels"], curve["coverages"], linewidth=1.8, label=f"{curve['predictor']} CP")
     ax.axvline(facts["confidence_level"], color=GREY, linewidth=1, linestyle=":")
+    ax.set(xlabel="confidence level", ylabel="coverage", xlim=(0, 1), ylim=(0, 1.02), aspect="equal")
+    ax.legend(loc="lower right", frameon=False)
 
 
 def _say_calibration(facts: dict[str, Any]) -> str:
@@ -93,12 +100,11 @@ def _say_calibration(facts: dict[str, Any]) -> str:
 def _draw_set_sizes(ax: Any, facts: dict[str, Any]) -> None:
     sizes = {int(size): count for size, count in facts["set_sizes"].items()}
     largest = max([1, *(size for size, count in sizes.items() if count)])
-    shown = range(min(largest + 1, len(sizes)))
-    bars = ax.bar([str(size) for size in shown], [sizes[size] for size in shown], color=BLUE)
+    shown = list(range(min(largest + 1, len(sizes))))
+    bars = ax.bar(shown, [sizes[size] for size in shown], color=BLUE)
     if len(shown) <= 12:
+        ax.set_xticks(shown)
         ax.bar_label(bars, padding=2)
-    else:
-        ax.xaxis.set_major_locator("auto")
     ax.set(xlabel="labels in the set", ylabel="test rows")
     ax.margins(y=0.12)
 
@@ -162,7 +168,7 @@ def _draw_widths(ax: Any, facts: dict[str, Any]) -> None:
 
 def _say_widths(facts: dict[str, Any]) -> str:
     parts = [
-        f"{row['predictor']} CP has median width {row['median_width']:.4g}"
+        f"{row['predictor']} CP has median width {written_number(row['median_width'])}"
         for row in facts["comparison"]
         if row["median_width"] is not None
     ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from base64 import b64encode
 from collections.abc import Callable
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from exactcp._optional import require
 from exactcp._replacing import replacing
+from exactcp.report.carrying import written
+from exactcp.report.numbers import percent, seconds, written_number
 
 
 def check_can_render() -> None:
@@ -42,7 +46,8 @@ def render(facts: dict[str, Any]) -> str:
     check_can_render()
     from exactcp.report.figures import figures, picture
 
-    return fill("page.html.j2", {"picture": picture}, facts=facts, figures=figures(facts))
+    filters: dict[str, Callable[..., str]] = {"picture": picture, "beside": _beside}
+    return fill("page.html.j2", filters, facts=facts, figures=figures(facts), script=_script(facts))
 
 
 def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -> str:
@@ -57,7 +62,7 @@ def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=_percent, number=_number, seconds=_seconds, **filters)
+    environment.filters.update(percent=percent, number=written_number, seconds=seconds, **filters)
     return str(environment.get_template(template).render(**values, version=__version__))
 
 
@@ -79,21 +84,28 @@ def write_report(facts: dict[str, Any], path: str | Path) -> Path:
     return Path(path)
 
 
-def _percent(value: float | None) -> str:
-    """Return a share in per cent, with as many digits as a level such as 0.999 needs."""
-    if value is None:
-        return "unknown"
-    text = f"{100 * value:.1f}" if abs(1000 * value - round(1000 * value)) > 1e-9 else f"{100 * value:.10g}"
-    return f"{text}\N{NO-BREAK SPACE}%"
+SCRIPTS = ("numbers", "elements", "labels", "targets", "pictures", "rows", "page")
 
 
-def _number(value: float | None, digits: int = 4) -> str:
-    if value is None or math.isnan(value):
-        return "unknown"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.{digits}g}"
+def _script(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the script, the only one that the page allows, by its hash, and the data that it reads."""
+    folder = files("exactcp.report") / "scripts"
+    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    code = '(() => {\n"use strict";\n' + "\n".join(parts) + "})();"
+    told = {name: facts[name] for name in ("task", "n_test", "n_known", "calibration", "band")}
+    return {
+        "code": code,
+        "hash": "sha256-" + b64encode(sha256(code.encode()).digest()).decode(),
+        "data": written({"facts": told, "script": facts["script"]}),
+    }
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s" if value >= 10 else f"{value:.3f} s"
+def _beside(row: dict[str, Any], classes: list[str]) -> str:
+    """Return the labels that are beside a true label most often, in the sets of its rows."""
+    shares = [
+        (-share, name) for name, share in zip(classes, row["holds"], strict=True) if share and name != row["label"]
+    ]
+    return ", ".join(
+        f"{name} {percent(int(0.5 - 100 * share) / 100)}"
+        for share, name in sorted(shares, key=lambda pair: pair[0])[:3]
+    )

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from exactcp.metrics.validity import coverage_curve
+from exactcp.report.carried_targets import TargetLevels, carry_target_rows
 from exactcp.report.expectation import expected_coverage, judge
+from exactcp.report.levels import CURVE_LEVELS, describe_levels, expected_at, stops
+from exactcp.report.numbers import written_number
 from exactcp.report.rows import SHOWN_ROWS, TestRows
 
 
@@ -32,6 +35,8 @@ class TargetRun:
     p : ndarray of shape (m,), or None
         p-values of the true targets.
     fit_seconds, predict_seconds : float
+    at_levels : TargetLevels, or None
+        What it said at other levels, to which the reader of a page may go.
     """
 
     predictor: str
@@ -43,6 +48,25 @@ class TargetRun:
     p: np.ndarray | None
     fit_seconds: float
     predict_seconds: float
+    at_levels: TargetLevels | None = None
+
+    def said(self, level: float) -> TargetLevels:
+        """Return what it said at all levels, of which one is the run's own."""
+        own = TargetLevels(
+            (float(level),),
+            self.intervals[None],
+            self.widths[None],
+            None if self.covered is None else self.covered[None],
+        )
+        more = self.at_levels if self.at_levels is not None and self.at_levels.levels else None
+        if more is None or more.place(level) is not None:
+            return own if more is None else more
+        return TargetLevels(
+            own.levels + more.levels,
+            np.concatenate([own.intervals, more.intervals]),
+            np.concatenate([own.widths, more.widths]),
+            None if own.covered is None or more.covered is None else np.concatenate([own.covered, more.covered]),
+        )
 
 
 def regression_facts(
@@ -87,9 +111,12 @@ def regression_facts(
     comparison = [_compare_intervals(run, targets, known) for run in runs]
     describe = _regression_describer(runs[0], targets, strangeness, rows or TestRows())
     p_true = None if runs[0].p is None or known.size == 0 else runs[0].p[known]
-    hardest = np.argsort(-np.nan_to_num(runs[0].widths, nan=-1.0), kind="stable")[:SHOWN_ROWS].tolist()
+    said = [run.said(confidence_level) for run in runs]
+    at = stops(said[0].levels, confidence_level)
+    widths = np.nan_to_num(runs[0].widths, nan=-1.0)
+    # where all intervals are equally wide, no row is harder than another
+    hardest = np.argsort(-widths, kind="stable")[:SHOWN_ROWS].tolist() if _differ(widths) else []
     strangest = [] if strangeness is None else np.argsort(np.asarray(strangeness), kind="stable")[:SHOWN_ROWS].tolist()
-    levels = np.arange(1, 100) / 100
     promised = float(confidence_level if promised_level is None else promised_level)
     expected = expected_coverage(promised, int(known.size), n_calibration)
     return {
@@ -99,6 +126,7 @@ def regression_facts(
         "confidence_level": float(confidence_level),
         "n_test": m,
         "n_known": int(known.size),
+        "n_calibration": n_calibration,
         "coverage": comparison[0]["coverage"],
         "promised_level": promised,
         "expected_coverage": expected,
@@ -106,6 +134,7 @@ def regression_facts(
         "mean_width": comparison[0]["mean_width"],
         "median_width": comparison[0]["median_width"],
         "infinite": comparison[0]["infinite"],
+        "ever_infinite": bool(np.isinf(said[0].widths).any()),
         "mean_absolute_error": comparison[0]["mean_absolute_error"],
         "widths": {run.predictor: [float(w) if np.isfinite(w) else None for w in run.widths] for run in runs},
         "p_true": None if p_true is None else p_true.tolist(),
@@ -114,26 +143,61 @@ def regression_facts(
         else [
             {
                 "predictor": runs[0].predictor,
-                "levels": levels.tolist(),
-                "coverages": coverage_curve(p_true, levels).tolist(),
+                "levels": list(CURVE_LEVELS),
+                "coverages": coverage_curve(p_true, CURVE_LEVELS).tolist(),
             }
         ],
+        "band": expected_at(list(CURVE_LEVELS), confidence_level, promised, int(known.size), n_calibration),
         "hardest": [describe(row) for row in hardest],
         "strangest": [describe(row) for row in strangest],
         "comparison": comparison,
+        "script": {
+            **describe_levels(at, confidence_level, promised, int(known.size), n_calibration),
+            "runs": [[_at_level(own, level, known) for level in at] for own in said],
+            **carry_target_rows(
+                said[0],
+                at,
+                runs[0].prediction,
+                targets,
+                p=None if p_true is None else runs[0].p,
+                strangeness=strangeness,
+                rows=rows or TestRows(),
+            ),
+        },
+    }
+
+
+def _differ(widths: np.ndarray) -> bool:
+    """Tell whether widths differ by more than rounding."""
+    finite = widths[np.isfinite(widths)]
+    if finite.size < widths.size:
+        return bool(finite.size > 0)
+    return finite.size > 0 and bool(np.ptp(finite) > 1e-9 * np.abs(finite).max())
+
+
+def _at_level(said: TargetLevels, level: float, known: np.ndarray) -> dict[str, Any] | None:
+    place = said.place(level)
+    if place is None:
+        return None
+    return _width_numbers(said.widths[place], None if said.covered is None else said.covered[place], known)
+
+
+def _width_numbers(widths: np.ndarray, covered: np.ndarray | None, known: np.ndarray) -> dict[str, Any]:
+    finite = widths[np.isfinite(widths)]
+    return {
+        "coverage": float(covered[known].mean()) if covered is not None and known.size else None,
+        "mean_width": float(finite.mean()) if finite.size else None,
+        "median_width": float(np.median(finite)) if finite.size else None,
+        "infinite": int(widths.size - finite.size),
     }
 
 
 def _compare_intervals(run: TargetRun, targets: np.ndarray, known: np.ndarray) -> dict[str, Any]:
-    finite = run.widths[np.isfinite(run.widths)]
     error = np.abs(run.prediction - targets)[known]
     return {
         "predictor": run.predictor,
         "measure": run.measure,
-        "coverage": float(run.covered[known].mean()) if run.covered is not None and known.size else None,
-        "mean_width": float(finite.mean()) if finite.size else None,
-        "median_width": float(np.median(finite)) if finite.size else None,
-        "infinite": int(run.widths.size - finite.size),
+        **_width_numbers(run.widths, run.covered, known),
         "mean_absolute_error": float(error.mean()) if known.size else None,
         "fit_seconds": run.fit_seconds,
         "predict_seconds": run.predict_seconds,
@@ -145,9 +209,9 @@ def _regression_describer(run: TargetRun, targets: np.ndarray, strangeness: Any,
         known = not np.isnan(targets[row])
         return {
             **rows.describe(row),
-            "truth": f"{targets[row]:.4g}" if known else None,
-            "prediction": f"{run.prediction[row]:.4g}",
-            "interval": [f"{end:.4g}" for end in run.intervals[row]],
+            "truth": written_number(targets[row]) if known else None,
+            "prediction": written_number(run.prediction[row]),
+            "interval": [written_number(end) for end in run.intervals[row]],
             "p": float(run.p[row]) if known and run.p is not None else None,
             "strangeness": None if strangeness is None else float(strangeness[row]),
             "covered": bool(run.covered[row]) if known and run.covered is not None else None,

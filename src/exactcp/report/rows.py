@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from exactcp.report.numbers import cell
+
 SHOWN_ROWS = 9
 CELLS = 6
 
@@ -37,12 +39,5 @@ class TestRows:
             shown["image"] = np.asarray(self.images[row], dtype=np.float64).tolist()
         elif self.cells is not None:
             values = list(zip(self.columns, self.cells[row], strict=True))[:CELLS]
-            shown["cells"] = [{"column": column, "value": as_text(value)} for column, value in values]
+            shown["cells"] = [{"column": column, "value": cell(value)} for column, value in values]
         return shown
-
-
-def as_text(value: Any) -> str:
-    """Return a cell as a person would write it."""
-    if isinstance(value, float | np.floating):
-        return "missing" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
