@@ -96,6 +96,7 @@ def test_the_table_is_for_people(folder, monkeypatch):
         *_numbers(),
         {"a [b]": exactcp.FullConformalRegressor(), "bad": exactcp.FullConformalRegressor(n_jobs="x")},
         cv=2,
+        random_state=0,
     )
     monkeypatch.setattr("exactcp.comparing.compare_predictors", lambda *_, **__: known)
     result = run("compare", "prices.csv", "--target", "price", "--ignore", "y")

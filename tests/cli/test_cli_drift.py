@@ -100,12 +100,15 @@ def _unlabelled(X):
     return test
 
 
-def test_a_row_is_answered_before_the_next_one_comes(stream):
+@pytest.mark.parametrize(
+    ("names", "row"), [("a,b\n", "{0},-{0}\n"), ("", '{{"a": {0}, "b": -{0}}}\n')], ids=["CSV", "JSON lines"]
+)
+def test_a_row_is_answered_before_the_next_one_comes(names, row, stream):
     command = [sys.executable, "-m", "exactcp", "drift", "-", "--json", "--seed", "0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        process.stdin.write("a,b\n")
+        process.stdin.write(names)
         for step in (1, 2, 3):
-            process.stdin.write(f"{step},{-step}\n")
+            process.stdin.write(row.format(step))
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["step"] == step  # would wait for ever otherwise
         process.stdin.close()

@@ -71,11 +71,12 @@ def test_every_kind_of_file_is_written(name):
     assert run("data.csv", "--output", name).exit_code == 0
     if "json" in name:
         found = pd.read_json(name, lines=True, precise_float=True)
+        assert ["|".join(map(str, labels)) for labels in found.pop("set")] == found["set_text"].astype(str).tolist()
     else:
         found = pd.read_excel(name) if name.endswith("xlsx") else pd.read_csv(name, sep="\t")
     rows = expected()
     if name.endswith("xlsx"):  # which has 15 digits
-        rows, found = (one.drop(columns=["code", "label", "set"]) for one in (rows, found))
+        rows, found = (one.drop(columns=["code", "prediction", "set_text"]) for one in (rows, found))
     pd.testing.assert_frame_equal(found, rows, check_dtype=False, rtol=1e-14)
 
 
@@ -147,7 +148,7 @@ def test_broken_files_get_one_sentence(name, content, sentence, folder):
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("given", [b"", gzip.compress(b"x,code\n1,2\n" * 99)[:40]])
+@pytest.mark.parametrize("given", [b"", gzip.compress(b"x,code\n1,2\n" * 99, mtime=0)[:40]])
 def test_standard_input_that_is_no_table(given):
     result = run("-", given=given)
     assert result.exit_code == 1

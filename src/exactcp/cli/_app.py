@@ -11,16 +11,19 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from exactcp._starting import raise_interruptions
 from exactcp.cli._compare import compare_command
 from exactcp.cli._demo import demo
 from exactcp.cli._drift import drift
+from exactcp.cli._fit import fit
+from exactcp.cli._inspect import inspect
 from exactcp.cli._misuse import MisuseError
 from exactcp.cli._predict import predict
 from exactcp.cli._reproduce import reproduce
 from exactcp.cli._results import NAME, give_up_standard_output, naming_standard_output
+from exactcp.cli._warm_up import warm_up
 
 # click's own exceptions, wherever this version of typer keeps them
 _USAGE_ERRORS: tuple[type[BaseException], ...] = (
@@ -30,7 +33,23 @@ _USAGE_ERRORS: tuple[type[BaseException], ...] = (
 )
 
 
-class OneSentenceGroup(TyperGroup):
+class _PlainFlags:
+    """Options without a value are shown without the type of one in the help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command."""
+
+
+class OneSentenceGroup(_PlainFlags, TyperGroup):
     """Commands whose errors are one sentence each."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -99,7 +118,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    help="Full conformal prediction, exact and fast.",
 )
 
 
@@ -118,14 +136,25 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Full conformal prediction, exact and fast."""
+    """Full conformal prediction, exact and fast.
+
+    A table with a column to predict is all that is needed:
+
+    exactcp compare DATA.csv --target COLUMN             which predictor suits it
+    exactcp predict DATA.csv --target COLUMN --folds 5   how good it is
+    exactcp fit DATA.csv --target COLUMN --save MODEL    learn, and keep it
+    exactcp predict --model MODEL NEW.csv                predict new rows
+    """
 
 
-app.command()(predict)
-app.command("compare")(compare_command)
-app.command()(drift)
-app.command()(demo)
-app.command()(reproduce)
+app.command("compare", cls=PlainCommand)(compare_command)
+app.command(cls=PlainCommand)(predict)
+app.command(cls=PlainCommand)(fit)
+app.command(cls=PlainCommand)(inspect)
+app.command(cls=PlainCommand)(drift)
+app.command(cls=PlainCommand)(demo)
+app.command(cls=PlainCommand)(reproduce)
+app.command("warm-up", cls=PlainCommand)(warm_up)
 
 
 def main() -> None:

@@ -7,17 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from exactcp import CrossConformalClassifier, FullConformalClassifier, SplitConformalClassifier
-from exactcp.cli._job import Job, Outcome, compared, timed, told
-from exactcp.pvalues import exceeds, significance
+from exactcp.cli._job import Job, Outcome, compared, timed
+from exactcp.cli._predictors import counted, last, new_predictor, told
 from exactcp.report import LabelRun, classification_facts
-
-CLASSIFIERS: dict[str, Any] = {
-    "full": FullConformalClassifier,
-    "split": SplitConformalClassifier,
-    "cross": CrossConformalClassifier,
-}
 
 
 def classify(job: Job, truth: list[str | None] | None) -> Outcome:
@@ -33,8 +27,8 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     -------
     Outcome
     """
-    run, counted = _run_classifier(job, job.method)
-    classes = np.unique(job.y_train).tolist()
+    run, frame, n_counted = _run_classifier(job, job.method)
+    classes = _classes_of(job)
     runs = [run]
     if job.compare and job.method != "split":
         runs += compared(lambda: replace(_run_classifier(job, "split")[0], measure=run.measure))
@@ -44,7 +38,7 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
         classes,
         truth,
         confidence_level=job.confidence,
-        n_calibration=counted,
+        n_calibration=n_counted,
         promised_level=job.promised_level(),
     )
     known = facts()
@@ -61,53 +55,36 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
         "fit_seconds": run.fit_seconds,
         "predict_seconds": run.predict_seconds,
     }
-    return Outcome(_label_columns(run, classes, job), summary, facts)
+    return Outcome(dict(frame), summary, facts)
 
 
-def _run_classifier(job: Job, method: str) -> tuple[LabelRun, int]:
-    """Return what a predictor says, part by part, and with how many examples its p-values were counted, at least.
+def _classes_of(job: Job) -> list[Any]:
+    known = np.unique(job.y_train) if job.fitted is None else last(job.fitted).classes_
+    return list(known.tolist())
+
+
+def _run_classifier(job: Job, method: str) -> tuple[LabelRun, Any, int]:
+    """Return what a predictor says, part by part, also as a frame, and how many examples it counted, at least.
 
     A label that the training rows of a part lack has p-value 0 there: no set can hold it.
     """
-    classes, m = np.unique(job.y_train), job.X_test.shape[0]
-    p, best = np.zeros((m, classes.size)), np.zeros(m, dtype=np.int64)
     fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
-    counted: list[int] = []
+    frames, counts = [], []
     for rows, part in job.parts():
-        predictor = CLASSIFIERS[method](job.measure, mondrian=job.mondrian, smoothed=job.smoothed, **job.options())
-        _, seconds = timed(predictor.fit, part.X_train, part.y_train)
-        fit_seconds += seconds
-        found, seconds = timed(predictor.predict_p, part.X_test)
+        predictor = job.fitted
+        if predictor is None:
+            predictor = new_predictor(job, method)
+            _, seconds = timed(predictor.fit, part.X_train, part.y_train)
+            fit_seconds += seconds
+        frame, seconds = timed(predictor.predict_frame, part.X_test, job.levels)
         predict_seconds += seconds
-        if not counted:  # says so if there are too few examples for a level
-            for level in job.confidences:
-                predictor.predict_set(part.X_test[:1], level)
-        own = np.searchsorted(classes, predictor.classes_)
-        p[np.ix_(rows, own)] = found
-        best[rows] = own[_best(predictor, part.X_test, found)]
-        counted.append(predictor.calibration_scores_.size if method == "split" else part.y_train.size)
+        frames.append(frame.set_axis(rows))
+        counts.append(counted(predictor, part.n_train))
         measure = told(predictor)
-    return LabelRun(method, measure, p, fit_seconds, predict_seconds, best), min(counted)
-
-
-def _best(predictor: Any, X: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return the place of the best label; where the largest p-value is not alone, the predictor knows which."""
-    best = p.argmax(axis=1)
-    tied = np.flatnonzero((p == p.max(axis=1, keepdims=True)).sum(axis=1) > 1)
-    if tied.size:
-        best[tied] = np.searchsorted(predictor.classes_, predictor.predict(X[tied]))
-    return np.asarray(best)
-
-
-def _label_columns(run: LabelRun, classes: list[Any], job: Job) -> dict[str, Any]:
-    ordered = np.sort(run.p, axis=1)
-    columns: dict[str, Any] = {f"p_{label}": run.p[:, code] for code, label in enumerate(classes)}
-    for level in job.confidences:
-        sets = exceeds(run.p, significance(level))
-        columns[job.column("set", level)] = [
-            "|".join(str(c) for c, inside in zip(classes, row, strict=True) if inside) for row in sets
-        ]
-    columns["label"] = [classes[code] for code in run.chosen]
-    columns["confidence"] = 1 - ordered[:, -2]
-    columns["credibility"] = ordered[:, -1]
-    return columns
+    frame = pd.concat(frames).sort_index()
+    classes = _classes_of(job)
+    names = [f"p_{label}" for label in classes]
+    frame = frame[[*(name for name in frame.columns if name not in names), *names]].fillna(dict.fromkeys(names, 0.0))
+    best = pd.Index(classes).get_indexer(frame["prediction"])
+    run = LabelRun(method, measure, frame[names].to_numpy(), fit_seconds, predict_seconds, best)
+    return run, frame, min(counts)

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from exactcp._starting import leaving_at_once
-from exactcp.cli._misuse import PAGES, check_can_write, check_confidence
+from exactcp.cli._formats import is_standard
+from exactcp.cli._misuse import PAGES, MisuseError, check_can_write, check_confidence
 from exactcp.cli._results import print_result
 
 DEFAULT_REPORT = "exactcp-demo.html"
@@ -25,8 +26,10 @@ def demo(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Full and split conformal prediction on scikit-learn's digits: a table here, and a report to open in a browser."""
+    """Full and split conformal prediction on 100 of scikit-learn's digits: a table here, and a report for a browser."""
     check_confidence(confidence)
+    if is_standard(report):
+        raise MisuseError("--report - and the table would share standard output: name a file for the report.")
     if report is not None:
         check_can_write(report, PAGES)
     with Console(stderr=True).status("importing and compiling (the first run only), then fitting"):
@@ -42,7 +45,8 @@ def demo(
     console.print(_table(facts))
     console.print(
         f"A set holds the true digit with probability at least {confidence:.0%}, if the objects are exchangeable. Full "
-        f"CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are better."
+        f"CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are better. "
+        f"{facts['report']['remark']}"
     )
     if saved is not None:
         console.print(f"Report: {saved}", soft_wrap=True)

@@ -8,19 +8,19 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from exactcp._starting import leaving_at_once
 from exactcp.cli._choices import Mondrian
-from exactcp.cli._measure_option import complete_measure, make_measure
-from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken, did_you_mean
+from exactcp.cli._measure_option import complete_measure
+from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken
 from exactcp.cli._results import print_result
-from exactcp.cli._stream import open_stream
 
 if TYPE_CHECKING:
-    from exactcp import ExchangeabilityTest
+    from exactcp.cli._drift_rows import Example
+    from exactcp.exchangeability._watched import WatchedStream
 
 
 class BetOption(StrEnum):
@@ -41,32 +41,51 @@ class Alarm(StrEnum):
     shiryaev_roberts = "shiryaev-roberts"
 
 
-class Example(NamedTuple):
-    """A row of the stream, its number counted from 1 without the line of names."""
+class Forget(StrEnum):
+    """What goes when a window is full."""
 
-    row: int
-    x: list[float]
-    y: str | None
+    oldest = "oldest"
+    all = "all"
 
 
-class Reading(NamedTuple):
-    """How rows are read: which columns, whether the first row has names, and what becomes of rows that are not."""
+class Seen(StrEnum):
+    """Whether a stream begins with the rows that a state has seen."""
 
-    target: str | None
-    ignore: list[str]
-    has_header: bool
-    skip_bad: bool
-    decimal: str
+    skip = "skip"
+    new = "new"
+
+
+class Answer(StrEnum):
+    """What a target is."""
+
+    classification = "classification"
+    regression = "regression"
 
 
 def drift(
-    stream: Annotated[str, typer.Argument(help="A CSV or .parquet file, or - for CSV from standard input.")],
-    target: Annotated[str | None, typer.Option(help="The column of labels, if the stream has them.")] = None,
+    ctx: typer.Context,
+    stream: Annotated[
+        str, typer.Argument(help="CSV, TSV, JSON lines (also packed), Parquet or Excel; - is standard input.")
+    ],
+    target: Annotated[str | None, typer.Option(help="The column of labels or targets, if there is one.")] = None,
+    task: Annotated[
+        Answer | None, typer.Option(help="Whether the target is a label or a number.", show_default="as it looks")
+    ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeatable.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column of categories, whatever it looks like; repeatable.")
+    ] = None,
+    keep_ids: Annotated[bool, typer.Option("--keep-ids", help="Use columns that are named as IDs, too.")] = False,
+    scale_by: Annotated[
+        Path | None, typer.Option(help="A file of earlier rows, whose means and deviations scale the columns.")
+    ] = None,
+    constants: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=CENTRE,SCALE to scale a column by; repeatable.")
+    ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
-            help="As in predict. By default simplified-knn, or knn with labels.", autocompletion=complete_measure
+            help="As in predict. By default simplified-knn, or knn with a target.", autocompletion=complete_measure
         ),
     ] = None,
     option: Annotated[
@@ -77,154 +96,154 @@ def drift(
         Alarm, typer.Option(help="ville bounds the probability of a false alarm; the others find late changes sooner.")
     ] = Alarm.ville,
     threshold: Annotated[float, typer.Option(help="With ville, 1/threshold bounds the false alarms.")] = 100.0,
-    window: Annotated[
-        int | None, typer.Option(min=1, help="Compare with so many last rows only.", show_default="all")
-    ] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="Keep so many rows only.", show_default="all")] = None,
+    forget: Annotated[
+        Forget,
+        typer.Option(help="When the window is full: oldest lets it slide (approximate), all empties it (exact)."),
+    ] = Forget.oldest,
     mondrian: Annotated[
         Mondrian | None, typer.Option(help="label: compare with rows of the same label only; needs --target.")
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Forget all rows after an alarm.")] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Of the smoothing.")] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="A file to go on from, and to write: several runs are then as one.")
+    ] = None,
+    seen: Annotated[
+        Seen | None,
+        typer.Option(
+            help="With --state: skip the rows that it has seen, with which the stream begins; or all are new."
+        ),
+    ] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="There is no line of names: columns are called 1, 2, 3, ...")
     ] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows that cannot be read, with a sentence, and go on.")
     ] = False,
-    separator: Annotated[str, typer.Option(help="Between the cells of a CSV row.")] = ",",
+    separator: Annotated[
+        str | None, typer.Option(help="Between the cells of a CSV row.", show_default="a comma; tabs in .tsv")
+    ] = None,
     decimal: Annotated[str, typer.Option(help="The decimal mark of CSV: . or ,")] = ".",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print an object a row: step, p, log_martingale, alarm.")
     ] = False,
 ) -> None:
     """Test, row by row, whether the rows of STREAM are exchangeable, and print an alarm when they have ceased to be."""
-    if mondrian is not None and target is None:
-        raise MisuseError("--mondrian label compares rows of one label: say which column has them with --target.")
+    _check(target, task, mondrian, threshold, seen, state)
     check_marks(separator, decimal)
-    check_results_are_taken({} if stream == "-" else {"STREAM": Path(stream)})
-    if not threshold > 1:
-        msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
-        raise MisuseError(msg)
+    read = {} if stream == "-" else {"STREAM": Path(stream)}
+    check_results_are_taken(read)
+    if forget is Forget.all and window is None and state is None:
+        raise MisuseError("--forget all is about a window: say how many rows it has with --window.")
     with leaving_at_once():
-        from exactcp import ExchangeabilityTest
+        from exactcp.cli import _drift_columns, _drift_rows, _drift_setup, _drift_state
+        from exactcp.cli._stream import open_stream
 
-    chosen = make_measure(
-        measure or ("simplified-knn" if option and target is None else None), option or [], "classification", seed=seed
+    watched = None
+    if state is not None:
+        watched = _drift_state.load_state(state, read if scale_by is None else {**read, "--scale-by": scale_by})
+    parameters = {
+        "betting": betting.value,
+        "alarm": alarm.value,
+        "threshold": threshold,
+        "window": window,
+        "forget": forget.value,
+        "mondrian": None if mondrian is None else mondrian.value,
+        "restart": "all" if restart else "statistic",
+        "random_state": seed,
+    }
+    chooser = _drift_setup.MeasureChoice(measure, option or [], seed)
+    wishes = _drift_columns.Wishes(
+        target=target,
+        task=chooser.task(target, None if task is None else task.value, mondrian),
+        ignore=ignore or [],
+        categorical=categorical or [],
+        keep_ids=keep_ids,
+        constants=_drift_columns.parse_constants(constants or []),
+        decimal=decimal,
     )
-    test = ExchangeabilityTest(
-        chosen,
-        betting=betting.value,
-        alarm=alarm.value,
-        threshold=threshold,
-        random_state=seed,
-        window=window,
-        mondrian=None if mondrian is None else mondrian.value,
-        restart="all" if restart else "statistic",
-    )
-    with open_stream(stream, separator) as rows:
-        reading = Reading(target, ignore or [], has_header=not no_header, skip_bad=skip_bad, decimal=decimal)
-        examples = _examples(rows, reading)
-        for example in _with_progress(examples, shown=stream != "-" and not as_json):
-            _take(test, example, as_json=as_json)
-    n = test.p_values_.size
-    if n == 0:
+    if watched is not None and state is not None:
+        _drift_setup.check_state(ctx, watched, state, parameters, chooser)
+    elif target is None or wishes.task is not None:
+        chooser.make(target, wishes.task)  # what is typed wrong is told before the first row comes
+    if window is not None and watched is None and forget is Forget.oldest:
+        typer.echo(
+            "exactcp: with a window that slides, the bound on false alarms holds approximately; --forget all empties "
+            "it when it is full, and keeps the bound.",
+            err=True,
+        )
+    reading = _drift_rows.Reading(wishes, has_header=not no_header, skip_bad=skip_bad)
+    sources = _drift_setup.Sources(state, watched, scale_by, separator)
+    keeper = _drift_state.Keeper(state)
+    n_before, alarms_before = (0, 0) if watched is None else (watched.n_rows, watched.test.alarms_.size)
+    with open_stream(stream, separator) as rows, _drift_state.ending_in_order(wanted=state is not None):
+        found = _drift_rows.StreamExamples(rows, reading, sources.columns(reading))
+        examples: Iterator[Example] = iter(found)
+        if watched is not None:
+            examples = _drift_state.new_examples(examples, watched, None if seen is None else seen.value, stream)
+        try:
+            for example in _with_progress(examples, shown=stream != "-" and not as_json):
+                if watched is None:
+                    watched = _drift_setup.begun(found.columns, chooser, parameters)
+                _take(watched, example, keeper, as_json=as_json)
+        except _drift_state.SeenError:
+            raise
+        except BaseException:
+            keeper.save(watched)
+            raise
+        keeper.save(watched)
+    if watched is None:
         msg = f"{'standard input' if stream == '-' else stream} has column names but no rows: expected one at least."
         raise ValueError(msg)
     if not as_json:
-        wealth = test.log_martingale_[-1] / math.log(10)
-        typer.echo(
-            f"exactcp: {n:,} rows, {_counted(test.alarms_.size)}; martingale 10^{wealth:.2f} at the end.", err=True
-        )
+        typer.echo(f"exactcp: {_last_line(watched, n_before, alarms_before)}", err=True)
 
 
-def _counted(alarms: int) -> str:
-    return f"{alarms or 'no'} alarm{'s' if alarms != 1 else ''}"
+def _check(target: str | None, task: Any, mondrian: Any, threshold: float, seen: Any, state: Path | None) -> None:
+    if mondrian is not None and target is None and state is None:
+        raise MisuseError("--mondrian label compares rows of one label: say which column has them with --target.")
+    if task is not None and target is None and state is None:
+        msg = f"--task {task.value} is about a target: say which column has it with --target."
+        raise MisuseError(msg)
+    if mondrian is not None and task is Answer.regression:
+        raise MisuseError("--mondrian label needs labels, and --task regression has targets: leave one out.")
+    if seen is not None and state is None:
+        msg = f"--seen {seen.value} is about the rows that a state has seen: name its file with --state."
+        raise MisuseError(msg)
+    if not threshold > 1:
+        msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
+        raise MisuseError(msg)
 
 
-def _take(test: ExchangeabilityTest, example: Example, *, as_json: bool) -> None:
+def _take(watched: WatchedStream, example: Example, keeper: Any, *, as_json: bool) -> None:
+    test = watched.test
     before = test.alarms_.size
+    keeper.expect(example)
     try:
         p = test.update(example.x, example.y)
     except ValueError as error:
         msg = f"row {example.row}: {error}"
         raise ValueError(msg) from error
+    keeper.take(watched)
     alarmed, log = test.alarms_.size > before, float(test.log_martingale_[-1])
     if as_json:
         step = {"step": test.p_values_.size, "p": p, "log_martingale": log, "alarm": alarmed}
         print_result(json.dumps(step))
     elif alarmed:
-        print_result(f"row {example.row}: alarm, martingale 10^{log / math.log(10):.2f}, p {p:.4g}")
+        place = "" if watched.n_rows == example.row else f" (step {watched.n_rows})"
+        print_result(f"row {example.row}{place}: alarm, martingale 10^{log / math.log(10):.2f}, p {p:.4g}")
 
 
-def _examples(rows: Iterator[list[Any]], how: Reading) -> Iterator[Example]:
-    first = next(rows, None)
-    if first is None:
-        return
-    names = [str(cell).strip() for cell in first] if how.has_header else [str(i + 1) for i in range(len(first))]
-    if how.has_header and not any(math.isnan(_cell_number(cell, how.decimal)) for cell in first):
-        msg = f"the first line has numbers only ({', '.join(names[:3])}, ...): expected column names; use --no-header."
-        raise ValueError(msg)
-    for option, wanted in (("--target", [] if how.target is None else [how.target]), ("--ignore", how.ignore)):
-        for name in wanted:
-            if name not in names:
-                listed = ", ".join(names[:8])
-                msg = f"{option} {name} is not a column: the stream has {listed}.{did_you_mean(name, names)}"
-                raise MisuseError(msg)
-    features = [i for i, name in enumerate(names) if name != how.target and name not in how.ignore]
-    if not features:
-        raise ValueError("the stream has no column but the target and ignored ones: expected one with numbers.")
-    label = None if how.target is None else names.index(how.target)
-    numbered = enumerate(rows if how.has_header else _again(first, rows), start=1)
-    for row, cells in numbered:
-        try:
-            yield _example(row, cells, names, features, label, how.decimal)
-        except ValueError as error:
-            if not how.skip_bad:
-                raise
-            typer.echo(f"exactcp: left out: {error}", err=True)
+def _last_line(watched: WatchedStream, n_before: int, alarms_before: int) -> str:
+    n, alarms = watched.n_rows - n_before, watched.test.alarms_.size - alarms_before
+    wealth = watched.test.log_martingale_[-1] / math.log(10)
+    since = f" ({watched.n_rows:,} rows and {_counted(alarms + alarms_before)} with those before)" if n_before else ""
+    return f"{n:,} rows, {_counted(alarms)}{since}; martingale 10^{wealth:.2f} at the end."
 
 
-def _again(first: list[Any], rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
-    yield first
-    yield from rows
-
-
-def _cell_number(cell: Any, decimal: str) -> float:
-    """Return a cell as a number, nan if it is none."""
-    if isinstance(cell, str) and decimal != ".":
-        cell = cell.replace(".", "?").replace(decimal, ".")
-    try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _example(
-    row: int, cells: list[Any], names: list[str], features: list[int], label: int | None, decimal: str
-) -> Example:
-    if len(cells) != len(names):
-        msg = f"row {row} has {len(cells)} cells: expected {len(names)}, one for each column."
-        raise ValueError(msg)
-    x = []
-    for i in features:
-        value = _cell_number(cells[i], decimal)
-        if not math.isfinite(value):
-            shown = "no value" if cells[i] is None or str(cells[i]).strip() == "" else repr(cells[i])[:60]
-            comma = decimal == "." and math.isfinite(_cell_number(cells[i], ","))
-            msg = (
-                f"row {row} has {shown} in column {names[i]!r}: expected a finite number; "
-                f"{'use --decimal , if it is one, ' if comma else ''}leave the row out with --skip-bad, or the column "
-                f"with --ignore {names[i]}."
-            )
-            raise ValueError(msg)
-        x.append(value)
-    y = None
-    if label is not None:
-        y = "" if cells[label] is None else str(cells[label]).strip()
-        if y == "":
-            msg = f"row {row} has no label in column {names[label]!r}: expected one; leave the row out with --skip-bad."
-            raise ValueError(msg)
-    return Example(row, x, y)
+def _counted(alarms: int) -> str:
+    return f"{alarms or 'no'} alarm{'s' if alarms != 1 else ''}"
 
 
 def _with_progress(examples: Iterator[Example], *, shown: bool) -> Iterator[Example]:

@@ -27,7 +27,7 @@ WRITTEN = (
     *PARQUET,
 )
 UNPACKING = (EOFError, zlib.error, LZMAError, BadZipFile, TarError, OSError, ValueError, ImportError)
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MAGIC = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl"}
 _PACKED_MAGIC = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
 
@@ -113,10 +113,10 @@ def _lines(source: Path | io.BytesIO, name: str) -> Iterator[str]:
 def open_packed(path: Path, mode: str) -> Any:
     """Open a file of text, packed as its ending says."""
     packing = path.suffix.lower()
-    if packing in PACKED and packing not in _OPENERS:
-        msg = f"JSON lines in {packing} files are not read: use {', '.join(_OPENERS)}"
+    if packing in PACKED and packing not in OPENERS:
+        msg = f"JSON lines in {packing} files are not read: use {', '.join(OPENERS)}"
         raise ValueError(msg)
-    return _OPENERS.get(packing, open)(path, mode, encoding="utf-8-sig" if mode == "rt" else "utf-8")
+    return OPENERS.get(packing, open)(path, mode, encoding="utf-8-sig" if mode == "rt" else "utf-8")
 
 
 def json_line(record: dict[str, Any]) -> str:

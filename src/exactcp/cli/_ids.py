@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import re
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 from pandas.api import types
 
+from exactcp.cli._patterns import is_id, is_unnamed
 from exactcp.cli._text_kinds import nested
 
 COUNTED = 20  # rows; fewer may count by chance
-ROW_NAMES = frozenset(
-    ["index", "idx", "row", "rows", "rowname", "rownames", "row names", "row_names", "rownum", "rownumber",
-     "row number", "row_number", "row.names", "uid", "uuid", "guid", "nr", "no", "no.", "#"]
-)  # fmt: skip
-ID = r"(?:^|[_\s.-])(?:id|ID|Id|iD|uuid|UUID|guid|GUID)$|[a-z0-9](?:Id|ID)$|^(?:id|ID|Id)[_\s.-]"
 
 
-def without_ids(train: Any, test: Any, categorical: list[str]) -> list[str]:
-    """Return the columns of TRAIN but those that tell rows apart, and say which they are.
+def find_ids(tables: Iterable[Any], features: list[str], categorical: list[str]) -> list[str]:
+    """Return the columns that tell rows apart, and say that they are left out; none if no other would be left.
 
-    They are named so, and at least half of their values in both tables together, which are treated alike, differ.
+    They are named so, and at least half of their values in all tables together, which are treated alike, differ.
     """
-    features = list(train.columns)
+    tables = list(tables)
     named = [name for name in features if name not in categorical and is_id(name)]
-    ids = [name for name in named if _tells_apart([table[name] for table in (train, test) if name in table.columns])]
-    rest = [name for name in features if name not in ids]
-    if not rest:
-        return features
+    ids = [name for name in named if _tells_apart([table[name] for table in tables if name in table.columns])]
+    if len(ids) == len(features):
+        return []
     for name in ids:
         kind = "is an ID"
-        if _is_unnamed(name):
+        if is_unnamed(name):
             kind = "has no name in the file, as row numbers that were saved with a table,"
         msg = (
             f"column {name!r} {kind} and is left out, since which row it is says nothing about the next one; learn "
             "from it with --keep-ids."
         )
         warnings.warn(msg, UserWarning, stacklevel=2)
-    return rest
+    return ids
 
 
 def warn_of_counters(train: Any) -> None:
@@ -54,21 +49,6 @@ def warn_of_counters(train: Any) -> None:
                 f"learned from; if it is a row number, use --ignore {name}, and otherwise --keep-ids."
             )
             warnings.warn(msg, UserWarning, stacklevel=2)
-
-
-def is_id(name: str) -> bool:
-    """Return whether a column's name says that it tells rows apart.
-
-    Examples
-    --------
-    >>> [name for name in ("Id", "customer_id", "PassengerId", "rownames", "acid", "index", "price") if is_id(name)]
-    ['Id', 'customer_id', 'PassengerId', 'rownames', 'index']
-    """
-    return _is_unnamed(name) or name.strip().casefold() in ROW_NAMES or re.search(ID, name.strip()) is not None
-
-
-def _is_unnamed(name: str) -> bool:
-    return name.startswith("Unnamed: ") or not name.strip()
 
 
 def _tells_apart(columns: list[Any]) -> bool:

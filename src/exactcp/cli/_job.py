@@ -18,12 +18,19 @@ WITH_FOLDS = ("cross", "cv+", "jackknife+")  # of which 1 - 2 epsilon is proven
 
 @dataclass(frozen=True)
 class Job:
-    """Examples as arrays, and how to predict them.
+    """Examples, and how to predict them.
 
     Attributes
     ----------
-    X_train, X_test : ndarray
+    task : {"classification", "regression"}
+    X_train, X_test : DataFrame
     y_train : ndarray
+    transformer : transformer or None
+        Of objects to vectors.
+    fitted : predictor or None
+        That has learned already, from rows that are not at hand.
+    rows_learned : int
+        How many these are; X_train and y_train are then empty.
     confidences : tuple of float
         The first is the one that is judged, and that the report is about.
     measure : measure or None
@@ -42,9 +49,13 @@ class Job:
         Whether it takes so long that progress is told in a log as well.
     """
 
-    X_train: np.ndarray
-    X_test: np.ndarray
+    task: str
+    X_train: Any
+    X_test: Any
     y_train: np.ndarray
+    transformer: Any = None
+    fitted: Any = None
+    rows_learned: int = 0
     confidences: tuple[float, ...] = (0.95,)
     measure: Any = None
     mondrian: str | None = None
@@ -62,6 +73,11 @@ class Job:
         """The level that is judged."""
         return self.confidences[0]
 
+    @property
+    def n_train(self) -> int:
+        """How many rows are learned from."""
+        return self.rows_learned if self.fitted is not None else int(self.y_train.size)
+
     def parts(self) -> Iterator[tuple[np.ndarray, Job]]:
         """Yield the places of test rows, and the job of them alone: all at once, or fold by fold."""
         if self.folds is None:
@@ -72,8 +88,17 @@ class Job:
             own = {"X_train": self.X_train[~out], "y_train": self.y_train[~out], "X_test": self.X_test[out]}
             yield np.flatnonzero(out), replace(self, **own, folds=None)
 
+    def with_transformer(self, transformer: Any) -> Job:
+        """Return the same with another transformer."""
+        return replace(self, transformer=transformer)
+
+    @property
+    def levels(self) -> Any:
+        """The levels as predictors take them: one, or a list of several."""
+        return self.confidence if len(self.confidences) == 1 else list(self.confidences)
+
     def column(self, name: str, level: float) -> str:
-        """Return the name of a column, with the level if there are several."""
+        """Return the name of a column, with the level if there are several, as `predict_frame` does."""
         return name if len(self.confidences) == 1 else f"{name}_{level!r}"
 
     def options(self) -> dict[str, Any]:
@@ -129,12 +154,3 @@ def compared(run: Callable[[], Any]) -> list[Any]:
         msg = f"the report has no split conformal prediction to compare with: {error}"
         warnings.warn(msg, UserWarning, stacklevel=2)
         return []
-
-
-def told(predictor: Any) -> str:
-    """Return a predictor's measure as it would be written, with the options that have a value."""
-    measure = predictor.measure_ if hasattr(predictor, "measure_") else predictor.measures_[0]
-    options = ", ".join(
-        f"{name}={value!r}" for name, value in measure.get_params(deep=False).items() if value is not None
-    )
-    return f"{type(measure).__name__}({options})"

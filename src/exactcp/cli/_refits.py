@@ -40,19 +40,25 @@ class Refits(NamedTuple):
         )
 
 
-def expect_refits(job: Job, task: str) -> Refits | None:
+def expect_refits(job: Job) -> Refits | None:
     """Return what full CP or jackknife+ do with a model of scikit-learn, by trying some fits; None for other jobs."""
     from exactcp.measures import Bootstrap
 
     estimator = None if job.measure is None else job.measure.get_params(deep=False).get("estimator")
-    if job.method not in ("full", "jackknife+") or estimator is None or isinstance(job.measure, Bootstrap):
+    if (
+        job.fitted is not None
+        or job.method not in ("full", "jackknife+")
+        or estimator is None
+        or isinstance(job.measure, Bootstrap)
+    ):
         return None
-    seconds = _seconds_of_a_fit(job.measure, job.X_train, job.y_train)  # which refuses options that it has not
+    X = job.X_train if job.transformer is None else job.transformer.transform(job.X_train)
+    seconds = _seconds_of_a_fit(job.measure, X, job.y_train)  # which refuses options that it has not
     if job.method == "jackknife+":
         fits = sum(part.y_train.size for _, part in job.parts())
         return Refits(fits, fits, seconds, "jackknife+")
     m, n = job.X_test.shape[0], job.X_train.shape[0]
-    if task == "classification":
+    if job.task == "classification":
         least = most = m * np.unique(job.y_train).size * (n + 1)
     else:
         from exactcp.measures.models._refit_bag import DOUBLINGS
@@ -62,12 +68,11 @@ def expect_refits(job: Job, task: str) -> Refits | None:
     return Refits(least, most, seconds)
 
 
-def _seconds_of_a_fit(measure: Any, X: np.ndarray, y: np.ndarray) -> float:
+def _seconds_of_a_fit(measure: Any, X: Any, y: np.ndarray) -> float:
     """Return the seconds of the fastest fit: the first one may import and compile."""
     fastest, began = math.inf, time.perf_counter()
     while fastest == math.inf or time.perf_counter() - began < TRIED:
         start = time.perf_counter()
-        fitted = clone(measure).fit(X, y)
-        fitted.score(X[:1], y[:1])
+        clone(measure).fit(X, y).score(X[:1], y[:1])
         fastest = min(fastest, time.perf_counter() - start)
     return fastest

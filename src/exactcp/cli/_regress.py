@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from exactcp import (
-    ConformalAnomalyDetector,
-    CVPlusRegressor,
-    FullConformalRegressor,
-    JackknifePlusRegressor,
-    SplitConformalRegressor,
-)
-from exactcp.cli._job import Job, Outcome, compared, timed, told
+from exactcp import ConformalAnomalyDetector, FullConformalRegressor
+from exactcp.cli._job import Job, Outcome, compared, timed
+from exactcp.cli._predictors import counted, last, new_predictor, told
 from exactcp.measures import SimplifiedKNN
 from exactcp.regions import Region
-from exactcp.report import TargetRun, regression_facts
+from exactcp.report import TARGET_LEVELS, TargetLevels, TargetRun, regression_facts
 
-REGRESSORS: dict[str, Any] = {
-    "full": FullConformalRegressor,
-    "split": SplitConformalRegressor,
-    "cross": CVPlusRegressor,
-    "cv+": CVPlusRegressor,
-    "jackknife+": JackknifePlusRegressor,
-}
+PAIRS_AT_LEVELS = 20_000_000  # of a training and a test row: up to so many, ten levels more take seconds
 
 
 def regress(job: Job, truth: np.ndarray | None) -> Outcome:
@@ -42,14 +32,14 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
     -------
     Outcome
     """
-    run, regions, counted = _run_regressor(job, job.method, truth)
+    run, regions, n_counted = _run_regressor(job, job.method, truth)
     runs = [run]
     strangeness = None
     if job.compare:
         if job.method != "split":
             runs += compared(lambda: replace(_run_regressor(job, "split", truth)[0], measure=run.measure))
         k = min(15, job.X_train.shape[0])
-        detector = ConformalAnomalyDetector(SimplifiedKNN(k=k)).fit(job.X_train)
+        detector = ConformalAnomalyDetector(SimplifiedKNN(k=k), preprocess=job.transformer).fit(job.X_train)
         strangeness = detector.predict_p(job.X_test)
     facts = partial(
         regression_facts,
@@ -57,7 +47,7 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
         truth,
         confidence_level=job.confidence,
         strangeness=strangeness,
-        n_calibration=counted,
+        n_calibration=n_counted,
         promised_level=job.promised_level(),
     )
     known = facts()
@@ -83,12 +73,15 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
     targets = np.full(m, np.nan) if truth is None else job.scale.learned(truth)
     prediction, p, covered = np.zeros(m), np.full(m, np.nan), np.zeros(m, dtype=bool)
     regions = [[Region(np.empty((0, 2)))] * m for _ in job.confidences]
+    at_levels = TargetLevels.blank(_levels_of_a_page(job), m)
     fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
-    counted: list[int] = []
+    counts: list[int] = []
     for rows, part in job.parts():
-        predictor = _new_regressor(job, method)
-        _, seconds = timed(predictor.fit, part.X_train, job.scale.learned(part.y_train))
-        fit_seconds += seconds
+        predictor = job.fitted
+        if predictor is None:
+            predictor = new_predictor(job, method)
+            _, seconds = timed(predictor.fit, part.X_train, job.scale.learned(part.y_train))
+            fit_seconds += seconds
         said, seconds = timed(predictor.predict, part.X_test)
         predict_seconds += seconds
         prediction[rows] = job.scale.back(said)
@@ -100,29 +93,48 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
                 covered[rows] = [y in region for y, region in zip(targets[rows].tolist(), cut, strict=True)]
             for row, region in zip(rows.tolist(), cut, strict=True):
                 regions[place][row] = job.scale.back_region(region)
+        _fill_levels(at_levels, rows, job, predictor, part.X_test, targets[rows])
         if method == "full" and known:
-            filled = np.where(
-                np.isnan(targets), np.nanmedian(targets), targets
-            )  # what a place holder gives is not read
+            # what a place holder gives is not read
+            filled = np.where(np.isnan(targets), np.nanmedian(targets), targets)
             p[rows] = predictor.predict_p(part.X_test, filled[rows])
-        counted.append(predictor.calibration_scores_.size if method == "split" else part.y_train.size)
+        counts.append(counted(predictor, part.n_train))
         measure = told(predictor)
     hulls = np.array([region.hull for region in regions[0]]).reshape(-1, 2)
     widths = np.array([region.measure for region in regions[0]])
     judged = (covered if known else None, p if method == "full" and known else None)
-    run = TargetRun(method, measure, prediction, hulls, widths, *judged, fit_seconds, predict_seconds)
-    return run, regions, min(counted)
+    run = TargetRun(method, measure, prediction, hulls, widths, *judged, fit_seconds, predict_seconds, at_levels)
+    return run, regions, min(counts)
 
 
-def _new_regressor(job: Job, method: str) -> Any:
-    smoothed = {"smoothed": job.smoothed} if method == "full" else {}
-    return REGRESSORS[method](job.measure, **smoothed, **job.options())
+def _levels_of_a_page(job: Job) -> tuple[float, ...]:
+    """Return the levels to which the reader of a report may go: those asked for, and more where they take seconds."""
+    if not job.compare:
+        return ()
+    pairs = job.n_train * job.X_test.shape[0]
+    more = () if job.slow or pairs > PAIRS_AT_LEVELS else TARGET_LEVELS
+    return tuple(sorted({*job.confidences, *more}))
 
 
-def _regions(predictor: Any, X: np.ndarray, level: float) -> list[Region]:
+def _fill_levels(
+    said: TargetLevels, rows: np.ndarray, job: Job, predictor: Any, X: np.ndarray, targets: np.ndarray
+) -> None:
+    """Write what a predictor says of some rows at other levels, as a report shows it: without a word about few rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for place, level in enumerate(said.levels):
+            cut = [Region(job.scale.region(region.intervals)) for region in _regions(predictor, X, level)]
+            drawn = [job.scale.back_region(region) for region in cut]
+            said.intervals[place, rows] = np.array([region.hull for region in drawn]).reshape(-1, 2)
+            said.widths[place, rows] = [region.measure for region in drawn]
+            if said.covered is not None:
+                said.covered[place, rows] = [y in region for y, region in zip(targets.tolist(), cut, strict=True)]
+
+
+def _regions(predictor: Any, X: Any, level: float) -> list[Region]:
     """Return a region for each object; only full CP has some that are not one interval."""
-    if isinstance(predictor, FullConformalRegressor):
-        return predictor.predict_region(X, level)
+    if isinstance(last(predictor), FullConformalRegressor):
+        return list(predictor.predict_region(X, level))
     return [Region(interval[None]) for interval in predictor.predict_interval(X, level)]
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 from pandas.api import types
 
 from exactcp._validation import LARGEST
+from exactcp.cli._patterns import MANY_LABELS
 from exactcp.cli._text_kinds import MOST_OF_THEM, has_dates, is_number, nested, otherwise_written, plain_numbers
 
-MANY_LABELS = 20  # whole numbers with more values than that are a quantity
 INSIST = "use --task classification if they are labels"
 
 
@@ -60,18 +60,26 @@ def training_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
     return _numbers(target, name, "TRAIN", decimal)
 
 
-def known_labels(target: Any, training: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows of a test target have a label, and those labels, as text, written as the training ones are."""
-    _refuse_nested(target, "of TEST")
+def kind_of_labels(training: Any) -> str:
+    """Return how labels are written: "whole" numbers, "numbers" with fractions, or "text"."""
+    if not is_number(training):
+        return "text"
+    return "whole" if _is_whole_number(training) else "numbers"
+
+
+def labels_or_none(target: Any, kind: str, table: str = "TEST") -> list[str | None]:
+    """Return the labels of rows as text, written as the training ones are, of this kind; None where there is none."""
+    _refuse_nested(target, f"of {table}")
     present = target.notna().to_numpy()
-    fractional = is_number(training) and not _is_whole_number(training)
-    labels = pd.Series(_floats(target[present])) if fractional and is_number(target) else target[present]
-    return present, _text_labels(labels, whole=not fractional).astype(str)
+    as_numbers = kind == "numbers" and is_number(target)
+    labels = pd.Series(_floats(target[present])) if as_numbers else target[present]
+    known = iter(_text_labels(labels, whole=kind != "numbers").astype(str).tolist())
+    return [next(known) if there else None for there in present]
 
 
-def known_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
+def known_numbers(target: Any, name: str, decimal: str = ".", table: str = "TEST") -> np.ndarray:
     """Return a test target of regression; nan where missing."""
-    return _numbers(target, name, "TEST", decimal)
+    return _numbers(target, name, table, decimal)
 
 
 def _floats(target: Any) -> np.ndarray:

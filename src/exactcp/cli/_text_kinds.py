@@ -10,18 +10,9 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
+from exactcp.cli._patterns import DATE, DECIMAL_COMMA, WRITTEN_NUMBER
+
 MOST_OF_THEM = 0.5  # of the cells: above it, they are what a column is about, and the others are taken for errors
-NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+)(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
-WRITTEN_NUMBER = rf"[$\u20ac\u00a3\u00a5]?\s?{NUMBER}\s?[%$\u20ac\u00a3\u00a5]?"
-DECIMAL_COMMA = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
-_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?"
-_ZONE = r"\s?(?:Z|UTC|[+-]\d{2}:?\d{2})?"
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
-_DAY = (
-    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})"
-    rf"|\d{{1,2}}\.?[ -]{_MONTH}[ ,-]+\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
-)
-DATE = rf"(?:{_DAY}(?:[T ,]+{_TIME}{_ZONE})?|{_TIME})"
 
 
 def is_number(column: Any) -> bool:
