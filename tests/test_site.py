@@ -1,0 +1,149 @@
+"""The site: every public name has an entry in the reference, links lead somewhere, and code on its pages runs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from operator import attrgetter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import exactcp
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = Path(exactcp.__file__).parent
+ENTRY = re.compile(r"^   ~(exactcp\.[\w.]+)$", re.MULTILINE)
+LINK = re.compile(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"')
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# what is not a name to look up: the version, and the entry points of a program that has a page of its own
+NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
+# pages that no other test runs
+RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md"]
+
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this distribution")
+
+
+def public_modules() -> list[str]:
+    """Modules that declare what they offer, and whose name does not say that they are private."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if "._" not in name and re.search(r"^__all__ = ", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found.append(name)
+    return found
+
+
+def public_names() -> list[str]:
+    return [
+        f"{module}.{name}"
+        for module in public_modules()
+        for name in importlib.import_module(module).__all__
+        if f"{module}.{name}" not in NOT_LOOKED_UP
+    ]
+
+
+def entries() -> list[str]:
+    pages = sorted((DOCS / "reference").glob("*.rst"))
+    return [name for page in pages for name in ENTRY.findall(page.read_text(encoding="utf-8"))]
+
+
+def found_by(name: str) -> object:
+    """Return what a full name stands for."""
+    for parts in range(name.count("."), 0, -1):
+        module, rest = ".".join(name.split(".")[:parts]), ".".join(name.split(".")[parts:])
+        try:
+            return attrgetter(rest)(importlib.import_module(module))
+        except (ImportError, AttributeError):
+            continue
+    raise AttributeError(name)
+
+
+def test_every_public_name_has_an_entry_in_the_reference() -> None:
+    listed = {id(found_by(name)) for name in entries()}
+    names = public_names()
+    assert len(names) > 150
+    missing = [
+        name for name in names if not isinstance(found_by(name), ModuleType) and id(found_by(name)) not in listed
+    ]
+    assert not missing, f"list these in docs/reference: {missing}"
+
+
+def test_every_entry_is_public_and_is_listed_once() -> None:
+    listed = entries()
+    assert len(listed) == len(set(listed))
+    offered = {id(found_by(name)) for name in public_names()}
+    assert not [name for name in listed if id(found_by(name)) not in offered]
+
+
+def test_every_page_of_the_reference_is_in_its_index() -> None:
+    index = (DOCS / "reference" / "index.rst").read_text(encoding="utf-8")
+    pages = {page.stem for page in (DOCS / "reference").glob("*.rst")} - {"index"}
+    assert pages == set(re.findall(r"^   (\w+)$", index, re.MULTILINE))
+
+
+def slugs(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["which.svg", "which-list.html"])
+def test_the_leaves_of_the_decision_tree_lead_somewhere(name: str) -> None:
+    links = re.findall(r'href="([^"]+)"', (DOCS / "_static" / name).read_text(encoding="utf-8"))
+    assert len(links) >= 12
+    for link in links:
+        page, _, anchor = link.partition("#")
+        stem = page.removesuffix(".html")
+        if stem.startswith("auto_examples/"):
+            assert (ROOT / "examples" / f"{stem.removeprefix('auto_examples/')}.py").exists(), link
+        else:
+            assert (DOCS / f"{stem}.md").exists(), link
+            assert not anchor or anchor in slugs(DOCS / f"{stem}.md"), link
+
+
+def test_the_pictures_of_the_decision_tree_are_those_of_their_script() -> None:
+    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    assert (DOCS / "_static" / "which.svg").read_text(encoding="utf-8") == pictures.draw_tree(pictures.TREE)
+    assert (DOCS / "_static" / "which-list.html").read_text(encoding="utf-8") == pictures.list_tree(pictures.TREE)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
+    text = FENCED.sub("", (ROOT / name).read_text(encoding="utf-8"))
+    for link in (one or other for one, other in LINK.findall(text)):
+        page, _, anchor = link.partition("#")
+        if not link.startswith("http"):
+            assert (ROOT / page).exists(), link
+            assert not anchor or anchor in slugs(ROOT / page), link
+
+
+@pytest.mark.parametrize("page", RUN_HERE)
+def test_code_on_pages_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("pandas", "matplotlib", "skops"):
+        pytest.importorskip(package)
+    blocks = PYTHON.findall((DOCS / page).read_text(encoding="utf-8"))
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)  # each goes on where the one before ended
+
+
+def test_code_on_every_page_runs_in_some_test() -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    for page in sorted(DOCS.glob("*.md")):
+        if PYTHON.search(page.read_text(encoding="utf-8")):
+            assert f'"{page.name}"' in tests, f"no test runs the code of {page.name}"
+
+
+def test_the_front_page_shows_the_readmes_first_lines() -> None:
+    (readme, *_), (front, *_) = (PYTHON.findall(path.read_text()) for path in (ROOT / "README.md", DOCS / "index.md"))
+    assert readme.splitlines()[:9] == front.splitlines()[:9]
