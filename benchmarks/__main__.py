@@ -1,4 +1,4 @@
-"""Print the table of ratios: `python -m benchmarks [--quick]`."""
+"""Print the tables of ratios: `python -m benchmarks [--quick] [reach ...]`, of all families or of those named."""
 
 from __future__ import annotations
 
@@ -10,12 +10,46 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import clustering, forest, jackknife, kde, lssvm, models, neighbours, regression, stream, venn
+from benchmarks import (
+    categories,
+    clustering,
+    cold,
+    forest,
+    frames,
+    jackknife,
+    kde,
+    lssvm,
+    models,
+    neighbours,
+    reach,
+    regression,
+    saving,
+    stream,
+    venn,
+)
 
-MODULES = [neighbours, kde, lssvm, forest, venn, stream, clustering, jackknife, regression, models]
+MODULES = [
+    neighbours,
+    reach,
+    kde,
+    lssvm,
+    categories,
+    forest,
+    venn,
+    stream,
+    clustering,
+    jackknife,
+    regression,
+    models,
+    frames,
+    saving,
+    cold,
+]
+NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 
-def _show(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:
+def show_table(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as one table."""
     table: Table | None = None
     for row in rows:
         if table is None:
@@ -28,15 +62,17 @@ def _show(console: Console, title: str, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run all benchmarks."""
+    """Run all benchmarks, or those that are named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, measured side by side.")
     parser.add_argument("--quick", action="store_true", help="ten times smaller data")
-    quick = parser.parse_args().quick
+    parser.add_argument("only", nargs="*", choices=[*NAMES, []], help="families; all if none is named")
+    asked = parser.parse_args()
+    quick = asked.quick
     console = Console(width=160)
-    for module in MODULES:
-        name = module.__name__.split(".")[-1]
-        _show(console, f"{name}: ratios of times, {cpu_count()} cores", module.rows(quick=quick))
-        _show(console, f"{name}: slopes in n", module.slopes(quick=quick))
+    for name in asked.only or NAMES:
+        module = NAMES[name]
+        show_table(console, f"{name}: ratios of times, {cpu_count()} cores", module.rows(quick=quick))
+        show_table(console, f"{name}: slopes in n", module.slopes(quick=quick))
 
 
 if __name__ == "__main__":

@@ -9,24 +9,56 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+Clock = Callable[[], float]
 
-def best_seconds(work: Callable[[], Any], *, repeat: int = 5, at_most: float = 20.0) -> float:
+
+def best_seconds(
+    work: Callable[[], Any], *, repeat: int = 5, at_most: float = 20.0, clock: Clock = time.perf_counter
+) -> float:
     """Return the shortest of several runs; stop repeating after `at_most` seconds in all."""
     seconds: list[float] = []
     while len(seconds) < repeat and sum(seconds) < at_most:
-        start = time.perf_counter()
+        start = clock()
         work()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(clock() - start)
     return min(seconds)
 
 
-def side_by_side(works: dict[str, Callable[[], Any]], *, repeat: int = 5, at_most: float = 60.0) -> dict[str, float]:
+def best_cpu_seconds(work: Callable[[], Any], *, repeat: int = 25) -> float:
+    """Return the shortest processor time of several runs, the first of which prepares and does not count."""
+    work()
+    seconds = []
+    for _ in range(repeat):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def median_seconds(works: dict[str, Callable[[int], Any]], *, repeat: int = 200) -> dict[str, float]:
+    """Return the median processor time of short calls, each called with 0, 1, 2 ... in turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for i in range(repeat):
+        for name, work in works.items():
+            start = time.process_time()
+            work(i)
+            seconds[name].append(time.process_time() - start)
+    return {name: float(np.median(times)) for name, times in seconds.items()}
+
+
+def side_by_side(
+    works: dict[str, Callable[[], Any]],
+    *,
+    repeat: int = 5,
+    at_most: float = 60.0,
+    clock: Clock = time.perf_counter,
+) -> dict[str, float]:
     """Return the shortest time of each, measured in turns: what disturbs the machine then disturbs all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     rounds = 0
     while rounds < repeat and sum(map(sum, seconds.values())) < at_most:
         for name, work in works.items():
-            seconds[name].append(best_seconds(work, repeat=1))
+            seconds[name].append(best_seconds(work, repeat=1, clock=clock))
         rounds += 1
     return {name: min(times) for name, times in seconds.items()}
 

@@ -1,0 +1,134 @@
+"""Where users stand: one row at a time, and few features. Processor time, one thread.
+
+Trees against products with all examples, against scikit-learn's KDTree, which finds neighbours and counts nothing, and
+against its k-NN classifier.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import KDTree, KNeighborsClassifier
+from threadpoolctl import threadpool_limits
+
+from benchmarks.stopwatch import best_seconds, median_seconds
+from exactcp import FullConformalClassifier, FullConformalRegressor
+from exactcp.measures import KNN, KNNResidual
+
+K = 15
+
+
+def _data(n: int, p: int, m: int = 300) -> tuple[np.ndarray, ...]:
+    """Gaussian objects with two labels that overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n + m, p))
+    y = (X[:, 0] + rng.normal(size=n + m) > 0).astype(np.int64)
+    return X[:n], y[:n], X[n:]
+
+
+def _fitted(X: np.ndarray, y: np.ndarray, search: str = "auto") -> FullConformalClassifier:
+    return FullConformalClassifier(KNN(K, search=search), n_jobs=1).fit(X, y)
+
+
+def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield fits and predictions by trees and by products."""
+    scale = 10 if quick else 1
+    with threadpool_limits(1):
+        for search in ("tree", "brute", "auto"):  # which compiles them
+            clf = _fitted(*_data(6000, 3)[:2], search=search)
+            clf.predict_p(_data(6000, 3)[2])
+            clf.predict_p(_data(6000, 3)[2][:1])
+        for n, p in ((10_000, 5), (100_000 // scale, 2), (100_000 // scale, 5), (100_000 // scale, 8)):
+            yield _compare(n, p)
+
+
+def _compare(n: int, p: int) -> dict[str, Any]:
+    X, y, X_test = _data(n, p)
+    fit = {
+        search: best_seconds(partial(_fitted, X, y, search), repeat=2, clock=time.process_time)
+        for search in ("tree", "brute", "auto")
+    }
+    tree, brute = _fitted(X, y, "tree"), _fitted(X, y, "brute")
+    tree.predict_p(X_test)  # grows what predictions need
+    batch = {
+        name: best_seconds(partial(clf.predict_p, X_test), repeat=3, clock=time.process_time)
+        for name, clf in (("tree", tree), ("brute", brute))
+    }
+    index, neighbours = KDTree(X), KNeighborsClassifier(K, algorithm="kd_tree").fit(X, y)
+    one = median_seconds(
+        {
+            "tree": lambda i: tree.predict_p(X_test[i : i + 1]),
+            "brute": lambda i: brute.predict_p(X_test[i : i + 1]),
+            "KDTree": lambda i: index.query(X_test[i : i + 1], K),
+            "KNeighbors": lambda i: neighbours.predict(X_test[i : i + 1]),
+        }
+    )
+    return {
+        "n": n,
+        "p": p,
+        "fit, brute / tree": fit["brute"] / fit["tree"],
+        "fit, auto / best": fit["auto"] / min(fit["tree"], fit["brute"]),
+        "batch, brute / tree": batch["brute"] / batch["tree"],
+        "one row, brute / tree": one["brute"] / one["tree"],
+        "one row, us": 1e6 * one["tree"],
+        "one row / KDTree.query": one["tree"] / one["KDTree"],
+        "one row / KNeighbors": one["tree"] / one["KNeighbors"],
+    }
+
+
+def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield how one row's time grows with n, and one row where features are many."""
+    sizes = (10_000, 100_000) if quick else (10_000, 1_000_000)
+    with threadpool_limits(1):
+        for p in (3, 5):
+            yield _growth(p, sizes)
+        yield _many_features(4000 if quick else 40_000)
+
+
+def _growth(p: int, sizes: tuple[int, int]) -> dict[str, Any]:
+    spent = []
+    for n in sizes:
+        X, y, X_test = _data(n, p)
+        clf, reg = (
+            _fitted(X, y, "tree"),
+            FullConformalRegressor(KNNResidual(K, search="tree"), n_jobs=1).fit(X, X[:, 0]),
+        )
+        clf.predict_p(X_test)
+        reg.predict_interval(X_test)
+        works = {
+            "labels": partial(_ask, clf.predict_p, X_test),
+            "intervals": partial(_ask, reg.predict_interval, X_test),
+        }
+        spent.append(median_seconds(works))
+    return {
+        "p": p,
+        "from n": sizes[0],
+        "to n": sizes[1],
+        "one row, p-values of labels": spent[1]["labels"] / spent[0]["labels"],
+        "one row, interval": spent[1]["intervals"] / spent[0]["intervals"],
+    }
+
+
+def _ask(method: Any, X_test: np.ndarray, i: int) -> Any:
+    return method(X_test[i : i + 1])
+
+
+def _many_features(n: int) -> dict[str, Any]:
+    X, y, X_test = _data(n, 30)
+    clf, neighbours = _fitted(X, y), KNeighborsClassifier(K, algorithm="brute").fit(X, y)
+    clf.predict_p(X_test)
+    one = median_seconds(
+        {"ours": partial(_ask, clf.predict_p, X_test), "KNeighbors": partial(_ask, neighbours.predict, X_test)},
+        repeat=50,
+    )
+    return {
+        "p": 30,
+        "from n": n,
+        "to n": n,
+        "one row, p-values of labels": one["ours"] / one["KNeighbors"],
+        "one row, interval": "the first is / KNeighbors",
+    }
