@@ -90,6 +90,7 @@ def full_regression(measure: Any) -> Callable[[], Any]:
 FAMILIES = {
     "NN": Family(full(NN())),
     "KNN": Family(full(KNN(5)), n=1500),
+    "KNN trees": Family(full(KNN(5, search="tree"))),
     "SimplifiedKNN": Family(full(SimplifiedKNN(5)), n=1500),
     "KDE": Family(full(KDE())),
     "LSSVM": Family(full(LSSVM())),
@@ -115,6 +116,7 @@ FAMILIES = {
         lambda: JackknifeAfterBootstrapRegressor(LinearRegression(), random_state=0), n=80, is_regression=True
     ),
     "stream": Family(lambda: ExchangeabilityTest(KNN(5), random_state=0)),
+    "stream trees": Family(lambda: ExchangeabilityTest(KNN(5, search="tree"), random_state=0)),
     "stream KDE": Family(lambda: ExchangeabilityTest(KDE(), random_state=0)),
     "stream LSSVM": Family(lambda: ExchangeabilityTest(LSSVM(), random_state=0)),
 }

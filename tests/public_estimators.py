@@ -51,3 +51,25 @@ def learn(estimator: Any, objects: Any = X, y: Any = None) -> Any:
         estimator.update_many(objects, y)
         return estimator
     return estimator.fit(objects, (TARGETS if learns_targets(estimator) else LABELS) if y is None else y)
+
+
+def said_by(estimator: Any, objects: Any = X) -> dict[str, Any]:
+    """Return what a learned estimator answers, by question."""
+    y = (TARGETS if learns_targets(estimator) else LABELS)[: len(objects)]
+    if hasattr(estimator, "update_many"):
+        return {"p_values_": estimator.p_values_, "log_martingale_": estimator.log_martingale_}
+    said = {"score": estimator.score(objects, y)} if isinstance(estimator, Measure | RegressionMeasure) else {}
+    if hasattr(estimator, "predict_p"):
+        needs_answers = learns_targets(estimator) or "y" in inspect.signature(estimator.predict_p).parameters
+        said["predict_p"] = estimator.predict_p(objects, y) if needs_answers else estimator.predict_p(objects)
+    for question in (
+        "predict",
+        "predict_set",
+        "predict_interval",
+        "predict_proba",
+        "predict_proba_interval",
+        "transform",
+    ):
+        if hasattr(estimator, question):
+            said[question] = getattr(estimator, question)(objects)
+    return said

@@ -15,7 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import exactcp
-from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, VennPredictor
+from exactcp import (
+    ExchangeabilityTest,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    SplitConformalClassifier,
+    VennPredictor,
+)
+from exactcp.exchangeability._watched import Column, WatchedStream
 from exactcp.measures import KDE, KNN, LSSVM, RidgeResidual
 from exactcp.taxonomies import bins
 
@@ -23,6 +30,15 @@ SAVED_HERE = Path(__file__).parent / "saved"
 X = np.round(np.random.default_rng(7).normal(size=(16, 2)), 2)
 LABELS = np.array(["no", "yes"])[(X[:, 0] + X[:, 1] > 0).astype(int)]
 TARGETS = X[:, 0] - 2 * X[:, 1]
+
+
+def begun_stream() -> WatchedStream:
+    """Return what `exactcp drift --state` keeps of a stream."""
+    test = ExchangeabilityTest(KNN(2), random_state=0, window=8)
+    test.update_many(X[:9], LABELS[:9])
+    columns = [Column("a", "number", 1.0, 2.0), Column("t", "category", categories=("u", "v")), Column("y", "label")]
+    return WatchedStream(test, columns, 9, "a digest", "that of the first")
+
 
 SAVED: dict[str, Callable[[], Any]] = {
     "knn": lambda: FullConformalClassifier(KNN(2), mondrian=bins(0, [0.0])).fit(X, LABELS),
@@ -33,6 +49,7 @@ SAVED: dict[str, Callable[[], Any]] = {
     "split": lambda: SplitConformalClassifier(
         make_pipeline(StandardScaler(), LogisticRegression()), random_state=0
     ).fit(X, LABELS),
+    "stream": begun_stream,
 }
 
 
@@ -43,6 +60,10 @@ def answers_of(name: str, predictor: Any) -> np.ndarray:
         return np.concatenate([predictor.predict_p(asked, TARGETS), predictor.predict(asked)])
     if name == "split":
         return predictor.predict_p(asked)
+    if name == "stream":
+        predictor.test.update_many(X[9:], LABELS[9:])
+        constants = [(column.centre, column.scale, len(column.categories or ())) for column in predictor.columns]
+        return np.concatenate([predictor.test.log_martingale_, np.ravel(constants), [predictor.n_rows]])
     question = "predict_proba" if name == "venn" else "predict_p"
     before = getattr(predictor, question)(asked)
     predictor.partial_fit(asked[:1], LABELS[:1]).unlearn([2])

@@ -169,6 +169,7 @@ def test_default_regressors_see_objects_scaled_together(targeted, by_default):
         check_against_hand(by_default, name, said, "width", "interval_score")
 
 
+@pytest.mark.filterwarnings("ignore:preprocess=")  # what it costs
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("kind", ["array", "frame", "categories"])
 def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
@@ -182,9 +183,11 @@ def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
     for candidate in found:
         namespace = {"X": X[:30], "y": y[:30], "X_new": X[30:]}
         lines = python_lines(candidate, X, task, 0.8).splitlines()
+        is_full = "FullConformal" in lines[-2]
+        assert ("preprocess=" in lines[-2]) == (is_full and candidate.preparation is not None)
         lines[-1] = f"said = {lines[-1]}"
         exec("\n".join(lines), namespace)
-        objects = X if candidate.preparation is None else candidate.preparation.fit_transform(X)
+        objects = X if candidate.preparation is None else np.ascontiguousarray(candidate.preparation.fit_transform(X))
         predictor = candidate.predictor.fit(objects[:30], y[:30])
         ask = predictor.predict_set if task == "classification" else predictor.predict_interval
         np.testing.assert_array_equal(namespace["said"], ask(objects[30:], 0.8))

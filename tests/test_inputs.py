@@ -167,18 +167,18 @@ class TestObjects:
             estimator.fit([[dt.date(2026, 1, 1)]] * 12, y)
 
     def test_of_a_function_of_two_strings(self):
-        def differing(a: str, b: str) -> float:
-            return float(a != b)
+        def differing(a: str | np.ndarray, b: str | np.ndarray) -> float:
+            return float(np.any(a != b))
 
         for clf in (
             FullConformalClassifier(KNN(metric=differing)),
             VennPredictor(metric=differing),
             KNN(metric=differing),
         ):
-            with pytest.raises(
-                ValueError, match=r"A function of two objects gets rows of numbers: .* use 'precomputed'"
-            ):
-                clf.fit([["abc"], ["abd"]] * 6, LABELS)
+            clf.fit(["abc", "abd"] * 6, LABELS)
+            clf.fit(np.arange(12.0)[:, None], LABELS)
+            with pytest.raises(ValueError, match=r"gets rows of numbers here, as in fit.* kernel='precomputed'"):
+                (clf.score_labels if isinstance(clf, KNN) else clf.predict)(["abc"], *[[0]] * isinstance(clf, KNN))
 
     @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
     def test_integers_that_are_no_floats(self, dtype):

@@ -42,7 +42,7 @@ def toy(tmp_path):
     """Two kernels in two files, with a constant in a third one, and the package's own way to compile them."""
     package = tmp_path / "toy"
     package.mkdir()
-    for name in ("_jit.py", "_kernel_cache.py"):
+    for name in ("_compiling.py", "_jit.py", "_kernel_cache.py"):
         (package / name).write_text((HOME / name).read_text().replace("exactcp", "toy"))
     for name, source in TOY.items():
         (package / name).write_text(source)
@@ -77,6 +77,7 @@ def test_an_upgrade_is_compiled_anew_whichever_file_it_changed(toy, tmp_path):
     assert says(ASK, env) == ["11.0", "0"]  # what was compiled before is found again
 
 
+@pytest.mark.slow  # it starts two processes
 def test_code_that_checks_bounds_is_not_shared(toy, tmp_path):
     env = environment(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     ask = "import numpy as np; from toy.caller import beyond; beyond(np.zeros(3))"
@@ -84,6 +85,7 @@ def test_code_that_checks_bounds_is_not_shared(toy, tmp_path):
     assert "IndexError" in run(ask, {**env, "NUMBA_BOUNDSCHECK": "1"}).stderr
 
 
+@pytest.mark.slow  # it starts three processes
 def test_where_nothing_can_be_written_it_is_compiled_and_said_once(toy, tmp_path):
     with zipfile.ZipFile(tmp_path / "toy.zip", "w") as archive:
         for source in toy.glob("*.py"):
@@ -107,6 +109,7 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch):
     assert _kernel_cache.find_folder() == (None, "the user has no home")
 
 
+@pytest.mark.slow  # it starts four processes
 def test_processes_that_write_at_once_do_not_mix_their_code(toy, tmp_path):
     env = environment(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     asks = [ASK.replace("5", argument) for argument in ("5", "5.0", "True")]
@@ -151,7 +154,7 @@ def test_the_same_function_with_other_options_or_closures_is_other_code(folder):
         return add
 
     assert [compiled(adder(a))(1.0) for a in (1.0, 2.0, 1.0)] == [2.0, 3.0, 2.0]
-    assert _hits(compiled(_half)) == _hits(compiled(_half, error_model="numpy")) == 0
+    assert _hits(compiled(_half)) == _hits(compiled(_half, error_model="python")) == 0
 
 
 def test_flushed_code_is_compiled_anew(folder):
@@ -167,9 +170,22 @@ def test_a_full_disk_is_said_once_and_leaves_no_file(folder, monkeypatch, caplog
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert _hits(compiled(_half)) == _hits(compiled(_half, error_model="numpy")) == 0
+    assert _hits(compiled(_half)) == _hits(compiled(_half, error_model="python")) == 0
     assert [record.message.count("No space left") for record in caplog.records] == [1]
     assert list(folder.iterdir()) == []
+
+
+def test_whether_code_can_be_kept_is_told_beforehand(folder, tmp_path, monkeypatch):
+    assert _kernel_cache.check_can_keep() == folder
+    assert list(folder.iterdir()) == []
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(_kernel_cache, "FOLDER", tmp_path / "file" / "compiled")
+    with pytest.raises(RuntimeError, match=r"cannot be kept \(.*file.*\): set NUMBA_CACHE_DIR"):
+        _kernel_cache.check_can_keep()
+    monkeypatch.setattr(_kernel_cache, "FOLDER", None)
+    monkeypatch.setattr(_kernel_cache, "REASON", "the user has no home")
+    with pytest.raises(RuntimeError, match=r"cannot be kept \(the user has no home\): set NUMBA_CACHE_DIR"):
+        _kernel_cache.check_can_keep()
 
 
 def test_old_folders_go_and_the_newest_stay(folder):

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -312,9 +313,13 @@ class FakeLibrary:
 
 
 @pytest.mark.parametrize("kinds", [(True, True), (True, False)])
-@pytest.mark.parametrize("first", range(2, 12))
-@pytest.mark.parametrize("second", range(2, 12))
-def test_a_limit_that_interruptions_left_heals_at_the_next_use(first, second, kinds, monkeypatch):
+def test_a_limit_that_interruptions_left_heals_at_the_next_use(kinds):
+    for first, second in product(range(2, 12), repeat=2):
+        with pytest.MonkeyPatch.context() as patch:
+            _check_that_a_limit_heals(first, second, kinds, patch)
+
+
+def _check_that_a_limit_heals(first, second, kinds, monkeypatch):
     libraries = [FakeLibrary({first, second}, is_shared=kinds[0]), FakeLibrary({first + 1}, is_shared=kinds[1])]
     monkeypatch.setattr(_parallel, "_blas", _parallel._BlasThreads())
     chosen = lambda *, shared: [one for one in libraries if one.is_shared == shared]  # noqa: E731
@@ -325,9 +330,9 @@ def test_a_limit_that_interruptions_left_heals_at_the_next_use(first, second, ki
             _parallel.obeying(1, int)
         except KeyboardInterrupt:
             continue
-        assert threads() == [USUAL] * sum(kinds)
-    assert _parallel.obeying(2, threads) == [2] * sum(kinds)
-    assert threads() == [USUAL] * sum(kinds)
+        assert threads() == [USUAL] * sum(kinds), (first, second)
+    assert _parallel.obeying(2, threads) == [2] * sum(kinds), (first, second)
+    assert threads() == [USUAL] * sum(kinds), (first, second)
 
 
 def test_a_library_whose_threads_each_have_their_own_number(monkeypatch):

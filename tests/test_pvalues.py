@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from exactcp.pvalues import (
     marginal,
     smoothed_p,
     tau_of_steps,
+    threshold,
     tie_groups,
 )
 
@@ -88,3 +91,11 @@ def test_tau_is_never_zero():
     tau = tau_of_steps(0, 0, 100_000)
     assert 0 < tau.min() < 1e-3
     assert 1 - 1e-3 < tau.max() <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.04, 0.05, 0.1, 0.3, 1.0, Fraction(1, 3)])
+@pytest.mark.parametrize("tau", [1.0, 0.25, np.array([1.0, 0.5, 1e-300])])
+def test_the_threshold_of_one_number_of_examples_is_that_of_several(epsilon, tau):
+    for n in (0, 1, 2, 9, 19, 29, 100):
+        of_several = threshold(epsilon, np.full(3, n), tau)
+        assert np.array_equal(np.broadcast_to(threshold(epsilon, n, tau), 3), of_several)

@@ -42,6 +42,7 @@ from exactcp.measures import (
     SimplifiedKNN,
 )
 from exactcp.pvalues import tau_of_objects, tau_of_steps
+from slices import sliced
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -149,15 +150,18 @@ class TestSmoothed:
 
     @pytest.mark.filterwarnings("ignore:Constant cannot learn and unlearn")
     @pytest.mark.parametrize(
-        "predictor",
-        [
-            FullConformalClassifier(Constant(), smoothed=True),
-            SplitConformalClassifier(Constant(), smoothed=True),
-            CrossConformalClassifier(Constant(), cv=3, smoothed=True),
-            AggregatedConformalClassifier(Constant(), n_splits=3, smoothed=True),
-        ],
+        ("random_state", "predictor"),
+        sliced(
+            3,
+            [0, 7, None],
+            [
+                FullConformalClassifier(Constant(), smoothed=True),
+                SplitConformalClassifier(Constant(), smoothed=True),
+                CrossConformalClassifier(Constant(), cv=3, smoothed=True),
+                AggregatedConformalClassifier(Constant(), n_splits=3, smoothed=True),
+            ],
+        ),
     )
-    @pytest.mark.parametrize("random_state", [0, 7, None])
     def test_rows_of_one_fitted_predictor_have_uniform_numbers(self, predictor, random_state):
         """One at a time: drawing the same number in every call would be seen at once."""
         clf = clone(predictor).set_params(random_state=random_state).fit(X[:8], np.arange(8) % 2)

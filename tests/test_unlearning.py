@@ -219,7 +219,7 @@ class TestNames:
             assert names.positions(plain[::-1]).tolist() == list(range(len(plain)))[::-1]
 
 
-_MEASURES = (KNN(2), KDE(), LSSVM(kernel="rbf"), RandomForest(3))
+_MEASURES = (KNN(2), KDE(), LSSVM(kernel="rbf"), RandomForest(3), RandomForest(3, resampling="bernoulli"))
 
 
 @pytest.mark.parametrize(

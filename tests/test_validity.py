@@ -12,8 +12,9 @@ from scipy.stats import binomtest, kstest
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier, pvalues
 from exactcp.measures import KNN, NN, Measure, RandomForest, SimplifiedKNN
+from slices import both_lanes, sliced
 
-REPETITIONS = 1000
+REPETITIONS, MANY = 400, 1000
 N = 9
 SEED = 0
 
@@ -39,15 +40,17 @@ def _true_label_p(predictor, seed, *, gridded, repetitions=REPETITIONS):
     return np.array(out).T
 
 
-@pytest.mark.parametrize("gridded", [False, True])
-@pytest.mark.parametrize("mondrian", [None, "label"])
-@pytest.mark.parametrize("measure", [NN(), KNN(k=3), SimplifiedKNN(k=2)])
-def test_deterministic_p_is_valid_and_smoothed_p_is_uniform(measure, mondrian, gridded):
+@both_lanes(REPETITIONS, MANY)
+@pytest.mark.parametrize(
+    ("measure", "mondrian", "gridded"),
+    sliced(2, [NN(), KNN(k=3), SimplifiedKNN(k=2)], [None, "label"], [False, True]),
+)
+def test_deterministic_p_is_valid_and_smoothed_p_is_uniform(measure, mondrian, gridded, repetitions):
     predictor = FullConformalClassifier(measure, mondrian=mondrian)
-    deterministic, smoothed = _true_label_p(predictor, 1, gridded=gridded)
+    deterministic, smoothed = _true_label_p(predictor, 1, gridded=gridded, repetitions=repetitions)
     for epsilon in (0.1, 0.2, 0.3, 0.5):
         errors = int((deterministic <= epsilon + 1e-12).sum())
-        assert binomtest(errors, REPETITIONS, epsilon, alternative="greater").pvalue > 1e-4, epsilon
+        assert binomtest(errors, repetitions, epsilon, alternative="greater").pvalue > 1e-4, epsilon
     _require_uniform(smoothed)
 
 
@@ -74,10 +77,10 @@ class Coarse(Measure):
         return np.array([round(abs(float(x[0]) - self.means_[c])) for x, c in zip(X, y, strict=True)], dtype=float)
 
 
-def _split_p(measure):
+def _split_p(measure, repetitions=REPETITIONS):
     """Smoothed p-values of the true label by split CP: six examples fit, nine calibrate."""
-    rng, out = np.random.default_rng(6), np.empty(REPETITIONS)
-    for t in range(REPETITIONS):
+    rng, out = np.random.default_rng(6), np.empty(repetitions)
+    for t in range(repetitions):
         y = np.concatenate([np.arange(6) % 2, rng.integers(0, 2, N + 1)])
         X = rng.normal(size=(N + 7, 2)) + y[:, None]
         clf = SplitConformalClassifier(measure, smoothed=True, random_state=SEED).fit(X[:6], y[:6], X[6:-1], y[6:-1])
@@ -85,9 +88,10 @@ def _split_p(measure):
     return out
 
 
+@both_lanes(REPETITIONS, MANY)
 @pytest.mark.parametrize("measure", [KNN(k=2), Coarse()])
-def test_smoothed_split_is_uniform(measure):
-    _require_uniform(_split_p(measure))
+def test_smoothed_split_is_uniform(measure, repetitions):
+    _require_uniform(_split_p(measure, repetitions))
 
 
 def test_one_number_for_all_rows_is_seen(monkeypatch):
@@ -105,12 +109,13 @@ def test_the_check_can_fail():
     assert binomtest(errors, REPETITIONS, 0.2, alternative="greater").pvalue < 1e-4
 
 
-def test_split_is_valid():
+@both_lanes(REPETITIONS, MANY)
+def test_split_is_valid(repetitions):
     rng = np.random.default_rng(4)
     errors = 0
-    for _ in range(REPETITIONS):
+    for _ in range(repetitions):
         y = np.concatenate([[0, 1], rng.integers(0, 2, 13)])
         X = rng.normal(size=(15, 2)) + y[:, None]
         clf = SplitConformalClassifier(KNN(k=2)).fit(X[:5], y[:5], X[5:14], y[5:14])
         errors += not clf.predict_set(X[14:], confidence_level=0.8)[0, y[14]]
-    assert binomtest(errors, REPETITIONS, 0.2, alternative="greater").pvalue > 1e-4
+    assert binomtest(errors, repetitions, 0.2, alternative="greater").pvalue > 1e-4

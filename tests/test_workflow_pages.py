@@ -1,4 +1,4 @@
-"""The examples of the pages on pipelines and forgetting run, and say what they say."""
+"""The examples of the pages on pipelines, forgetting and objects run, and say what they say."""
 
 from __future__ import annotations
 
@@ -43,3 +43,26 @@ def test_forgetting() -> None:
     names = _run("unlearning.md")
     assert names["left"] == 144
     assert names["names"] == [f"flower {i}" for i in range(149) if i != 12]
+
+
+def test_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    names = _run("objects.md")
+    page = (DOCS / "objects.md").read_text(encoding="utf-8")
+    assert f"```\n{capsys.readouterr().out}```" in page
+    standard = FullConformalClassifier(names["KNN"](k=3, metric=names["levenshtein"]), algorithm="standard")
+    standard.fit(names["names"][:20], names["y"][:20])
+    fast = FullConformalClassifier(names["KNN"](k=3, metric=names["levenshtein"]))
+    fast.fit(names["names"][:20], names["y"][:20])
+    np.testing.assert_array_equal(standard.predict_p(names["names"][93:96]), fast.predict_p(names["names"][93:96]))
+    assert names["table"]["prediction"].tolist() == ["Greek", "Hebrew"]
+    first_greek = sum(alphabet < "Greek" for _, alphabet in names["letters"])
+    assert first_greek <= names["test"].alarms_[0] < first_greek + 25
+    assert names["at_random"].alarms_.size == 0
+    np.testing.assert_array_equal(names["given"].p_values_, names["test"].p_values_)
+    assert names["flags"].tolist() == [-1, -1, 1, 1]
+    assert names["clusterer"].n_clusters_ > 1
+
+
+def test_containers() -> None:
+    names = _run("containers.md")
+    assert names["X"].shape == (200, 5)
