@@ -1,0 +1,77 @@
+"""Examples that lie in shards: what a measure does with them, written as calls of pure functions.
+
+Counts add over shards and lists of neighbours merge, so that many machines give the counts of one. A measure that can
+do this says which function follows which (`Tasks.call`); whether a call happens at once, later or elsewhere, and
+whether what died with a machine is made again, is not its business. So a function's result depends on its arguments
+only, bit for bit, and no function changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+# what a task will give, or has given: it may be an argument of other tasks, also within lists
+Promise = Any
+
+
+class Tasks(Protocol):
+    """Whoever calls pure functions."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
+        """Return the promise of `function(*arguments)`, whose arguments are values, promises, and lists of them."""
+
+
+class AtOnce:
+    """Tasks of this process, each done when it is named."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
+        """Return `function(*arguments)`."""
+        return function(*arguments)
+
+
+class LabelShard(NamedTuple):
+    """Some of the examples, with the codes 0, 1, ... of their labels."""
+
+    X: np.ndarray
+    codes: np.ndarray
+
+
+class TargetShard(NamedTuple):
+    """Some of the examples, with their targets."""
+
+    X: np.ndarray
+    y: np.ndarray
+
+
+class ShardedLabels(Protocol):
+    """What a measure of labels does with shards; `states` are promises, one a shard."""
+
+    def states(self, tasks: Tasks, shards: Sequence[Promise], n_labels: int) -> list[Promise]:
+        """Return the state of each `LabelShard` among all."""
+
+    def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
+        """Return the `LabelCounts` of these test objects among all examples."""
+
+    def category_counts(
+        self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
+    ) -> Promise:
+        """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
+
+
+class ShardedTargets(Protocol):
+    """What a measure of targets does with shards."""
+
+    def states(self, tasks: Tasks, shards: Sequence[Promise]) -> list[Promise]:
+        """Return the state of each `TargetShard` among all."""
+
+    def predict(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
+        """Return the point predictions (m,)."""
+
+    def counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise, y: Promise) -> Promise:
+        """Return how many scores are greater than and equal to the candidate's, and out of how many: three (m,)."""
+
+    def intervals(self, tasks: Tasks, states: Sequence[Promise], X: Promise, thresholds: Promise) -> Promise:
+        """Return the hulls (m, 2) of where thresholds[t] examples are at least as strange."""
