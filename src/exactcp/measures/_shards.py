@@ -33,6 +33,17 @@ class AtOnce:
         return function(*arguments)
 
 
+FAN_IN = 8  # results that are put together at a time, so that nobody has to hold all
+
+
+def together(tasks: Tasks, function: Callable[[list[Any]], Any], parts: Sequence[Promise]) -> Promise:
+    """Return what a function makes of all parts, if it may take some of them at a time: sums, smallest, unions."""
+    while len(parts) > 1:
+        groups = [list(parts[first : first + FAN_IN]) for first in range(0, len(parts), FAN_IN)]
+        parts = [group[0] if len(group) == 1 else tasks.call(function, group) for group in groups]
+    return parts[0]
+
+
 class LabelShard(NamedTuple):
     """Some of the examples, with the codes 0, 1, ... of their labels."""
 

@@ -19,6 +19,7 @@ from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
+from exactcp.measures.neighbours._shards import ShardedNeighbours
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
@@ -125,6 +126,11 @@ class NeighbourMeasure(Measure):
         bag.fill(effort=effort)
         self.search_ = bag.search.route
         return bag
+
+    def sharded(self) -> ShardedNeighbours:
+        """Return what the measure does with examples that lie in shards."""
+        k, distance = self._checked()
+        return ShardedNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
 
 
 class NN(NeighbourMeasure):

@@ -210,7 +210,7 @@ def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, ab
 
 
 @inner
-def _count_labels(found, X, objects, lists, codes, provisional, k):
+def count_met(found, X, objects, lists, codes, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
     `objects` are the training objects, for pairs of which only bounds are known.
@@ -234,6 +234,16 @@ def put(rows, part, out):
             out[rows[t], c] = part[t, c]
 
 
+@inner
+def put_counts(rows, part, out):
+    """Put the counts of some test objects into those of all."""
+    put(rows, part.greater_same, out.greater_same)
+    put(rows, part.equal_same, out.equal_same)
+    put(rows, part.greater_other, out.greater_other)
+    put(rows, part.equal_other, out.equal_other)
+    put(rows, part.scores, out.scores)
+
+
 @compiled
 def write_scores(block, k, use_ratio, out):
     """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
@@ -243,13 +253,8 @@ def write_scores(block, k, use_ratio, out):
 @compiled
 def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    X, rows, objects, codes = block.X, block.rows, block.stored.objects, block.stored.codes
-    part = _count_labels(search(block, k), X, objects, lists, codes, provisional, k)
-    put(rows, part.greater_same, out.greater_same)
-    put(rows, part.equal_same, out.equal_same)
-    put(rows, part.greater_other, out.greater_other)
-    put(rows, part.equal_other, out.equal_other)
-    put(rows, part.scores, out.scores)
+    X, objects, codes = block.X, block.stored.objects, block.stored.codes
+    put_counts(block.rows, count_met(search(block, k), X, objects, lists, codes, provisional, k), out)
 
 
 @compiled
