@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.measures._shards import AtOnce, LabelShard
+from exactcp.measures._shards import AtOnce, LabelShard, TargetShard
 
 
 def cuts(n: int, n_shards: int, seed: int) -> np.ndarray:
@@ -20,6 +20,11 @@ def cuts(n: int, n_shards: int, seed: int) -> np.ndarray:
 def label_shards(X: np.ndarray, codes: np.ndarray, bounds: np.ndarray) -> list[LabelShard]:
     """Return the examples between the bounds."""
     return [LabelShard(X[a:b], codes[a:b]) for a, b in pairwise(bounds)]
+
+
+def target_shards(X: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> list[TargetShard]:
+    """Return the examples between the bounds."""
+    return [TargetShard(X[a:b], y[a:b]) for a, b in pairwise(bounds)]
 
 
 class Watched(AtOnce):

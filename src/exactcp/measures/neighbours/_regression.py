@@ -16,9 +16,11 @@ from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.measures._contract import Objects, RegressionMeasure, objects_by_metric
+from exactcp.measures._shards import ShardedTargets
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import stored
+from exactcp.measures.neighbours._sharded_targets import ShardedResiduals
 from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.textbook import ResidualFunction
 
@@ -67,6 +69,7 @@ class KNNResidual(RegressionMeasure):
     """
 
     is_formula: ClassVar = True
+    why_whole: ClassVar = "given distances are those between all of them"
     allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES}
     search: str = "auto"
     search_: Route
@@ -163,6 +166,19 @@ class KNNResidual(RegressionMeasure):
         bag = self._bag(X, y).fill(effort=effort)
         self.search_ = bag.search.route
         return bag
+
+    def sharded(self) -> ShardedTargets:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedResiduals
+        """
+        check_parameters(self)
+        if self.objects is Objects.PAIRS:
+            self._refuse_shards("a metric between vectors")
+        check_search(self.search, Distance(self.metric, self.metric_params))
+        return ShardedResiduals(clone(self))
 
     def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.
