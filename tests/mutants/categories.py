@@ -43,8 +43,8 @@ FAMILY = Family(
         ),
         "the own label among others": Mutant(
             "measures/density/_bag.py",
-            "count_ranked(known.everyone, columns[c], lo, hi) - own",
-            "count_ranked(known.everyone, columns[c], lo, hi) - 0 * own",
+            "count_ranked(everyone, own.wanted, lo, hi) - same",
+            "count_ranked(everyone, own.wanted, lo, hi) - 0 * same",
             KDE,
         ),
         "the first examples are the members": Mutant(
