@@ -89,6 +89,14 @@ class FeatureStore:
         self._shift = features.mean(axis=0) if intercept else np.zeros(features.shape[1])
         self._rows = Rows(self._with_bias(features))
 
+    @classmethod
+    def shifted(cls, feature_map: FeatureMap, X: np.ndarray, shift: np.ndarray, *, intercept: bool) -> FeatureStore:
+        """Return a store of some examples, shifted as those of all are."""
+        store = object.__new__(cls)
+        store._map, store._intercept, store._shift, store.width = feature_map, intercept, shift, shift.size
+        store._rows = Rows(store._with_bias(store._mapped(X)))
+        return store
+
     def fork(self) -> FeatureStore:
         """Return a store with the same examples that may be changed while others read this one."""
         return twin(self, _rows=self._rows.fork())
