@@ -29,8 +29,8 @@ class Checkpoint:
     """
 
     def __init__(self, url: Any) -> None:
-        self._files, self._path = _place_of(str(url))
         try:
+            self._files, self._path = _place_of(str(url))
             self._files.makedirs(self._path, exist_ok=True)
         except (OSError, ValueError) as error:
             msg = (
@@ -38,11 +38,11 @@ class Checkpoint:
                 "knows, that all workers see and may write to."
             )
             raise ValueError(msg) from error
-        self._prefix = str(url).rstrip("/")
+        self.prefix = str(url).rstrip("/")
 
     def url(self, key: str) -> str:
         """Return where the state of this name is."""
-        return f"{self._prefix}/{key}.shard"
+        return f"{self.prefix}/{key}.shard"
 
     def has(self, key: str) -> bool:
         """Tell whether the state of this name is there."""

@@ -15,7 +15,6 @@ from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, VERBOSE, Allowed, c
 from exactcp._rows import drop_rows, join_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_indices
-from exactcp._version import __version__
 from exactcp.dask._checkpoint import Checkpoint, write_state
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._modules import dask_module
@@ -93,7 +92,8 @@ class DaskFront(Estimator):
     def _fresh_measure(self, seed: int) -> Any:
         raise NotImplementedError
 
-    def _states(self, graph: Graph, question: Any, shards: Sequence[Promised]) -> list[Promised]:
+    def _states(self, graph: Graph, question: Any, taken: Sequence[Promised]) -> list[Promised]:
+        """Return the promises of the states of parts."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -137,7 +137,7 @@ class DaskFront(Estimator):
         self
         """
         self._begin()
-        self._checkpoint = None if checkpoint is None else str(checkpoint)
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint).prefix
         return self._learn(self._given(X, y, {}))
 
     @changes
@@ -252,18 +252,21 @@ class DaskFront(Estimator):
 
     def _learn(self, sources: Sources) -> Self:
         """Make shards of these parts, and states of the shards."""
-        runner, blank = self._running(), self._question
+        runner, asking = self._running(), self._question
+        # taking parts does not depend on a seed, which may be drawn: the same data are the same tasks
+        blank = self._question_class(self.measure, mondrian=self.mondrian)
+        runner.check_versions()
         graph = runner.graph(sources.tasks)
         pairs = enumerate(zip(sources.X, sources.y, strict=True))
-        taken = [graph.call(blank.take_part, number, X, y, __version__) for number, (X, y) in pairs]
+        taken = [graph.call(blank.take_part, number, X, y) for number, (X, y) in pairs]
         runner.keep(graph, taken)
         facts = runner.values(graph, [graph.last(facts_of, part) for part in taken])
-        question = blank.knowing(facts, blank.measure, blank.random_state)
+        question = asking.knowing(facts)
         categories = []
         if question.needs_categories():
             numbers = numbered(facts)[1]
             categories = [graph.call(renumbered, *pair) for pair in zip(taken, numbers, strict=True)]
-        states = self._states(graph, question, [graph.call(question.shard, part) for part in taken])
+        states = self._states(graph, question, taken)
         written: dict[Any, str] = {}
         if self._checkpoint is not None:
             states, written = _written(runner, graph, states, Checkpoint(self._checkpoint))

@@ -11,8 +11,8 @@ import numpy as np
 
 from exactcp import pvalues
 from exactcp._changes import reads
+from exactcp._rows import count_rows
 from exactcp._validation import check_answers, check_scale, check_targets, check_two_classes, encode
-from exactcp._version import __version__
 from exactcp.classification import FullConformalClassifier
 from exactcp.counting.categories import sizes_among
 from exactcp.counting.labels import LabelCounts
@@ -62,14 +62,13 @@ def telling(number: int) -> Iterator[None]:
         raise type(error)(msg) from error
 
 
-def check_version(version: str) -> None:
-    """Refuse to work for another version."""
-    if version != __version__:
+def _check_rows(number: int, X: Any) -> None:
+    if count_rows(X) == 0:
         msg = (
-            f"a worker has exactcp {__version__}, and the client has {version}: expected the same everywhere. Install "
-            f"exactcp=={version} where the workers are."
+            f"part {number} of X and y has no rows: expected some in every part. Leave it out, for example by "
+            "X.repartition(npartitions=...), and do the same with y."
         )
-        raise RuntimeError(msg)
+        raise ValueError(msg)
 
 
 class _Everything:
@@ -82,6 +81,7 @@ class _Everything:
 class _Question(FrontDoor):
     """What both questions have in common."""
 
+    random_state: int
     _category_sizes: np.ndarray
 
     def _facts(self, objects: np.ndarray, labels: np.ndarray, numbers: np.ndarray) -> Facts:
@@ -93,11 +93,11 @@ class _Question(FrontDoor):
         of_categories = np.bincount(numbers, minlength=len(categories))
         return Facts(objects.shape[0], self.n_features_in_, named, most, found, sizes, categories, of_categories)
 
-    def _know(self, facts: Sequence[Facts], measure: Any, seed: int) -> None:
+    def _know(self, facts: Sequence[Facts]) -> None:
         """Take note of what all parts are like, together."""
         _check_alike(facts)
         check_scale(np.array([max(part.most for part in facts)]))
-        self.measure_, self._seed = measure, seed
+        self.measure_, self._seed = self.measure, self.random_state
         self._warned_levels: set[str] = set()
         self.n_features_in_ = facts[0].n_features
         if facts[0].names is not None:
@@ -111,9 +111,9 @@ class LabelQuestion(_Question, FullConformalClassifier):
     """The full conformal classifier, whose examples are elsewhere."""
 
     @reads
-    def take_part(self, number: int, X: Any, y: Any, version: str) -> Taken:
+    def take_part(self, number: int, X: Any, y: Any) -> Taken:
         """Return a part of the examples, checked as `fit` does."""
-        check_version(version)
+        _check_rows(number, X)
         with telling(number):
             objects, labels = self._take_labelled(X, y)
             numbers = self._sort(X, objects, labels, None)
@@ -122,13 +122,13 @@ class LabelQuestion(_Question, FullConformalClassifier):
         return Taken(objects, labels, numbers, self._facts(objects, labels, numbers))
 
     @reads
-    def knowing(self, facts: Sequence[Facts], measure: Any, seed: int) -> LabelQuestion:
+    def knowing(self, facts: Sequence[Facts]) -> LabelQuestion:
         """Return the question that knows all labels and categories, and how many examples each has."""
         _refuse_mixed([part.labels for part in facts])
         self.classes_ = np.unique(np.concatenate([part.labels for part in facts]))
         check_two_classes(self.classes_, self)
         self._declared = None
-        self._know(facts, measure, seed)
+        self._know(facts)
         codes = [np.searchsorted(self.classes_, part.labels) for part in facts]
         self._bag = Told(_added(self.classes_.size, codes, [part.label_sizes for part in facts]))
         return self
@@ -138,10 +138,6 @@ class LabelQuestion(_Question, FullConformalClassifier):
         sizes = self._bag.sizes if self._taxonomy.is_by_label else self._category_sizes
         smallest = self._bag.n if self._taxonomy.is_trivial else int(sizes.min())
         self._warn_of_levels(levels, None if self.smoothed else smallest)
-
-    def shard(self, taken: Taken) -> LabelShard:
-        """Return a part with the codes of its labels."""
-        return LabelShard(taken.X, encode(taken.y, self.classes_, what="y", remedy="fit anew."))
 
     def needs_categories(self) -> bool:
         """Tell whether examples are compared within categories that are not their labels."""
@@ -189,9 +185,9 @@ class TargetQuestion(_Question, FullConformalRegressor):
     """The full conformal regressor, whose examples are elsewhere."""
 
     @reads
-    def take_part(self, number: int, X: Any, y: Any, version: str) -> Taken:
+    def take_part(self, number: int, X: Any, y: Any) -> Taken:
         """Return a part of the examples, checked as `fit` does."""
-        check_version(version)
+        _check_rows(number, X)
         with telling(number):
             objects, targets = self._take_targeted(X, y)
             numbers = self._sort(X, objects, targets, None)
@@ -200,9 +196,9 @@ class TargetQuestion(_Question, FullConformalRegressor):
         return Taken(objects, targets, numbers, self._facts(objects, np.empty(0), numbers))
 
     @reads
-    def knowing(self, facts: Sequence[Facts], measure: Any, seed: int) -> TargetQuestion:
+    def knowing(self, facts: Sequence[Facts]) -> TargetQuestion:
         """Return the question that knows all categories, and how many examples each has."""
-        self._know(facts, measure, seed)
+        self._know(facts)
         self._bag = ToldTargets(sum(part.n for part in facts))
         return self
 
@@ -211,10 +207,6 @@ class TargetQuestion(_Question, FullConformalRegressor):
         smallest = self._bag.n if self._taxonomy.is_trivial else int(self._category_sizes.min())
         for level, epsilon in zip(levels.given, levels.epsilons, strict=True):
             self._warn_of_level(level, epsilon, sys.maxsize if self.smoothed else smallest)
-
-    def shard(self, taken: Taken) -> TargetShard:
-        """Return a part with its targets."""
-        return TargetShard(taken.X, taken.y)
 
     def needs_categories(self) -> bool:
         """Tell whether examples are compared within categories."""
@@ -247,6 +239,10 @@ class TargetQuestion(_Question, FullConformalRegressor):
         return {"within": Compared(sizes_among(self._category_sizes, categories))}
 
 
+# as users know them, in sentences; pickles go by __qualname__
+LabelQuestion.__name__, TargetQuestion.__name__ = "DaskFullConformalClassifier", "DaskFullConformalRegressor"
+
+
 class Compared(NamedTuple):
     """Whom test objects are compared with, as far as the question needs to know."""
 
@@ -270,6 +266,16 @@ class ToldTargets(TargetBagBase):
     def intervals_at(self, X: np.ndarray, thresholds: np.ndarray, **_: Any) -> np.ndarray:  # noqa: ARG002
         """Return the intervals of every level."""
         return np.stack(self._found, axis=-1)
+
+
+def label_shard(taken: Taken, classes: np.ndarray) -> LabelShard:
+    """Return a part with the codes of its labels."""
+    return LabelShard(taken.X, encode(taken.y, classes, what="y", remedy="fit anew."))
+
+
+def target_shard(taken: Taken) -> TargetShard:
+    """Return a part with its targets."""
+    return TargetShard(taken.X, taken.y)
 
 
 def facts_of(taken: Taken) -> Facts:

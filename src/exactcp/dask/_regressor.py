@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._parts import BLOCK_ROWS, check_matching, parts_of
-from exactcp.dask._questions import TargetQuestion, column_of, objects_of, wanted_of
+from exactcp.dask._questions import TargetQuestion, column_of, objects_of, target_shard, wanted_of
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
@@ -21,7 +21,41 @@ from exactcp.regression import FullConformalRegressor
 
 
 class DaskFullConformalRegressor(RegressorMixin, DaskFront):
-    """Full conformal regressor of examples that lie in shards: with the intervals of one machine."""
+    """Full conformal regressor of examples that lie in shards: the intervals of one machine.
+
+    Parameters
+    ----------
+    measure : measure of regression from `exactcp.measures`, default=None
+        How strange an example is to a bag of others. None means `KNNResidual()`; one that needs all examples in one
+        place is refused.
+    mondrian : None, str, list of str or callable, default=None
+        Categories of objects within which p-values are valid, as in `FullConformalRegressor`.
+    smoothed : bool, default=False
+        Break ties at random, by a number that depends on the seed and the object alone.
+    random_state : int, RandomState or None, default=None
+        Of the smoothing, and of the measure where its own is None.
+    client : distributed.Client, default=None
+        Whose workers hold the shards; None means the current client, or threads of this process if there is none.
+    memory_limit : int or str, default=None
+        What threads of this process may hold at a time, such as "2 GB".
+    verbose : int, default=0
+        Above 0, long work shows a progress bar.
+
+    Attributes
+    ----------
+    measure_ : measure
+        The clone of `measure` in use.
+    client_ : distributed.Client or None
+    n_examples_ : int
+        How many are learned.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where X had string column names.
+
+    See Also
+    --------
+    exactcp.FullConformalRegressor : The same in one process.
+    """
 
     allowed_parameters: ClassVar = {
         "measure": TARGET_MEASURE,
@@ -53,8 +87,8 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
     def _fresh_measure(self, seed: int) -> Any:
         return regression_measure(self.measure, seed)
 
-    def _states(self, graph: Graph, question: Any, shards: Sequence[Promised]) -> list[Promised]:  # noqa: ARG002
-        found: list[Promised] = self._sharded.states(graph, shards)
+    def _states(self, graph: Graph, question: Any, taken: Sequence[Promised]) -> list[Promised]:  # noqa: ARG002
+        found: list[Promised] = self._sharded.states(graph, [graph.call(target_shard, part) for part in taken])
         return found
 
     def predict(self, X: Any) -> Any:

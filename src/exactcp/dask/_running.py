@@ -33,6 +33,9 @@ class Threads:
         self.n_threads, self._verbose = n_threads, verbose
         self._place = Place(dask_module("dask").config.get("temporary-directory", None))
 
+    def check_versions(self) -> None:
+        """Say nothing: this process has one version."""
+
     def graph(self, known: Mapping[Any, Any]) -> Graph:
         """Return a graph that begins with what is known."""
         return Graph(known, self._place)
@@ -63,6 +66,20 @@ class Cluster:
 
     def __init__(self, client: Any, verbose: int = 0) -> None:
         self.client, self._verbose = client, verbose
+
+    def check_versions(self) -> None:
+        """Refuse workers that lack exactcp, which they would die of, or have another version."""
+        found = self.client.get_versions(packages=["exactcp"])
+        own = found["client"]["packages"]["exactcp"]  # None where it is not installed but on the path
+        for address, worker in found["workers"].items():
+            version = worker["packages"]["exactcp"]
+            if own is not None and version != own:
+                has = "no exactcp" if version is None else f"exactcp {version}"
+                msg = (
+                    f"the worker {address} has {has}, and this process {own}: expected the same everywhere. Install "
+                    f"exactcp=={own} where the workers are."
+                )
+                raise RuntimeError(msg)
 
     def graph(self, known: Mapping[Any, Any]) -> Graph:
         """Return a graph that begins with what is known."""
