@@ -23,7 +23,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # what is not a name to look up: the version, and the entry points of a program that has a page of its own
 NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
 # pages that no other test runs
-RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md"]
+RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md", "dask.md"]
 
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this distribution")
 

@@ -28,6 +28,21 @@ _INSTEAD_OF_DATES = (
 )
 
 
+def is_collection(X: Any) -> bool:
+    """Tell whether X is a collection of Dask, which has not been computed."""
+    return not isinstance(X, type) and callable(getattr(X, "__dask_graph__", None))
+
+
+def check_computed(estimator: Any, values: Any, name: str) -> None:
+    """Refuse a collection of Dask, which would be brought into memory without a word."""
+    if is_collection(values):
+        there, who = f"Give {name}.compute() if it fits into memory", type(estimator).__name__
+        if who in ("FullConformalClassifier", "FullConformalRegressor"):
+            there += f", or use exactcp.dask.Dask{who}, which leaves it where it is"
+        msg = f"{name} is a Dask {type(values).__name__}, and {who} takes what is in memory: expected rows. {there}."
+        raise TypeError(msg)
+
+
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
     """Return test objects as a float64 array whose features match those of `fit`, or as the column that it got."""
     column = take_column(estimator, X, reset=False)

@@ -21,6 +21,7 @@ from exactcp._rows import is_frame
 from exactcp._validation import (
     check_answers,
     check_anything,
+    check_computed,
     check_examples,
     check_labels,
     check_new_pairs,
@@ -94,6 +95,7 @@ class FrontDoor(Estimator):
 
     def _inside(self, X: Any) -> Any:
         """Return objects without the columns that hold categories, unless these are to be kept."""
+        check_computed(self, X, "X")
         mondrian = vars(self).get("mondrian")
         if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X
@@ -192,6 +194,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
@@ -203,6 +206,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_regression_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)

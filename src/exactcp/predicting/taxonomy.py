@@ -127,6 +127,16 @@ class Taxonomy:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _numbers={value: number for number, value in enumerate(state["_numbers"])})
 
+    @property
+    def values(self) -> list[Hashable]:
+        """The categories that are known, by number."""
+        return list(self._numbers)
+
+    def knowing(self, values: list[Hashable]) -> Taxonomy:
+        """Return the taxonomy that knows these categories, by number."""
+        known: Taxonomy = twin(self, _numbers={value: number for number, value in enumerate(values)})
+        return known
+
     def learned(self, X: Any, y: Any, categories: Any = None) -> tuple[Taxonomy, np.ndarray]:
         """Return the taxonomy that knows the categories of these examples, and their numbers (n,)."""
         if self.is_trivial:

@@ -274,4 +274,5 @@ def count_within(
 
 def add_counts(parts: list[LabelCounts]) -> LabelCounts:
     """Return the counts in several shards; the candidates' scores are the same in all."""
-    return LabelCounts(*map(np.add.reduce, list(zip(*parts, strict=True))[:-1]), scores=parts[0].scores)
+    sums = (np.add.reduce(field) for field in zip(*(part[:4] for part in parts), strict=True))
+    return LabelCounts._make([*sums, parts[0].scores])
