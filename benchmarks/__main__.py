@@ -14,6 +14,7 @@ from benchmarks import (
     categories,
     clustering,
     cold,
+    dask,
     forest,
     frames,
     jackknife,
@@ -43,6 +44,7 @@ MODULES = [
     models,
     frames,
     saving,
+    dask,
     cold,
 ]
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}

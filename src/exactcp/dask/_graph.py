@@ -64,12 +64,12 @@ class Graph:
 
     def include(self, delayed: Iterable[Any]) -> list[Promised]:
         """Return the promises of what is delayed elsewhere, with all that it needs."""
-        promises, seen = [], set()
+        promises, last = [], None
         for one in delayed:
             tasks = one.__dask_graph__()
-            if id(tasks) not in seen:
-                seen.add(id(tasks))
+            if tasks is not last:  # parts of an array share theirs
                 self.tasks.update(tasks)
+                last = tasks
             promises.append(Promised(one.key))
         return promises
 

@@ -109,7 +109,9 @@ class Cluster:
             for future in progress(self._as_done(futures), len(futures), self._verbose, "working"):
                 _check_done(future)
         except BaseException:
-            self.client.cancel(futures, force=True)
+            # not cancelled: others may want results of the same names, this predictor as it was before for one
+            for future in futures:
+                future.release()
             raise
 
     def _as_done(self, futures: list[Any]) -> Any:
@@ -122,8 +124,10 @@ class Cluster:
             except TimeoutError:
                 self._look(monotonic() - since)
                 continue
-            left, since = left - done, monotonic()
-            yield from done
+            # what died with its worker meanwhile is made again
+            kept = {future for future in done if future.status not in ("lost", "pending")}
+            left, since = left - kept, monotonic()
+            yield from kept
 
     def _look(self, waited: float) -> None:
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
