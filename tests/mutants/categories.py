@@ -27,7 +27,7 @@ FAMILY = Family(
             "counting/categories.py", "count_below(own, hi[t], True)", "count_below(own, hi[t], False)"
         ),
         "sizes of the category before": Mutant(
-            "counting/categories.py", "sizes.take(wanted + 1,", "sizes.take(wanted,"
+            "counting/categories.py", "padded.take(wanted + 1,", "padded.take(wanted,"
         ),
         "members in no category": Mutant(
             "counting/categories.py", "if not 0 <= category < self._starts.size - 1:", "if category < 0:"

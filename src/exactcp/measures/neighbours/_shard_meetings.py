@@ -9,7 +9,7 @@ import numpy as np
 
 from exactcp._parallel import ALONE
 from exactcp.counting.categories import objects_by_category
-from exactcp.measures.neighbours._target_bag import sizes_among
+from exactcp.measures.neighbours._target_bag import residuals_among
 from exactcp.measures.neighbours._target_shard import Everyone, TargetState
 from exactcp.measures.neighbours.kernels.meetings import INSIDE, MEETING, NEAREST, list_meetings, write_means
 from exactcp.measures.neighbours.kernels.members import Touches
@@ -71,7 +71,7 @@ def sizes_of_category(state: TargetState, categories: np.ndarray | None, categor
     """Return the sizes of the residuals of a shard's examples of one category."""
     if categories is None:
         return state.untouched
-    return sizes_among(state.untouched, _by_slot(state, categories) == category)
+    return residuals_among(state.untouched, _by_slot(state, categories) == category)
 
 
 def together_by_row(starts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

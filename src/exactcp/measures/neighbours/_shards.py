@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp._parallel import ALONE, obeying
-from exactcp.counting.labels import LabelCounts
+from exactcp.counting.labels import LabelCounts, add_label_counts
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import Screen, good_order, prepare_training
@@ -94,7 +94,7 @@ class ShardedNeighbours:
         """Return the `LabelCounts` of these test objects among all examples."""
         met, nearest = self._meet_all(tasks, states, X)
         counts = [tasks.call(count, *parts, X, nearest) for parts in zip(states, met, strict=True)]
-        return together(tasks, add_counts, counts)
+        return together(tasks, add_label_counts, counts)
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
@@ -103,7 +103,7 @@ class ShardedNeighbours:
         met, nearest = self._meet_all(tasks, states, X)
         parts = zip(states, met, categories, strict=True)
         counts = [tasks.call(count_within, state, one, own, X, nearest, wanted) for state, one, own in parts]
-        return together(tasks, add_counts, counts)
+        return together(tasks, add_label_counts, counts)
 
     def _meet_all(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> tuple[list[Promise], Promise]:
         """Return what test objects meet in every shard, and the nearest of all."""
@@ -270,9 +270,3 @@ def count_within(
 ) -> LabelCounts:
     """Return the counts in a shard among the examples of the wanted categories."""
     return state.count_within(X, met, nearest, categories, wanted)
-
-
-def add_counts(parts: list[LabelCounts]) -> LabelCounts:
-    """Return the counts in several shards; the candidates' scores are the same in all."""
-    sums = (np.add.reduce(field) for field in zip(*(part[:4] for part in parts), strict=True))
-    return LabelCounts._make([*sums, parts[0].scores])

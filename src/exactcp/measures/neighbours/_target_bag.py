@@ -33,7 +33,7 @@ def residual_sizes(residual: np.ndarray, targets: np.ndarray, typical: float, *,
     return Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
 
 
-def sizes_among(everyone: Untouched, is_member: np.ndarray) -> Untouched:
+def residuals_among(everyone: Untouched, is_member: np.ndarray) -> Untouched:
     """Return the same of these examples only, by slot; all others are smaller than anything."""
     n = is_member.size
     upper, lower = np.where(is_member, everyone.upper, -np.inf), np.where(is_member, everyone.lower, -np.inf)
@@ -123,14 +123,14 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
             self._untouched = untouched
         return untouched
 
-    def _sizes_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:
+    def _residuals_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:
         """Return the same of these examples only, in the order of arrival; all others are smaller than anything."""
         everyone = self._sizes(state, in_order=in_order)
         if among is None:
             return everyone
         is_member = np.zeros(self.n, bool)
         is_member[self.order[among]] = True
-        return sizes_among(everyone, is_member)
+        return residuals_among(everyone, is_member)
 
     def _visit_among(
         self, among: np.ndarray | None, work: Callable[..., None], X: np.ndarray, *args: Any, effort: Effort
@@ -169,7 +169,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         in_order = self.search.rows_asked + m >= _tuning.KNOBS.few or self.search.route.name == "tree"
         out, y = np.empty((m, 2), np.int64), y - state.origin
         for rows, among in groups_of(within, m):
-            untouched = self._sizes_among(state, among, in_order=in_order)
+            untouched = self._residuals_among(state, among, in_order=in_order)
             part = np.empty((rows.size, 2), np.int64)
             args = (y[rows], untouched, self.k, self._targets, state, part)
             self._visit_among(among, count_residuals, take_rows(X, rows), *args, effort=effort)
@@ -189,7 +189,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         """Return the regions (m, 2, levels), each one closed interval; nan where it is empty."""
         state, out = self._settled(), np.empty((*thresholds.shape, 2))
         for rows, among in groups_of(within, X.shape[0]):
-            untouched, part = self._sizes_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
+            untouched, part = self._residuals_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
             args = (thresholds[rows], untouched, self.k, self._targets, state, part)
             self._visit_among(among, bound_residuals, take_rows(X, rows), *args, effort=effort)
             out[rows] = part
