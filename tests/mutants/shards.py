@@ -73,15 +73,15 @@ FAMILY = Family(
             DENSITY,
         ),
         "the rank is below the bounds": Mutant(
-            "measures/least_squares/_ridge_shard.py",
-            "some[at_least >= wanted]",
-            "some[at_least >= wanted - 2]",
+            "counting/ranks.py",
+            "told[at_least >= last]",
+            "told[at_least >= last - 2]",
             RIDGE,
         ),
         "what is above the bounds does not count": Mutant(
             "measures/least_squares/_ridge_shard.py",
-            "np.append(self.ranks, self.above + self.inside)",
-            "np.append(self.ranks, self.inside)",
+            "[is_there], above, above + inside)",
+            "[is_there], above, inside)",
             RIDGE,
         ),
         "every machine grows the first trees": Mutant(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._parallel import Effort
+from exactcp.counting.ranks import SomeRanks, bounds_of_ranks
 from exactcp.counting.targets import covered, sorted_ends, widened
 from exactcp.measures._affine_bag import counted_from_zero
 from exactcp.measures.least_squares._ridge_bag import RIDGE_ROWS, RidgeBag
@@ -143,35 +144,16 @@ def narrowed(parts: Sequence[Pivots], thresholds: np.ndarray, bounds: Bounds) ->
     for t, wanted in enumerate(thresholds.tolist()):
         if 0 < wanted <= sum(int(part.n[t]) for part in parts):
             for side in range(2):
-                out[t, side] = _narrowed([_Side(part, t, side) for part in parts], wanted, bounds[t, side])
+                low, high = bounds[t, side].tolist()
+                out[t, side] = bounds_of_ranks([_told(part, t, side) for part in parts], wanted, wanted, (low, high))
     return out
 
 
-class _Side:
-    """The pivots of a shard for one test object and side."""
-
-    def __init__(self, pivots: Pivots, t: int, side: int) -> None:
-        is_there = ~np.isnan(pivots.values[t, side])
-        self.values, self.ranks = pivots.values[t, side][is_there], pivots.ranks[t, side][is_there]
-        self.above, self.inside = int(pivots.above[t, side]), int(pivots.inside[t, side])
-
-    def at_most_larger(self, some: np.ndarray) -> np.ndarray:
-        """Bound how many extents are larger than each of some numbers between the bounds."""
-        larger = self.values.size - np.searchsorted(self.values[::-1], some, side="right")
-        return np.asarray(np.append(self.ranks, self.above + self.inside)[larger])
-
-    def at_least_as_large(self, some: np.ndarray) -> np.ndarray:
-        """Bound how many extents are as large as each of them at least."""
-        as_large = self.values.size - np.searchsorted(self.values[::-1], some, side="left")
-        return np.asarray(np.append(self.above, self.ranks + 1)[as_large])
-
-
-def _narrowed(sides: Sequence[_Side], wanted: int, bounds: np.ndarray) -> np.ndarray:
-    some = np.unique(np.concatenate([own.values for own in sides]))
-    at_most = np.sum([own.at_most_larger(some) for own in sides], axis=0)
-    at_least = np.sum([own.at_least_as_large(some) for own in sides], axis=0)
-    high, low = some[at_most < wanted], some[at_least >= wanted]
-    return np.array([low.max() if low.size else bounds[0], high.min() if high.size else bounds[1]])
+def _told(pivots: Pivots, t: int, side: int) -> SomeRanks:
+    """Return the pivots of a shard for one test object and side."""
+    is_there = ~np.isnan(pivots.values[t, side])
+    above, inside = int(pivots.above[t, side]), int(pivots.inside[t, side])
+    return SomeRanks(pivots.values[t, side][is_there], pivots.ranks[t, side][is_there], above, above + inside)
 
 
 def between(shard: RidgeShard, X: np.ndarray, members: Sequence[np.ndarray | None], bounds: Bounds) -> Between:

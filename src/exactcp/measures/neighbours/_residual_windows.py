@@ -6,10 +6,10 @@ Some sizes of each shard tell between which two of them the rank lies. Then only
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from exactcp.counting.ranks import SomeRanks, bounds_of_ranks
 from exactcp.measures._affine_bag import counted_from_zero
 from exactcp.measures.neighbours._shard_meetings import Center, groups_of_rows, sizes_of_category, together_by_row
 from exactcp.measures.neighbours._target_shard import TargetState
@@ -18,15 +18,7 @@ from exactcp.measures.neighbours.kernels.residuals import TouchedExtents, Window
 QUANTILES = 1024  # sizes of a shard that tell where a rank among all of them is
 
 
-class Quantiles(NamedTuple):
-    """Some sizes of a shard's untouched residuals."""
-
-    sizes: np.ndarray  # descending: the largest and the smallest are among them
-    ranks: np.ndarray  # how many of the shard come before each
-    n: int
-
-
-def quantiles_of(state: TargetState, categories: np.ndarray | None, wanted: np.ndarray | None) -> list[Quantiles]:
+def quantiles_of(state: TargetState, categories: np.ndarray | None, wanted: np.ndarray | None) -> list[SomeRanks]:
     """Return, for each category that is wanted, some sizes that tell how many of a shard are larger than a number."""
     out = []
     for category, _ in groups_of_rows(wanted, 0):
@@ -35,12 +27,12 @@ def quantiles_of(state: TargetState, categories: np.ndarray | None, wanted: np.n
         ranks = np.arange(0, n, max(1, n // QUANTILES))
         if n and ranks[-1] < n - 1:
             ranks = np.append(ranks, n - 1)
-        out.append(Quantiles(descending[ranks], ranks, n))
+        out.append(SomeRanks(descending[ranks], ranks, 0, n))
     return out
 
 
 def bounds_of_windows(
-    quantiles: Sequence[Sequence[Quantiles]],
+    quantiles: Sequence[Sequence[SomeRanks]],
     extents: Sequence[TouchedExtents],
     thresholds: np.ndarray,
     wanted: np.ndarray | None,
@@ -53,21 +45,13 @@ def bounds_of_windows(
     ]
 
 
-def _bound(quantiles: Sequence[Quantiles], touched: np.ndarray, thresholds: np.ndarray) -> tuple[float, float]:
+def _bound(quantiles: Sequence[SomeRanks], touched: np.ndarray, thresholds: np.ndarray) -> tuple[float, float]:
     """Return the least and the largest size that an answer may be: a touched example moves no rank by more than 1."""
-    is_asked = (thresholds > 0) & (thresholds <= sum(own.n for own in quantiles))
+    is_asked = (thresholds > 0) & (thresholds <= sum(own.until for own in quantiles))
     if not is_asked.any():
         return np.inf, -np.inf
     first, last = (thresholds - touched)[is_asked].min(), (thresholds + touched)[is_asked].max()
-    some = np.unique(np.concatenate([own.sizes for own in quantiles]))
-    at_most, at_least = np.zeros((2, some.size), np.int64)
-    for own in quantiles:
-        larger = own.sizes.size - np.searchsorted(own.sizes[::-1], some, side="right")  # of the quantiles
-        at_most += np.append(own.ranks, own.n)[larger]  # examples larger than each of them,
-        from_here = own.sizes.size - np.searchsorted(own.sizes[::-1], some, side="left")
-        at_least += np.append(0, own.ranks + 1)[from_here]  # and as large at least
-    high, low = some[at_most < first], some[at_least >= last]
-    return float(low.max()) if low.size else -np.inf, float(high.min()) if high.size else np.inf
+    return bounds_of_ranks(quantiles, int(first), int(last))
 
 
 def windows_of(
