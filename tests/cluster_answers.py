@@ -83,7 +83,7 @@ def kill(cluster: LocalCluster, number: int) -> None:
 def ask_quick(problem: Problem, cluster: LocalCluster, client: Client) -> dict[str, Any]:
     """Return the answers of the normal lane."""
     said = Told()
-    many = DaskFullConformalClassifier(KNN(3)).fit(*problem.parts())
+    many = DaskFullConformalClassifier(KNN(3)).fit(*client.persist(problem.parts()))
     said["uses the current client"] = many.client_ is client
     said["p-values are equal"] = problem.is_answered_by(many)
     said["arrays in memory are answered"] = np.array_equal(many.predict_p(problem.T), problem.expected)
