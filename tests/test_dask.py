@@ -214,7 +214,7 @@ def bad_inputs():
         "a category column": (
             lambda: nobody.fit(categorical.drop(columns="y"), categorical["y"]),
             ValueError,
-            "part 0 .* not numbers",
+            r"part \d of X and y: .* not numbers",
         ),
         "NaN": (lambda: nobody.fit(*chunked(holed, y, [0, 30, 70])), ValueError, "part 1 of X and y: .*NaN"),
         "one label": (lambda: nobody.fit(dX, da.zeros_like(dX[:, 0])), ValueError, "one class only"),

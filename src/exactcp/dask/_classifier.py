@@ -17,7 +17,7 @@ from exactcp.dask._questions import LabelQuestion, label_shard, objects_of, want
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.sets import PredictionSets
-from exactcp.predicting.taxonomy import TAXONOMY, TaxonomyLike
+from exactcp.predicting.taxonomy import TAXONOMY
 
 
 class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
@@ -82,25 +82,6 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
     allowed_parameters: ClassVar = {"measure": LABEL_MEASURE, "mondrian": TAXONOMY, **DaskFront.allowed_parameters}
     _question_class: ClassVar = LabelQuestion
     _plain_class: ClassVar = FullConformalClassifier
-
-    def __init__(
-        self,
-        measure: Any = None,
-        *,
-        mondrian: TaxonomyLike = None,
-        smoothed: bool = False,
-        random_state: Any = None,
-        client: Any = None,
-        memory_limit: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.mondrian = mondrian
-        self.smoothed = smoothed
-        self.random_state = random_state
-        self.client = client
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     @property
     def classes_(self) -> np.ndarray:

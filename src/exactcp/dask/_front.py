@@ -21,6 +21,7 @@ from exactcp.dask._modules import dask_module
 from exactcp.dask._parts import BLOCK_ROWS, Parts, check_matching, lazy_array, parts_of, shard_rows
 from exactcp.dask._questions import facts_of, numbered, renumbered
 from exactcp.dask._running import Cluster, Threads, running
+from exactcp.predicting.taxonomy import TaxonomyLike
 
 CLIENT = (
     Allowed(
@@ -74,13 +75,6 @@ class DaskFront(Estimator):
         "memory_limit": MEMORY_LIMIT,
         "verbose": VERBOSE,
     }
-    measure: Any
-    mondrian: Any
-    smoothed: bool
-    random_state: Any
-    client: Any
-    memory_limit: Any
-    verbose: int
     _checkpoint: Any = None
     _question_class: ClassVar[Any]
     _plain_class: ClassVar[Any]
@@ -88,6 +82,25 @@ class DaskFront(Estimator):
     _sharded: Any
     _shards: Shards
     _sources: Sources
+
+    def __init__(
+        self,
+        measure: Any = None,
+        *,
+        mondrian: TaxonomyLike = None,
+        smoothed: bool = False,
+        random_state: Any = None,
+        client: Any = None,
+        memory_limit: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.mondrian = mondrian
+        self.smoothed = smoothed
+        self.random_state = random_state
+        self.client = client
+        self.memory_limit = memory_limit
+        self.verbose = verbose
 
     def _fresh_measure(self, seed: int) -> Any:
         raise NotImplementedError

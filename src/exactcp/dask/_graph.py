@@ -70,6 +70,7 @@ class Graph:
             if tasks is not last:  # parts of an array share theirs
                 self.tasks.update(tasks)
                 last = tasks
+            assert one.key in self.tasks
             promises.append(Promised(one.key))
         return promises
 

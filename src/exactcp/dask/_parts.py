@@ -47,7 +47,7 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
         return Parts([graph.call(_same, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
-        promises = graph.include(X.to_delayed())
+        promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
         return Parts(promises, [math.nan] * len(promises), is_lazy=True)
     if not hasattr(X, "chunks"):
         msg = (
@@ -79,7 +79,8 @@ def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> Parts:
         X = X.rechunk({1: -1})
     if rows is not None and max(sizes) > rows:
         X = X.rechunk({0: rows})
-    return Parts(graph.include(X.to_delayed().ravel()), list(X.chunks[0]), is_lazy=True)
+    delayed = X.to_delayed(optimize_graph=False)  # which would take out what the workers hold already
+    return Parts(graph.include(delayed.ravel()), list(X.chunks[0]), is_lazy=True)
 
 
 def check_matching(X: Parts, y: Parts) -> None:

@@ -16,7 +16,7 @@ from exactcp.dask._questions import TargetQuestion, column_of, objects_of, targe
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
-from exactcp.predicting.taxonomy import OBJECT_TAXONOMY, TaxonomyLike
+from exactcp.predicting.taxonomy import OBJECT_TAXONOMY
 from exactcp.regression import FullConformalRegressor
 
 
@@ -64,25 +64,6 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
     }
     _question_class: ClassVar = TargetQuestion
     _plain_class: ClassVar = FullConformalRegressor
-
-    def __init__(
-        self,
-        measure: Any = None,
-        *,
-        mondrian: TaxonomyLike = None,
-        smoothed: bool = False,
-        random_state: Any = None,
-        client: Any = None,
-        memory_limit: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.mondrian = mondrian
-        self.smoothed = smoothed
-        self.random_state = random_state
-        self.client = client
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     def _fresh_measure(self, seed: int) -> Any:
         return regression_measure(self.measure, seed)

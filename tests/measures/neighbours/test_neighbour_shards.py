@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from exactcp.measures import KNN, NN, SimplifiedKNN
+from exactcp.measures._shards import AtOnce
 from hostile import KINDS, LABELS, hostile
 from shards import Watched, cuts, label_shards
 from slices import sliced
@@ -83,6 +85,29 @@ def test_what_shards_have_for_each_other_is_little():
         assert entries.lengths.sum() == entries.values.size
         limit_of_each = np.repeat(limits.ravel(), entries.lengths.ravel())
         assert (entries.values < limit_of_each).all()
+
+
+class Counting(AtOnce):
+    """Tasks that are counted."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def call(self, function, *arguments):
+        self.calls += 1
+        return super().call(function, *arguments)
+
+
+@pytest.mark.parametrize("n_shards", [2, 8, 20])
+def test_tasks_and_bytes_are_what_the_page_says(n_shards):
+    X, y, T = hostile("normal", "two", seed=6, n=60, p=3)
+    fitting, asking, sharded = Counting(), Counting(), KNN(4).sharded()
+    states = sharded.states(fitting, label_shards(X, y, cuts(60, n_shards, 0)), 2)
+    sharded.label_counts(asking, states, T)
+    of_front = 3 * n_shards  # parts are taken, described and coded
+    assert 0.75 < (fitting.calls + of_front) / (1.7 * n_shards**2 + 7 * n_shards) < 1
+    assert 0.85 < (asking.calls + 3) / (3.3 * n_shards + 4) < 1.05
+    assert sum(sys.getsizeof(state) for state in states) == pytest.approx(60 * (8 * 3 + 16 * 4 + 56), rel=0.1)
 
 
 def test_shards_of_an_asymmetric_matrix_are_refused():
