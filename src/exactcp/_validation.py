@@ -55,6 +55,12 @@ def check_objects(estimator: Any, X: Any) -> np.ndarray:
 
 def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return objects as they are, if they are rows with the columns of `fit`: the rest is the model's to say."""
+    if reset and type(X) is np.ndarray and X.ndim == 2 and X.shape[0] > 0:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+        return X
+    if not reset and _has_columns_of_fit(estimator, X):
+        return X
     check_unmasked(X, "X")
     if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):  # it has no rows of its own, but becomes an array
         X = np.asarray(X)
@@ -114,24 +120,55 @@ def check_answers(estimator: Any, X: Any, y: Any, check: Callable[[Any], np.ndar
 
 def _is_as_in_fit(estimator: Any, X: Any) -> bool:
     """Tell whether X is a plain finite float64 matrix that needs no further look: as many columns, and no names."""
+    return _has_columns_of_fit(estimator, X) and X.dtype == np.float64 and _has_finite_sum(X)
+
+
+def _has_columns_of_fit(estimator: Any, X: Any) -> bool:
+    """Tell whether X is a plain matrix with rows and with as many columns as in `fit`, where they had no names."""
     return (
         type(X) is np.ndarray
-        and X.dtype == np.float64
         and X.ndim == 2
         and X.shape[0] > 0
         and X.shape[1] == vars(estimator).get("n_features_in_")
         and "feature_names_in_" not in vars(estimator)
-        and _has_finite_sum(X)
     )
 
 
-def _are_plain_targets(y: Any, n: int) -> bool:
-    """Tell whether y is a flat finite float64 array of n targets, that needs no further look."""
-    return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,) and _has_finite_sum(y)
+def _are_plain_targets(y: Any) -> bool:
+    """Tell whether y is a flat finite float64 array that needs no further look."""
+    return (
+        type(y) is np.ndarray
+        and y.dtype == np.float64
+        and y.ndim == 1
+        and y.size > 0
+        and y.flags.c_contiguous
+        and _has_finite_sum(y)
+    )
+
+
+def _are_plain_labels(y: Any) -> bool:
+    """Tell whether y is a flat array of few different integers, of which nobody would say that they are targets."""
+    return (
+        type(y) is np.ndarray
+        and y.dtype.kind in "iu"
+        and y.ndim == 1
+        and y.flags.c_contiguous
+        and int(y.max(initial=0)) - int(y.min(initial=0)) < y.size // 2
+    )
+
+
+def distinct(labels: np.ndarray) -> np.ndarray:
+    """Return the different labels, ascending; of few different integers without sorting them."""
+    if not _are_plain_labels(labels):
+        return np.unique(labels)
+    least = int(labels.min())
+    return np.asarray(np.flatnonzero(np.bincount(labels.astype(np.intp) - least)) + least, dtype=labels.dtype)
 
 
 def _has_finite_sum(X: np.ndarray) -> bool:
     """Tell whether all is finite, at the price of a sum; a sum that overflows is looked at closer by others."""
+    if X.flags.c_contiguous:  # a product, unlike a sum, never warns
+        return math.isfinite(np.vdot(X, X))
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(X.sum())
 
@@ -155,13 +192,14 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
         return column, check_answers(estimator, column, y, check_labels)
     labels = _labels(y)
     X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=np.float64))
-    check_classification_targets(y)
+    if not _are_plain_labels(y):
+        check_classification_targets(y)
     return np.asarray(X), np.asarray(y)
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return objects as a float64 array, or as a column, and targets as a flat float64 array of the same length."""
-    if not reset and _is_as_in_fit(estimator, X) and _are_plain_targets(y, X.shape[0]):
+    if not reset and _is_as_in_fit(estimator, X) and _are_plain_targets(y) and y.size == X.shape[0]:
         check_size(y, "y")
         return X, y
     check_unmasked(X, "X")
@@ -178,6 +216,8 @@ def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) ->
 
 def check_labels(y: Any) -> np.ndarray:
     """Return labels as a flat array."""
+    if _are_plain_labels(y):
+        return y  # type: ignore[no-any-return]
     labels = np.asarray(column_or_1d(_labels(y), warn=True))
     check_classification_targets(labels)
     return labels
@@ -185,7 +225,9 @@ def check_labels(y: Any) -> np.ndarray:
 
 def check_targets(y: Any) -> np.ndarray:
     """Return targets as a flat float64 array."""
-    targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
+    targets: np.ndarray = y
+    if not _are_plain_targets(y):
+        targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
     check_size(targets, "y")
     return targets
 

@@ -173,8 +173,8 @@ FAMILY = Family(
         ),
         "the newcomer's own divisor": Mutant(
             "measures/least_squares/factorisations/primal.py",
-            "np.append(self._divisors + g * g / d[0], 1.0 / d[0])",
-            "np.append(self._divisors + g * g / d[0], 1.0 - 1.0 / d[0])",
+            "np.concatenate([self._divisors + g * g / d[0], 1.0 / d])",
+            "np.concatenate([self._divisors + g * g / d[0], 1.0 - 1.0 / d])",
             UPDATES,
         ),
         "unlearning divides by d": Mutant(

@@ -420,7 +420,7 @@ class RegressionMeasure(_Declaring):
         Scores are max(lower - y, y - upper) / scale.
         """
         predictions = np.asarray(self.spread_predictions(X, effort), dtype=np.float64)
-        return np.column_stack([predictions, predictions])
+        return np.array([predictions, predictions]).T  # each end in one piece
 
     def score(self, X: Any, y: Any) -> np.ndarray:
         """Return the score of each example: how far its target is outside of the band, or from the prediction."""

@@ -54,9 +54,15 @@ class FrontDoor(Estimator):
         """Return what the objects may be: what the measure says, once there is one the fitted measure."""
         return objects_of(vars(self).get("measure_", self.measure))
 
+    def _known_kind(self) -> Objects:
+        """Return the same, which is found out once after each `fit` has begun."""
+        if self._fitted_kind is None:
+            self._fitted_kind = self._kind()
+        return self._fitted_kind
+
     def _takes_pairs(self) -> bool:
         """Tell whether X holds values between examples instead of objects."""
-        return self._kind() is Objects.PAIRS
+        return self._known_kind() is Objects.PAIRS
 
     @property
     def _compares(self) -> bool:
@@ -68,7 +74,7 @@ class FrontDoor(Estimator):
         held = held_by(vars(self).get("measure"))
         if held is not None:
             describe_input(tags, held)
-        tags.input_tags.pairwise = self._takes_pairs()
+        tags.input_tags.pairwise = self._kind() is Objects.PAIRS  # a fit may not have begun
         preprocess = vars(self).get("preprocess")
         if hasattr(preprocess, "__sklearn_tags__"):
             describe_input(tags, preprocess)
@@ -120,9 +126,7 @@ class FrontDoor(Estimator):
         """Tell whether a model, or a transformer, says what objects may be; it is asked once, in `fit`."""
         if self._preprocessing is not None:
             return True
-        if self._fitted_kind is None:
-            self._fitted_kind = self._kind()
-        return self._fitted_kind is Objects.ANYTHING
+        return self._known_kind() is Objects.ANYTHING
 
     def _forget_kind(self) -> None:
         """Let the parameters of a new `fit` say what objects are, not what was fitted before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -16,6 +17,8 @@ from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
 from exactcp.counting.categories import sizes_of
 from exactcp.measures._contract import LabelBag
+
+_ONE_CATEGORY = np.broadcast_to(np.int64(0), sys.maxsize // 8)  # of any number of objects: it takes no room
 
 TaxonomyLike = str | list[str] | tuple[str, ...] | Callable[..., Any] | None
 
@@ -149,7 +152,7 @@ class Taxonomy:
         """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""
         if self.is_trivial:
             self.require(categories)
-            return np.broadcast_to(np.int64(0), count_rows(X))
+            return _ONE_CATEGORY[: count_rows(X)]
         return self._look_up(X, None, categories)
 
     def of_candidates(self, X: Any, classes: np.ndarray, categories: Any = None) -> np.ndarray:

@@ -63,8 +63,9 @@ class FittedRidge(NamedTuple):
 
 def bracketing(n: int) -> np.ndarray:
     """Return which of n examples bracket order statistics of all; none if they are few."""
-    size = BRACKET_SAMPLE if n > 4 * BRACKET_SAMPLE else 0
-    return np.linspace(0, n - 1, size).astype(np.int64)
+    if n <= 4 * BRACKET_SAMPLE:
+        return np.empty(0, np.int64)
+    return np.linspace(0, n - 1, BRACKET_SAMPLE).astype(np.int64)
 
 
 class Bracket(NamedTuple):

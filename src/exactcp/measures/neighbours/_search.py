@@ -22,6 +22,7 @@ from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_tree
 from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees, Treed
 
 NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
+NO_DISTANCES = np.empty(0)  # with the screen
 NO_TOUCH = np.empty(0)  # where it is not asked, nor looked at
 
 
@@ -238,7 +239,7 @@ class NeighbourSearch:
                 return work(TestBlock(rows, part, examples, None, NONE_KNOWN, treed), *args)
             if route == "screen":
                 return work(
-                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NONE_KNOWN), *args
+                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NO_DISTANCES), *args
                 )
             return work(TestBlock(rows, NONE_KNOWN, examples, None, self.store.rows_from(part)), *args)
 

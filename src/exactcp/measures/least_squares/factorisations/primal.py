@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Self
 
@@ -118,7 +119,7 @@ class Primal:
         """Add one example to the store and to M (theory LS.7); False if M must be made anew."""
         U, d = self.multipliers(seen)
         g = self._store.times(U[0])
-        self._divisors = np.append(self._divisors + g * g / d[0], 1.0 / d[0])
+        self._divisors = np.concatenate([self._divisors + g * g / d[0], 1.0 / d])
         self._M = _plus_outer(self._M, U[0], -1.0 / d[0])
         self._S = _plus_outer(self._S, seen[0], 1.0)
         self._store.append(x, seen)
@@ -150,7 +151,8 @@ class Primal:
         """|S (M z) - z| for a fixed random unit z, in units where S has a unit diagonal."""
         root = np.sqrt(self._S.diagonal())
         z = _direction(root.size)
-        return float(np.linalg.norm(self._S @ (self._M @ (root * z)) / root - z))
+        off = self._S @ (self._M @ (root * z)) / root - z
+        return math.sqrt(off @ off)
 
 
 class PartialPrimal(Primal):
