@@ -374,7 +374,7 @@ def _refuse_lossy_integers(X: Any) -> None:
     for column in columns:
         try:
             values = np.asarray(column)
-        except ValueError:  # ragged: whoever converts it says so
+        except (ValueError, NotImplementedError):  # ragged, or sparse in old scipy: whoever converts it says so
             return
         if values.dtype.kind not in "iuO" or (values.dtype.kind != "O" and values.dtype.itemsize < 8):
             continue
