@@ -9,7 +9,8 @@ from scipy import sparse
 
 from exactcp._compared import are_vectors, compares_objects, take_column
 from exactcp._rows import count_rows, is_frame, row_of
-from exactcp._validation import check_anything, check_stream_objects, check_unmasked
+from exactcp._validation import check_anything, check_stream_objects
+from exactcp._values import check_unmasked
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
 from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.metric import Distance
 

@@ -14,19 +14,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._answers import check_answers, check_labels, check_targets
 from exactcp._compared import is_column
 from exactcp._estimator import Estimator
 from exactcp._parameters import check_parameters
 from exactcp._rows import is_frame
 from exactcp._validation import (
-    check_answers,
     check_anything,
     check_examples,
-    check_labels,
     check_new_pairs,
     check_objects,
     check_regression_examples,
-    check_targets,
     check_training_objects,
 )
 from exactcp.measures._choice import held_by, objects_of

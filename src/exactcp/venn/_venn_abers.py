@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import KNOWN_LABELS, check_square, check_two_classes, encode
+from exactcp._validation import check_square
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
