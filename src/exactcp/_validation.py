@@ -29,13 +29,27 @@ _INSTEAD_OF_DATES = (
 
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
-    """Return test objects as a float64 array whose features match those of `fit`, or as the column that it got."""
+    """Return test objects as an array whose features match those of `fit`, or as the column that it got.
+
+    It is in float64, as all vectors here, or in float32 where the estimator keeps that.
+    """
     column = take_column(estimator, X, reset=False)
     if column is not None:
         return column
     if _is_as_in_fit(estimator, X):
         return X  # type: ignore[no-any-return]
-    return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+    dtype = _precisions(estimator)
+    return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=dtype)))
+
+
+def _precisions(estimator: Any) -> Any:
+    """Return in what precision scikit-learn's checks leave objects; others become the first of them."""
+    return [np.float64, np.float32] if getattr(estimator, "_keeps_float32", False) else np.float64
+
+
+def _stays_float32(estimator: Any, X: np.ndarray) -> bool:
+    """Tell whether an array is in float32, and stays so."""
+    return X.dtype == np.float32 and getattr(estimator, "_keeps_float32", False)
 
 
 def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -83,10 +97,10 @@ def _columns_wanted(estimator: Any, X: Any, said: str) -> str:
 
 
 def _is_as_in_fit(estimator: Any, X: Any) -> bool:
-    """Tell whether X is a plain finite float64 matrix that needs no further look: as many columns, and no names."""
+    """Tell whether X is a plain finite matrix that needs no further look: its precision, as many columns, no names."""
     return (
         type(X) is np.ndarray
-        and X.dtype == np.float64
+        and (X.dtype == np.float64 or _stays_float32(estimator, X))
         and X.ndim == 2
         and X.shape[0] > 0
         and X.shape[1] == vars(estimator).get("n_features_in_")
@@ -96,30 +110,31 @@ def _is_as_in_fit(estimator: Any, X: Any) -> bool:
 
 
 def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:
-    """Return the objects of `fit`, without labels, as a float64 array, or as a column."""
+    """Return the objects of `fit`, without labels, as an array, or as a column."""
     check_unmasked(X, "X")
     column = take_column(estimator, X, reset=True)
     if column is not None:
         return column
+    dtype = _precisions(estimator)
     return np.asarray(
-        _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=np.float64, ensure_min_samples=at_least))
+        _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=dtype, ensure_min_samples=at_least))
     )
 
 
 def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array, or as a column, and labels as a flat array of the same length."""
+    """Return objects as an array, or as a column, and labels as a flat array of the same length."""
     check_unmasked(X, "X")
     column = take_column(estimator, X, reset=reset)
     if column is not None:
         return column, check_answers(estimator, column, y, check_labels)
-    labels = read_labels(y)
-    X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=np.float64))
+    labels, dtype = read_labels(y), _precisions(estimator)
+    X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=dtype))
     check_classification_targets(y)
     return np.asarray(X), np.asarray(y)
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array, or as a column, and targets as a flat float64 array of the same length."""
+    """Return objects as an array, or as a column, and targets as a flat float64 array of the same length."""
     if not reset and _is_as_in_fit(estimator, X) and are_plain_targets(y, X.shape[0]):
         check_size(y, "y")
         return X, y
@@ -127,18 +142,18 @@ def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) ->
     column = take_column(estimator, X, reset=reset)
     if column is not None:
         return column, check_answers(estimator, column, y, check_targets)
-    targets = read_targets(y)
+    targets, dtype = read_targets(y), _precisions(estimator)
     X, y = _numeric(
-        estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=np.float64, y_numeric=True)
+        estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=dtype, y_numeric=True)
     )
     check_size(y, "y")
     return np.asarray(X), np.asarray(y, dtype=np.float64)
 
 
-def check_stream_objects(X: Any, name: str) -> np.ndarray:
-    """Return one object or several of a stream as a float64 array of any shape."""
-    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim:  # most often, and then there is nothing to find out
-        return np.ascontiguousarray(X)
+def check_stream_objects(estimator: Any, X: Any, name: str) -> np.ndarray:
+    """Return one object or several of a stream as an array of any shape."""
+    if type(X) is np.ndarray and X.ndim and (X.dtype == np.float64 or _stays_float32(estimator, X)):
+        return np.ascontiguousarray(X)  # most often, and then there is nothing to find out
     check_unmasked(X, name)
     return np.asarray(
         _numeric(None, X, lambda: np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X)))
@@ -178,7 +193,10 @@ def _numeric(estimator: Any, X: Any, check: Callable[[], Any]) -> Any:
     _refuse_dates(X)
     _refuse_lossy_integers(X)
     try:
-        return check()
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # of the sum by which scikit-learn looks for what is not finite
+            return check()
     except (ValueError, TypeError) as error:
         said = str(error)
         if "inhomogeneous" in said or "array element with a sequence" in said:

@@ -25,6 +25,7 @@ from exactcp.measures._choice import (
     LABEL_MEASURE,
     TARGET_MEASURE,
     classification_measure,
+    keeps_float32,
     label_bag,
     objects_of,
     one_class_measure,
@@ -279,6 +280,11 @@ class ExchangeabilityTest(Estimator):
     @property
     def _started(self) -> bool:
         return "_martingale" in self.__dict__
+
+    @property
+    def _keeps_float32(self) -> bool:
+        """Whether vectors in float32 are taken as they are."""
+        return keeps_float32(vars(self).get("measure_", self.measure))
 
     @property
     def _wants_targets(self) -> bool:

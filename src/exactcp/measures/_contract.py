@@ -292,6 +292,7 @@ class _Declaring(Estimator):
     """What measures of labels and of targets declare alike."""
 
     is_formula: ClassVar[bool] = False  # ours: one BLAS thread, so that no digit depends on n_jobs
+    _keeps_float32: ClassVar[bool] = False  # takes such vectors as they are, and answers as if they were in float64
 
     @property
     def objects(self) -> Objects:

@@ -108,6 +108,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
 
     _bag: VennBag
     search: str = "auto"
+    _keeps_float32: ClassVar[bool] = True
     _metric: Any  # of the examples that were learned
 
     allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES, "n_jobs": N_JOBS, "verbose": VERBOSE}

@@ -160,6 +160,8 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _keeps_float32: ClassVar[bool] = False
+
     def _kind(self) -> Objects:
         fitted = vars(self).get("measure_", self.measure)
         return objects_of(fitted[0] if isinstance(fitted, list) else fitted)
