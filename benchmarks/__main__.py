@@ -19,6 +19,7 @@ from benchmarks import (
     jackknife,
     kde,
     lssvm,
+    memory,
     models,
     neighbours,
     reach,
@@ -31,6 +32,7 @@ from benchmarks import (
 MODULES = [
     neighbours,
     reach,
+    memory,
     kde,
     lssvm,
     categories,
