@@ -90,7 +90,8 @@ def _measure(case: Case) -> dict[str, Any]:
     predictor, kept, peak = traced(lambda: clone(case.predictor).fit(X, y))
     _, _, asking = traced(lambda: _ask(predictor, few))
     fit = best_seconds(lambda: clone(case.predictor).fit(X, y), repeat=2, clock=time.process_time)
-    product = gemm_seconds(few.astype(np.float64), X.astype(np.float64), threads=1) * case.n / len(few)
+    A, B = few.astype(np.float64), X.astype(np.float64)
+    product = gemm_seconds(A, B, threads=1, clock=time.process_time) * case.n / len(few)
     return {
         "predictor": case.name,
         "n": case.n,
