@@ -20,6 +20,7 @@ from benchmarks import (
     jackknife,
     kde,
     lssvm,
+    memory,
     models,
     neighbours,
     reach,
@@ -32,6 +33,7 @@ from benchmarks import (
 MODULES = [
     neighbours,
     reach,
+    memory,
     kde,
     lssvm,
     categories,

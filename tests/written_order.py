@@ -28,9 +28,9 @@ def _plus(some: list[float], others: list[float]) -> list[float]:
 
 def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
     """Sum (a_j - b_j)^2."""
-    return sum_in_the_written_order((a - b) ** 2)
+    return sum_in_the_written_order((a.astype(np.float64) - b) ** 2)
 
 
 def inner_product(a: np.ndarray, b: np.ndarray) -> float:
     """Sum a_j b_j."""
-    return sum_in_the_written_order(a * b)
+    return sum_in_the_written_order(a.astype(np.float64) * b)

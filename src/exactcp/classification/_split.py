@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from exactcp import pvalues
+from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import KNOWN_LABELS, check_two_classes, distinct, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part
 from exactcp.predicting.front_door import FrontDoor

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._answers import check_answers, check_targets, check_two_classes, encode
 from exactcp._changes import reads
 from exactcp._rows import count_rows
-from exactcp._validation import check_answers, check_scale, check_targets, check_two_classes, encode
+from exactcp._values import check_scale
 from exactcp.classification import FullConformalClassifier
 from exactcp.counting.categories import sizes_among
 from exactcp.counting.labels import LabelCounts

@@ -72,38 +72,49 @@ def prepare_training(objects, codes, n_labels, basis=None):
 
     In float32 a basis (p, q) with q > 0 gives it a sketch.
     """
-    p = objects.shape[1]
+    n, p = objects.shape
     slots = np.argsort(codes, kind="stable")
-    rows, centre, scale = centred(objects[slots])
-    norms = np.einsum("ij,ij->i", rows, rows)
-    dtype = np.float32 if _float32_resolves(rows, norms) else np.float64
+    centre, scale = middle_of(objects)
+    dtype = np.float32 if _float32_resolves(objects, centre, scale) else np.float64
     growth = rounding_growth(p, dtype)
     slack = float(np.finfo(dtype).eps) + 4 * (p + 8) * 2.0**-53
-    folded = (growth - 0.5) * norms
-    prepared = _with_column(rows, folded, dtype)
     if basis is None or dtype == np.float64:
         basis = np.empty((p, 0))
-    sketch = _with_column(project(rows, norms, basis), folded, dtype) if basis.shape[1] > 0 else prepared
+    norms, prepared = np.empty(n), np.empty((n, p + 1), dtype)
+    sketch = np.empty((n, basis.shape[1] + 2), dtype) if basis.shape[1] > 0 else prepared
+    for first in range(0, n, ROWS):  # in pieces: all rows in float64 would take more memory than what is kept
+        some = slice(first, first + ROWS)
+        rows = centred(objects[slots[some]], centre, scale)
+        norms[some] = np.einsum("ij,ij->i", rows, rows)
+        prepared[some, :-1] = rows
+        if basis.shape[1] > 0:
+            sketch[some, :-1] = project(rows, norms[some], basis)
+    folded = (growth - 0.5) * norms
+    prepared[:, -1] = sketch[:, -1] = folded
     starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
     units = Units(scale, growth, slack)
     return Screen(prepared, sketch, norms, slots, codes[slots], starts, centre, basis, units)
 
 
-def centred(rows):
-    """Move rows to their middle, and scale them by a power of two to entries of at most 1; return them, and both."""
+def middle_of(objects):
+    """Return the middle of objects, and a power of two by which entries are at most 1 when they are moved there."""
     # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
-    centre = np.median(rows[:: max(1, rows.shape[0] // 501)], axis=0)
-    rows -= centre
-    peak = float(np.abs(rows).max())
-    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+    n = objects.shape[0]
+    centre = np.median(objects[:: max(1, n // 501)].astype(np.float64), axis=0)
+    peak = max(float(np.abs(objects[first : first + ROWS] - centre).max()) for first in range(0, n, ROWS))
+    return centre, 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+
+
+def centred(objects, centre, scale):
+    """Return objects moved by their middle and scaled, in float64."""
+    rows = objects - centre
     rows *= scale
-    return rows, centre, scale
+    return rows
 
 
 def prepare_tests(screen, X):
     """Return test objects prepared for the screen, and which of them may be screened."""
-    rows = X - screen.centre
-    rows *= screen.units.scale
+    rows = centred(X, screen.centre, screen.units.scale)
     norms = np.einsum("ij,ij->i", rows, rows)
     near = norms <= FAR * FAR
     rows[~near] = 0.0
@@ -127,14 +138,13 @@ def rounding_growth(p, dtype):
     return t / (1 - t)
 
 
-def _float32_resolves(rows, norms):
+def _float32_resolves(objects, centre, scale):
     """Tell whether float32's error is small beside the squared distances of near pairs, by an even sample."""
-    n, p = rows.shape
-    few = np.ascontiguousarray(rows[:: max(1, n // 32)][:32])
-    many = np.ascontiguousarray(rows[:: max(1, n // 1024)][:1024])
+    n, p = objects.shape
+    few, many = (centred(objects[:: max(1, n // size)][:size], centre, scale) for size in (32, 1024))
     squared = euclidean_block(few, many) ** 2
     apart = squared[squared > 0]
-    error = rounding_growth(p, np.float32) * float(np.median(norms))
+    error = rounding_growth(p, np.float32) * float(np.median(np.einsum("ij,ij->i", many, many)))
     return apart.size == 0 or error < 0.05 * float(np.quantile(apart, 0.02))
 
 

@@ -294,6 +294,7 @@ class _Declaring(Estimator):
 
     is_formula: ClassVar[bool] = False  # ours: one BLAS thread, so that no digit depends on n_jobs
     why_whole: ClassVar[str] = "each of its scores comes from a fit to all examples"  # and they cannot lie in shards
+    _keeps_float32: ClassVar[bool] = False  # takes such vectors as they are, and answers as if they were in float64
 
     @property
     def objects(self) -> Objects:

@@ -123,6 +123,11 @@ class Taxonomy:
         self._beside = beside
         self._numbers: dict[Hashable, int] = {}
 
+    @property
+    def is_function(self) -> bool:
+        """Whether a user's function looks at the objects."""
+        return self._function is not None
+
     def __getstate__(self) -> dict[str, Any]:
         # categories are told apart by type and may be tuples, which the keys of a file's tables cannot
         return {**self.__dict__, "_numbers": list(self._numbers)}

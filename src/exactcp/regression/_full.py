@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._answers import check_answers, check_targets
 from exactcp._changes import changes, learn, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_answers, check_targets
 from exactcp.counting.categories import Within
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction

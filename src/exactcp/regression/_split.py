@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._answers import check_answers, check_targets
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import (
@@ -22,7 +23,6 @@ from exactcp._parameters import (
 )
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import check_own_calibration, divide, fit_part

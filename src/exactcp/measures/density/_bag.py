@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort
-from exactcp._validation import check_size
+from exactcp._values import check_size
 from exactcp.counting.categories import CategoryRanks, count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands

@@ -11,7 +11,8 @@ from exactcp import textbook
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of, positive
-from exactcp._validation import check_examples, check_objects, check_scale
+from exactcp._validation import check_examples, check_objects
+from exactcp._values import check_scale
 from exactcp.measures._contract import Measure
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, density_scores
 from exactcp.measures.density._label_sums import LabelExamples

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parameters import NONE, Allowed
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
 
 FEATURE_MAP = (
     Allowed(

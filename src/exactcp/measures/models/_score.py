@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from exactcp._answers import distinct
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_unmasked, distinct
+from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
     check_frozen,

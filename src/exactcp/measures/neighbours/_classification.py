@@ -27,6 +27,7 @@ class NeighbourMeasure(Measure):
     """Base of the nearest-neighbour measures."""
 
     is_formula: ClassVar = True
+    _keeps_float32: ClassVar = True
     compares_labels: ClassVar = True
     k: int
     metric: Any
@@ -214,6 +215,9 @@ class KNN(NeighbourMeasure):
     Equation 2 of the founding paper [1]_. No same-label example makes the score infinite, no other-label example makes
     it 0, and 0/0 is 1. The bag fits in n^2/2 screened pairs and O(n k) memory; a prediction for all labels costs about
     one product of the test object with the training matrix.
+
+    Objects in float32 are kept in float32 from 64 features on, with half the memory; results are those of the same
+    numbers in float64.
 
     References
     ----------

@@ -53,6 +53,9 @@ class KNNResidual(RegressionMeasure):
     p-values would not be valid. The region at any confidence level is one closed interval. The bag fits in n^2/2
     screened pairs and O(n k) memory; a prediction costs about one product of the test object with the training matrix.
 
+    Objects in float32 are kept in float32 from 64 features on, with half the memory; results are those of the same
+    numbers in float64.
+
     References
     ----------
     .. [1] H. Papadopoulos, V. Vovk, A. Gammerman, "Regression Conformal Prediction with Nearest Neighbours", JAIR 40
@@ -70,6 +73,7 @@ class KNNResidual(RegressionMeasure):
 
     is_formula: ClassVar = True
     why_whole: ClassVar = "given distances are those between all of them"
+    _keeps_float32: ClassVar = True
     allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES}
     search: str = "auto"
     search_: Route
