@@ -171,7 +171,8 @@ def test_a_stream_has_the_p_values_of_the_textbook(metric):
     test.update_many(X[:20], y[:20])
     for x, label in zip(X[20:], y[20:], strict=True):
         test.update(x, label)
-    again = ExchangeabilityTest(KNN(k=2, metric=textbook.between(metric)), random_state=0).update_many(X, y)
+    again = ExchangeabilityTest(KNN(k=2, metric=textbook.between(metric)), random_state=0)
+    again.update_many(X, y)
     np.testing.assert_array_equal(test.p_values_, again.p_values_)
 
 
