@@ -49,6 +49,7 @@ MODULES = [
     dask,
     cold,
 ]
+MORE = {"reach": {"other metrics": reach.metrics}}  # tables
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 
@@ -77,6 +78,8 @@ def main() -> None:
         module = NAMES[name]
         show_table(console, f"{name}: ratios of times, {cpu_count()} cores", module.rows(quick=quick))
         show_table(console, f"{name}: slopes in n", module.slopes(quick=quick))
+        for title, table in MORE.get(name, {}).items():
+            show_table(console, f"{name}: {title}", table(quick=quick))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import plain_lanes
 import written_order
 from exactcp import _parallel
-from exactcp.geometry import distances
+from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
@@ -21,7 +21,9 @@ from exactcp.measures.neighbours.kernels import cones, tree_fill, tree_search
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
-    distances.inner_product = written_order.inner_product
+    distances.inner_product = angles.inner_product = written_order.inner_product
+    kinds.manhattan_distance = written_order.manhattan_distance
+    kinds.chebyshev_distance = written_order.chebyshev_distance
     for module in (cones, tree_fill, tree_search):
         for name in ("within", "within_cones", "near_box", "lowest"):
             if hasattr(module, name):
@@ -52,7 +54,7 @@ def some_basis(objects: np.ndarray) -> np.ndarray:
 
 def always_trees(search, lists, k):
     """Take trees wherever there are some."""
-    return Route("tree" if search.can_screen() else "brute", "forced")
+    return Route("tree" if search.has_trees() else "brute", "forced")
 
 
 @pytest.fixture(params=["plain", "screened", "sketched", "tree"])

@@ -141,7 +141,8 @@ class NN(NeighbourMeasure):
     ----------
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -198,7 +199,8 @@ class KNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -259,7 +261,8 @@ class SimplifiedKNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"

@@ -13,6 +13,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
+from exactcp.geometry.kinds import OTHER
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room, holds, remembering
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
@@ -41,8 +42,8 @@ from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
-    count_euclidean,
     count_example,
+    count_row,
     new_own_lists,
 )
 from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
@@ -386,9 +387,10 @@ class NeighbourBag(LabelBagBase):
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
-            how = (self.k, examples, own, self.search.wanted, self._pace)
-            counts, self._pace = stream_vectors(X, codes, n, *how)
+        kind = self.search.kind()
+        if isinstance(store, VectorStore) and kind != OTHER:
+            how = (self.k, kind, examples, own, self.search.wanted, self._pace)
+            counts, self._pace = stream_vectors(store.by_slot(X, self.order), codes, n, *how)
             store.n += m
             return counts
         out = np.empty((m, 4), np.int64)
@@ -410,10 +412,10 @@ class NeighbourBag(LabelBagBase):
             return None
         self._stand_at_entrances()
         examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
-        counts = np.empty((1, 4), np.int64)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+        counts, kind = np.empty((1, 4), np.int64), self.search.kind()
+        if kind != OTHER:
             distances = np.empty(n)
-            used = count_euclidean(x[0], code, self.k, examples, own, distances, counts[0])
+            used = count_row(x[0], code, self.k, kind, examples, own, distances, counts[0])
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])

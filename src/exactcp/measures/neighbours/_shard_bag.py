@@ -70,7 +70,9 @@ class ShardBag(NeighbourBag):
         self, X: np.ndarray, touches: np.ndarray, nearest: Nearest, provisional: Provisional
     ) -> LabelCounts:
         out = new_label_counts(*nearest.lengths.shape)
-        stored, vectors = self.search.stored(provisional.touch), X if self.search.can_screen() else NONE_KNOWN
+        stored, vectors = self.search.stored(provisional.touch), NONE_KNOWN
+        if self.search.can_screen():
+            vectors = np.ascontiguousarray(self._store.by_slot(X, self.order))
         count_touched(vectors, touches, *nearest, stored, self.k, self._lists, provisional, out)
         return out
 

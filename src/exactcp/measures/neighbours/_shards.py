@@ -11,6 +11,7 @@ import numpy as np
 
 from exactcp._parallel import ALONE, obeying
 from exactcp.counting.labels import LabelCounts, add_label_counts
+from exactcp.geometry.kinds import OTHER, has_products
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import Screen, good_order, prepare_training
@@ -116,7 +117,7 @@ class ShardedNeighbours:
         slots = np.arange(n) if self.distance.is_precomputed else good_order(shard.codes)
         order = np.empty_like(slots)
         order[slots] = np.arange(n)
-        objects = np.ascontiguousarray(shard.X[slots], dtype=np.float64)
+        objects = self.distance.prepared(np.ascontiguousarray(shard.X[slots], dtype=np.float64))
         return Arranged(objects, shard.codes[slots].astype(np.int64), order, slice(start, start + n))
 
     def _store(self, shard: Arranged) -> Store:
@@ -131,7 +132,6 @@ class ShardedNeighbours:
         """Return the lists of a shard among its own examples."""
         store = self._store(shard)
         store.check_new(shard.objects[:, shard.columns] if store.is_matrix else shard.objects)
-        self.distance.check_objects(shard.objects)
         lists = new_lists(self.n_relations, store.n, self.k)
         search = NeighbourSearch(store, shard.codes, n_labels, self.search)
         fill_all(search, lists, self.k, effort=ALONE)
@@ -150,9 +150,10 @@ class ShardedNeighbours:
         n, codes = one.codes.size, np.concatenate([one.codes, other.codes])
         both = np.concatenate([bounds, other_bounds], axis=1)
         lists = new_lists(self.n_relations, codes.size, self.k)
-        if self.distance.is_euclidean and n * other.codes.size >= _tuning.KNOBS.screen_from:
+        if self.distance.kind != OTHER and n * other.codes.size >= _tuning.KNOBS.screen_from:
             objects = np.concatenate([one.objects, other.objects])
-            obeying(1, _fill_between, objects, codes, n, n_labels, both, self.k, lists)
+            screen = obeying(1, _screen_of_two, objects, codes, n, n_labels, self.distance.kind)
+            obeying(1, _fill_between, objects, screen, n, both, self.k, lists)
         else:
             self._fill_plain(one, other, codes, lists)
         parts = (slice(0, n), slice(n, None))
@@ -168,7 +169,8 @@ class ShardedNeighbours:
             rows = one.objects[first : first + size]
             given = rows[:, other.columns] if store.is_matrix else rows
             store.check_new(given)
-            distances = store.rows_from(store.by_slot(given, other.order))
+            is_prepared = isinstance(store, VectorStore)
+            distances = store.rows_from(given if is_prepared else store.by_slot(given, other.order))
             fill_lists(distances, first, n, self.k, codes, lists)
 
     def keep_nearest(self, parts: list[Entries]) -> Entries:
@@ -209,20 +211,18 @@ def _entries(lists: Lists, bounds: np.ndarray) -> Entries:
     return Entries(values, lists.lengths.astype(np.min_scalar_type(lists.values.shape[2])))
 
 
-def _fill_between(
-    objects: np.ndarray, codes: np.ndarray, n: int, n_labels: int, bounds: np.ndarray, k: int, lists: Lists
-) -> None:
+def _fill_between(objects: np.ndarray, screen: Screen, n: int, bounds: np.ndarray, k: int, lists: Lists) -> None:
     """Let the first n objects meet the others through a screen of both, those of each ordered by label."""
-    screen = _screen_of_two(objects, codes, n, n_labels)
     thresholds = open_thresholds(screen, lists.values.shape[0])
     tighten_to(bounds, screen, thresholds)
-    fill_lists_screened((0, n), (n, codes.size), k, objects, screen, thresholds, lists)
+    fill_lists_screened((0, n), (n, objects.shape[0]), k, objects, screen, thresholds, lists)
 
 
-def _screen_of_two(objects: np.ndarray, codes: np.ndarray, n: int, n_labels: int) -> Screen:
+def _screen_of_two(objects: np.ndarray, codes: np.ndarray, n: int, n_labels: int, kind: int) -> Screen:
     """Return a screen whose first n rows are the first shard's; it starts where the labels of the second do."""
     apart = np.where(np.arange(codes.size) < n, codes, n_labels + codes)
-    screen: Screen = prepare_training(objects, apart, 2 * n_labels, find_basis(objects))
+    basis = find_basis(objects) if has_products(kind) else None
+    screen: Screen = prepare_training(objects, apart, 2 * n_labels, basis, kind)
     return screen._replace(codes=screen.codes % n_labels, starts=screen.starts[n_labels:])
 
 

@@ -151,10 +151,9 @@ def _store(X: np.ndarray, distance: Distance) -> Store:
     """Return the store of a shard, whose scale alone tells nothing about that of all."""
     if distance.is_function:
         return store_of(X, distance)
-    distance.check_objects(X)
     store = VectorStore(X[:0], distance)
     store.check_new(X)
-    return store.extended(np.ascontiguousarray(X, dtype=np.float64))
+    return store.extended(distance.prepared(np.ascontiguousarray(X, dtype=np.float64)))
 
 
 def _no_lists(n: int, limit: int) -> TargetLists:

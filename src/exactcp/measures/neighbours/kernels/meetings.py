@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import distance_of
 from exactcp.measures.neighbours.kernels.lists import insert, insert_with, kth
 from exactcp.measures.neighbours.kernels.means import mean, note_sums, sums_of
 from exactcp.measures.neighbours.kernels.members import find_members, resolve
@@ -46,7 +46,7 @@ def meet_visitors(block, limit, visiting, staying, visitors_lists, lists):
     `visiting` are the visitors' targets, `staying` those of the stored examples.
     """
     met, rows = find_members(block, limit), block.rows
-    X, objects, touch = block.X, block.stored.objects, block.stored.touch
+    X, objects, touch, kind = block.X, block.stored.objects, block.stored.touch, block.stored.kind
     values, partners, lengths = visitors_lists
     for t in range(rows.shape[0]):
         row = rows[t]
@@ -58,7 +58,7 @@ def meet_visitors(block, limit, visiting, staying, visitors_lists, lists):
     for r in range(met.test.shape[0]):
         t, i, d = met.test[r], met.slot[r], met.low[r]
         if d < met.high[r]:
-            d = euclidean_distance(X[t], objects[i])
+            d = distance_of(X[t], objects[i], kind)
         if d < touch[i]:
             lengths[i] = insert_with(values[i], partners[i], lengths[i], limit, d, visiting[rows[t]])
 

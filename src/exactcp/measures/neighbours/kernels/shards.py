@@ -137,5 +137,5 @@ def count_touched(X, touches, nearest, lengths, stored, k, lists, provisional, o
         touch = touches[r]
         test[r], slot[r], low[r], high[r] = touch["test"], touch["slot"], touch["low"], touch["high"]
     found = Found(nearest, lengths, test, slot, low, high)
-    part = count_met(found, X, stored.objects, lists, stored.codes, provisional, k)
+    part = count_met(found, X, stored, lists, provisional, k)
     put_counts(np.arange(nearest.shape[0]), part, out)
