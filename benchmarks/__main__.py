@@ -73,6 +73,8 @@ def main() -> None:
         module = NAMES[name]
         show_table(console, f"{name}: ratios of times, {cpu_count()} cores", module.rows(quick=quick))
         show_table(console, f"{name}: slopes in n", module.slopes(quick=quick))
+        for title, table in getattr(module, "OTHERS", {}).items():
+            show_table(console, f"{name}: {title}", table(quick=quick))
 
 
 if __name__ == "__main__":

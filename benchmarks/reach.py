@@ -15,11 +15,13 @@ import numpy as np
 from sklearn.neighbors import KDTree, KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
+from benchmarks.labels import many_labels
 from benchmarks.stopwatch import best_seconds, median_seconds
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN, KNNResidual
 
 K = 15
+OTHERS = {"many labels": many_labels}  # tables
 
 
 def _data(n: int, p: int, m: int = 300) -> tuple[np.ndarray, ...]:

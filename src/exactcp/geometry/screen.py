@@ -21,6 +21,7 @@ from exactcp.geometry.words import WORD, word_at
 ROWS = 256  # rows of one product
 COLUMNS = 768  # columns of one product
 ETA = 2.0**-100  # absolute error by underflow, in units where the largest entry is at most 1
+FINEST = 450  # power of two that rows are scaled by at most: squares that vanish in a distance stay below ETA
 FAR = 2.0**10  # a test row with a larger norm, in the same units, is not screened
 
 
@@ -95,7 +96,7 @@ def centred(rows):
     centre = np.median(rows[:: max(1, rows.shape[0] // 501)], axis=0)
     rows -= centre
     peak = float(np.abs(rows).max())
-    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, FINEST)) if peak > 0.0 else 1.0
     rows *= scale
     return rows, centre, scale
 
