@@ -119,8 +119,8 @@ class NeighbourBag(LabelBagBase):
         """Forget what is derived from the lists."""
         self._prepared: Provisional | None = None
         self._reverse = None
-        self._pace = Pace()
         self._intervals_pay = True
+        self._pace = Pace()
         self._entrances = np.empty((self.n_relations, 0))
 
     @property
