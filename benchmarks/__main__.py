@@ -19,6 +19,7 @@ from benchmarks import (
     frames,
     jackknife,
     kde,
+    labels,
     lssvm,
     memory,
     models,
@@ -49,7 +50,7 @@ MODULES = [
     dask,
     cold,
 ]
-MORE = {"reach": {"other metrics": reach.metrics}}  # tables
+MORE = {"reach": {"other metrics": reach.metrics, "many labels": labels.many_labels}}  # tables
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 

@@ -61,8 +61,8 @@ FAMILY = Family(
         ),
         "others out of everyone": Mutant(
             "measures/neighbours/kernels/scores.py",
-            "at_least[1, c] = ordered.shape[0] - count_below",
-            "at_least[1, c] = n - count_below",
+            "at_least[1] = ordered.shape[0] - count_below",
+            "at_least[1] = provisional.scores.shape[0] - count_below",
             NEIGHBOURS,
         ),
         "other categories of neighbours": Mutant(

@@ -37,6 +37,7 @@ from exactcp.geometry.words import WORD, word_at
 ROWS = 256  # rows of one product
 COLUMNS = 768  # columns of one product
 ETA = 2.0**-100  # absolute error by underflow, in units where the largest entry is at most 1
+FINEST = 450  # power of two that rows are scaled by at most: squares that vanish in a distance stay below ETA
 MOST_MAGNIFIED = 2.0**60  # scale of rows of length 1, whose differences matter down to 2^-47
 FAR = 2.0**10  # a test row with a larger norm, in the same units, is not screened
 
@@ -136,7 +137,7 @@ def middle_of(objects, most=np.inf):
     n = objects.shape[0]
     centre = np.median(objects[:: max(1, n // 501)].astype(np.float64), axis=0)
     peak = max(float(np.abs(objects[first : first + ROWS] - centre).max()) for first in range(0, n, ROWS))
-    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, FINEST)) if peak > 0.0 else 1.0
     return centre, min(scale, most)
 
 

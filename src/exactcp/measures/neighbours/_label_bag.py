@@ -18,6 +18,7 @@ from exactcp.geometry.objects import Store, VectorStore, copied_with_room, holds
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
+from exactcp.measures.neighbours._label_intervals import count_by_intervals, may_have_intervals
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._streaming import Pace, stream_vectors
 from exactcp.measures.neighbours._trees import grow_reverse
@@ -38,6 +39,7 @@ from exactcp.measures.neighbours.kernels.scores import (
     sum_lists,
     write_scores,
 )
+from exactcp.measures.neighbours.kernels.search import TestBlock
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
@@ -90,6 +92,7 @@ class NeighbourBag(LabelBagBase):
     _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
     _pace = Pace()
     _within: CategorisedScores | None = None
+    _intervals_pay = True
 
     def __init__(
         self,
@@ -118,6 +121,7 @@ class NeighbourBag(LabelBagBase):
         """Forget what is derived from the lists."""
         self._prepared: Provisional | None = None
         self._reverse = None
+        self._intervals_pay = True
         self._pace = Pace()
         self._entrances = np.empty((self.n_relations, 0))
 
@@ -186,16 +190,29 @@ class NeighbourBag(LabelBagBase):
 
     def _count_by_products(self, X: np.ndarray, effort: Effort) -> LabelCounts:
         """Count with a look at all examples."""
-        return self._count(X, self._provisional(in_order=self._is_worth_order(X)), effort)
+        provisional = self._provisional(in_order=self._is_worth_order(X))
+        return self._count(X, provisional, effort, by=self._count_many if self._intervals_pay else count_labels)
+
+    def _count_many(self, block: TestBlock, *args: Any) -> None:
+        """Count for a block of test objects, by intervals of scores if labels are many and these have paid so far."""
+        provisional = args[2]
+        if not (self._intervals_pay and may_have_intervals(block, provisional)):
+            count_labels(block, *args)
+            return
+        pay = count_by_intervals(block, *args)
+        if pay is not None:
+            self._intervals_pay = pay
 
     def _is_worth_order(self, X: np.ndarray) -> bool:
         """Tell whether so many rows have been asked about, with these, that sorted scores pay."""
         return self.search.rows_asked + X.shape[0] >= _tuning.KNOBS.few
 
-    def _count(self, X: np.ndarray, provisional: Provisional, effort: Effort) -> LabelCounts:
+    def _count(
+        self, X: np.ndarray, provisional: Provisional, effort: Effort, *, by: Callable[..., None] = count_labels
+    ) -> LabelCounts:
         out = new_label_counts(X.shape[0], self.search.n_labels)
         args = (provisional.touch, self.k, self._lists, provisional, out)
-        self.search.visit(count_labels, X, self.order, *args, effort=effort)
+        self.search.visit(by, X, self.order, *args, effort=effort)
         return out
 
     def _reverse_trees(self, near: NearTrees) -> ReverseTrees:

@@ -79,7 +79,7 @@ def score_candidates(found, use_ratio):
         used = _merge_labels(found.nearest[t], found.lengths[t], closest, closest_label) if use_ratio else 0
         for c in range(n_labels):
             same = sum_first(found.nearest[t, c], found.lengths[t, c], k)
-            out[t, c] = ratio(same, _others_sum(closest, closest_label, used, c, k)) if use_ratio else same
+            out[t, c] = ratio(same, others_sum(closest, closest_label, used, c, k)) if use_ratio else same
     return out
 
 
@@ -102,7 +102,7 @@ def _merge_labels(nearest, lengths, closest, closest_label):
 
 
 @inner
-def _others_sum(closest, closest_label, used, label, k):
+def others_sum(closest, closest_label, used, label, k):
     """F_other: the sum of the k closest that do not have the label, +inf if none exists."""
     total, summed = 0.0, 0
     for j in range(used):
@@ -113,17 +113,23 @@ def _others_sum(closest, closest_label, used, label, k):
 
 
 @inner
+def count_sorted(c, band, provisional, at_least, above):
+    """Fill counts [same, other] of the provisional scores against a tie band of label c, by binary search."""
+    ordered, (lo, hi) = provisional.ordered, band
+    own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
+    at_least[0] = own.shape[0] - count_below(own, lo, False)
+    above[0] = own.shape[0] - count_below(own, hi, True)
+    at_least[1] = ordered.shape[0] - count_below(ordered, lo, False) - at_least[0]
+    above[1] = ordered.shape[0] - count_below(ordered, hi, True) - above[0]
+
+
+@inner
 def count_provisional(lo, hi, codes, provisional, at_least, above):
     """Fill (2, l) counts [same, other] of the provisional scores, by binary search if they are sorted."""
-    n, ordered = provisional.scores.shape[0], provisional.ordered
-    is_sorted = provisional.starts.shape[0] > 0
+    n, is_sorted = provisional.scores.shape[0], provisional.starts.shape[0] > 0
     for c in range(lo.shape[0]):
         if is_sorted:
-            own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
-            at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)
-            above[0, c] = own.shape[0] - count_below(own, hi[c], True)
-            at_least[1, c] = ordered.shape[0] - count_below(ordered, lo[c], False) - at_least[0, c]
-            above[1, c] = ordered.shape[0] - count_below(ordered, hi[c], True) - above[0, c]
+            count_sorted(c, (lo[c], hi[c]), provisional, at_least[:, c], above[:, c])
         else:
             for i in range(n):
                 relation = 0 if codes[i] == c else 1
@@ -145,7 +151,7 @@ def cards_of(lists, sums, scores, k):
 
 
 @inner
-def _score_bounds(relation, cards, low, high):
+def score_bounds(relation, cards, low, high):
     """Bounds on `score_with` for a distance in [low, high] below delta; sums of k terms round by less than 1e-13."""
     delta, total = cards[relation]["delta"], cards[relation]["total"]
     rest = 0.0 if math.isinf(total) else total
@@ -182,7 +188,7 @@ def correct(found, X, stored, lists, provisional, k, bands, at_least, above):
             delta = cards[i, relation]["delta"]
             if low >= delta:
                 continue
-            new, other_end = _score_bounds(relation, cards[i], low, high)
+            new, other_end = score_bounds(relation, cards[i], low, high)
             rank_lo, rank_hi = count_below(lo_sorted[t], new, True), count_below(hi_sorted[t], new, False)
             if (
                 high >= delta
