@@ -23,7 +23,7 @@ if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
     distances.inner_product = written_order.inner_product
     for module in (cones, tree_fill, tree_search):
-        for name in ("within", "within_cones", "near_box", "lowest"):
+        for name in ("within", "within_cones", "near_box", "lowest", "join"):
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))
 

@@ -1,10 +1,11 @@
-"""What `exactcp.geometry.lanes` does with vectors, in plain Python."""
+"""What `exactcp.geometry.lanes`, and the lists of leaves, do with vectors, in plain Python."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from exactcp.geometry.lanes import LEAF
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM
 
 
 def _mask(flags: np.ndarray) -> int:
@@ -37,3 +38,12 @@ def near_box(points, leaf, box, node, limits):
 
 def lowest(mask):
     return (mask & -mask).bit_length() - 1
+
+
+def join(keys, partners, found, row, d, partner):
+    position = np.searchsorted(keys[row, ROOM : ROOM + found[row]], d, side="right") + ROOM
+    for array, new in ((keys[row], d), (partners[row], partner)):
+        if position < array.shape[0]:
+            array[position + 1 :] = array[position:-1].copy()
+            array[position] = new
+    found[row] += 1

@@ -26,6 +26,7 @@ STREAMS = (
     f"{TREES}::test_streams_are_those_of_brute_force[normal-KNN 4-a tiny one]",
     f"{TREES}::test_a_stream_goes_the_faster_way[True]",
 )
+LISTS = ("measures/neighbours/test_lane_lists.py",)
 CONES = "measures/neighbours/kernels/cones.py"
 
 FAMILY = Family(
@@ -54,9 +55,6 @@ FAMILY = Family(
         ),
         "a box ends where it begins": Mutant(
             "geometry/trees.py", "z[f] - box[node, 1, f]", "z[f] - box[node, 0, f]", LIMITS
-        ),
-        "boxes are farther apart": Mutant(
-            "geometry/trees.py", "beside = max(least - high,", "beside = max(most - low,"
         ),
         "a node's slope is its steepest": Mutant(
             "geometry/growing.py", "min(slope, asking.slope[i])", "max(slope, asking.slope[i])", GROWN
@@ -97,12 +95,18 @@ FAMILY = Family(
             "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n    always = always[:0]\n",
         ),
         "an example is its own neighbour": Mutant(
-            "measures/neighbours/kernels/tree_fill.py", "if there != here:", "if there >= 0:"
+            "measures/neighbours/kernels/tree_fill.py", "if leaf == other:", "if leaf == -1:"
         ),
         "the limit of a list is its first": Mutant(
             "measures/neighbours/kernels/tree_fill.py",
-            "values[relation, here, k - 1] * units.scale",
-            "values[relation, here, 0] * units.scale",
+            "keys[j, ROOM + k - 1] * units.scale",
+            "keys[j, ROOM] * units.scale",
+        ),
+        "the nearest label's lists are all": Mutant(
+            "measures/neighbours/kernels/tree_fill.py", "n_trees if relation == 1 else 1", "min(n_trees, 2)"
+        ),
+        "lists without room for the k-th": Mutant(
+            "measures/neighbours/kernels/lane_lists.py", "(k + ROOM - 1) // ROOM", "k // ROOM", LISTS
         ),
         "the limit of a row is its first": Mutant(
             "measures/neighbours/kernels/tree_search.py", "limit_of(values[k - 1]", "limit_of(values[0]"

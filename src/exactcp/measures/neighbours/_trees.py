@@ -80,6 +80,11 @@ def no_balls(q: int) -> ReverseTrees:
     return ReverseTrees(grove, cones, nothing)
 
 
+def leaf_order(near: NearTrees, objects: np.ndarray) -> np.ndarray:
+    """Return the objects in the order of the leaves, where neighbours are next to each other; some row for no point."""
+    return np.asarray(objects[near.grove.slot.ravel()])
+
+
 def are_near(X: np.ndarray, near: NearTrees) -> np.ndarray:
     """Tell which rows may be searched for in trees."""
     rows = (X - near.centre) * near.units.scale
