@@ -17,13 +17,13 @@ from exactcp.geometry import distances
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
-from exactcp.measures.neighbours.kernels import cones, tree_fill, tree_search
+from exactcp.measures.neighbours.kernels import cones, loose, tree_fill, tree_search
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
     distances.inner_product = written_order.inner_product
-    for module in (cones, tree_fill, tree_search):
-        for name in ("within", "within_cones", "near_box", "lowest", "join"):
+    for module in (cones, loose, tree_fill, tree_search):
+        for name in ("within", "within_cones", "within_either", "near_box", "lowest", "join"):
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))
 

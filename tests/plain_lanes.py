@@ -23,6 +23,10 @@ def within(z, points, leaf, limit):
     return _mask(_squares(z, points, leaf) <= np.float32(limit))
 
 
+def within_either(z, points, leaf, limit, limits):
+    return _mask(_squares(z, points, leaf) <= np.maximum(np.float32(limit), limits[leaf]))
+
+
 def within_cones(z, points, leaf, radius, slope, score, least, most, room, grow):
     r = radius[leaf] - slope[leaf] * np.maximum(score[leaf] - most, 0.0)
     near = _squares(z, points, leaf).astype(np.float64) <= (r + room) ** 2 * grow

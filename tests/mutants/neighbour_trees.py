@@ -109,7 +109,7 @@ FAMILY = Family(
             "measures/neighbours/kernels/lane_lists.py", "(k + ROOM - 1) // ROOM", "k // ROOM", LISTS
         ),
         "the limit of a row is its first": Mutant(
-            "measures/neighbours/kernels/tree_search.py", "limit_of(values[k - 1]", "limit_of(values[0]"
+            "measures/neighbours/kernels/tree_search.py", "keys[0, ROOM + k - 1]", "keys[0, ROOM]"
         ),
         "far rows keep what trees said": Mutant(
             "measures/neighbours/_label_bag.py", "                counts[far] = some\n", "                pass\n", FAR
@@ -128,6 +128,40 @@ FAMILY = Family(
         ),
         "examples since the trees were grown are not met": Mutant(
             "measures/neighbours/kernels/tree_stream.py", "start = held", "start = n", STREAMS
+        ),
+        "loose examples are met by one of their lists": Mutant(
+            "measures/neighbours/kernels/loose.py",
+            "max(entrances[0, i], entrances[entrances.shape[0] - 1, i])",
+            "entrances[0, i]",
+            STREAMS,
+        ),
+        "own lists end among the loose": Mutant(
+            "measures/neighbours/kernels/loose.py", "return np.float32(np.inf)", "return np.float32(0)", STREAMS
+        ),
+        "loose examples too far for float32": Mutant(
+            "measures/neighbours/kernels/tree_stream.py",
+            "if start == held and all_near:",
+            "if start == held:",
+            STREAMS,
+            survives="squares that overflow are infinite, and so are their limits",
+        ),
+        "scores that were count as well": Mutant(
+            "measures/neighbours/kernels/ranked.py",
+            "np.int64(new[r] >= lo) - np.int64(old[r] >= lo)",
+            "np.int64(new[r] >= lo)",
+            STREAMS,
+        ),
+        "a score changes once": Mutant(
+            "measures/neighbours/kernels/ranked.py",
+            "    ranked.new[at] = after\n",
+            "        ranked.new[at] = after\n",
+            STREAMS,
+        ),
+        "balls have no room": Mutant(
+            "measures/neighbours/kernels/tree_search.py",
+            "limit_of(radius[leaf, j], room_of(z, units), units.grow)",
+            "0.9 * radius[leaf, j] ** 2",
+            STREAMS,
         ),
         "balls of one relation": Mutant(
             "measures/neighbours/_streaming.py",

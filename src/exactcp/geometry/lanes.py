@@ -27,6 +27,20 @@ def within(typingctx, z, points, leaf, limit):  # noqa: ARG001  (the signature o
 
 
 @intrinsic
+def within_either(typingctx, z, points, leaf, limit, limits):  # noqa: ARG001
+    """Mask of the points of a leaf whose squared distance from z is at most the limit, or their own."""
+
+    def code(context, builder, signature, args):
+        squares = _squares(context, builder, signature, args)
+        at = builder.mul(args[2], args[2].type(LEAF))
+        own = _load_lanes(builder, _data(context, builder, signature.args[4], args[4]), at, _SINGLE)
+        larger = _larger(builder, own, spread(builder, args[3], _SINGLE))
+        return _mask(builder, builder.fcmp_ordered("<=", squares, larger))
+
+    return types.int64(z, points, types.int64, types.float32, limits), code
+
+
+@intrinsic
 def within_cones(typingctx, z, points, leaf, radius, slope, score, least, most, room, grow):  # noqa: ARG001
     """Mask of the points with score >= least and distance <= r + room, r = radius - slope max(score - most, 0) >= 0."""
 
