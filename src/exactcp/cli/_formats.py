@@ -10,11 +10,14 @@ import lzma
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
 from tarfile import TarError
 from typing import Any
 from zipfile import BadZipFile
+
+from exactcp._optional import require
 
 PARQUET = (".parquet", ".pq")
 TABBED = (".tsv", ".tab")
@@ -70,6 +73,31 @@ def standard_input() -> tuple[io.BytesIO, str]:
                 raise ValueError(msg) from None
     kinds = [kind for magic, kind in _MAGIC.items() if content.lstrip().startswith(magic)]
     return io.BytesIO(content), kinds[0] if kinds else ".csv"
+
+
+@contextmanager
+def reading_parquet(name: str) -> Iterator[Any]:
+    """Lend pyarrow's reader; say of a file that it cannot read what it is not."""
+    pyarrow = require("pyarrow", "parquet", "reading Parquet files")
+    try:
+        yield require("pyarrow.parquet", "parquet", "reading Parquet files")
+    except pyarrow.ArrowException as error:
+        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
+        raise ValueError(msg) from None
+
+
+@contextmanager
+def reading_excel(name: str) -> Iterator[Any]:
+    """Lend openpyxl; say of a file that it cannot read what it is not."""
+    openpyxl = require("openpyxl", "excel", "reading Excel files")
+    try:
+        yield openpyxl
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever a broken workbook makes of its reader)
+        reason = " ".join(str(error).split())
+        msg = f"{name} cannot be read as an Excel file ({reason}): save it as .xlsx, or as CSV in UTF-8."
+        raise ValueError(msg) from None
 
 
 def json_records(source: Path | io.BytesIO, name: str) -> list[dict[str, Any]]:

@@ -13,8 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
-from exactcp._optional import require
-from exactcp.cli._formats import EXCEL, LINES, OPENERS, PACKED, PARQUET, TABBED, ending, standard_input
+from exactcp.cli._formats import (
+    EXCEL,
+    LINES,
+    OPENERS,
+    PACKED,
+    PARQUET,
+    TABBED,
+    ending,
+    reading_excel,
+    reading_parquet,
+    standard_input,
+)
 
 _NOT_TEXT = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")  # how standard input begins that is read whole
 
@@ -193,13 +203,8 @@ def _record(line: str) -> dict[str, Any] | Unreadable:
 
 
 def _parquet_rows(source: Path | io.BytesIO, name: str) -> Iterator[Row]:
-    pyarrow = require("pyarrow", "parquet", "reading Parquet files")
-    parquet = require("pyarrow.parquet", "parquet", "reading Parquet files")
-    try:
+    with reading_parquet(name) as parquet:
         file = parquet.ParquetFile(source)
-    except pyarrow.ArrowException as error:
-        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
-        raise ValueError(msg) from None
     with file:
         names = [str(name) for name in file.schema_arrow.names]
         yield names
@@ -209,15 +214,8 @@ def _parquet_rows(source: Path | io.BytesIO, name: str) -> Iterator[Row]:
 
 def _excel_rows(source: Path | io.BytesIO, name: str) -> Iterator[Row]:
     """Yield the rows of the first sheet."""
-    openpyxl = require("openpyxl", "excel", "reading Excel files")
-    try:
+    with reading_excel(name) as openpyxl:
         book = openpyxl.load_workbook(source, read_only=True, data_only=True)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # noqa: BLE001  (whatever a broken workbook makes of its reader)
-        reason = " ".join(str(error).split())
-        msg = f"{name} cannot be read as an Excel file ({reason}): save it as .xlsx, or as CSV in UTF-8."
-        raise ValueError(msg) from None
     try:
         rows = (list(cells) for cells in book.worksheets[0].iter_rows(values_only=True))
         yield from (cells for cells in rows if any(cell is not None for cell in cells))

@@ -24,6 +24,8 @@ from exactcp.cli._formats import (
     json_line,
     json_records,
     open_packed,
+    reading_excel,
+    reading_parquet,
     standard_input,
 )
 from exactcp.cli._results import naming_standard_output
@@ -103,17 +105,13 @@ def _read_csv(pd: Any, source: Path | BytesIO, name: str, marks: Marks, target: 
 
 
 def _read_parquet(pd: Any, source: Path | BytesIO, name: str, target: str) -> Any:
-    pyarrow = require("pyarrow", "parquet", "reading Parquet files")
-    parquet = require("pyarrow.parquet", "parquet", "reading Parquet files")
-    try:
+    with reading_parquet(name) as parquet:
         table = pd.read_parquet(source, engine="pyarrow")
         if target in table.columns and table[target].dtype.kind == "f":
-            column = parquet.read_table(source, columns=[target]).column(target)
-            if pyarrow.types.is_integer(column.type):  # with missing values, which made it a column of float64
-                table[target] = _exact(column.to_pandas(integer_object_nulls=True))
-    except pyarrow.ArrowException as error:
-        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
-        raise ValueError(msg) from None
+            # with missing values a column of integers became one of float64
+            column = parquet.read_table(source, columns=[target]).column(target).to_pandas(integer_object_nulls=True)
+            if column.dtype == object:
+                table[target] = _exact(column)
     for column_name in table.columns:
         kind = pd.api.types.infer_dtype(table[column_name], skipna=True)
         if kind == "decimal":
@@ -133,15 +131,8 @@ def _read_json_lines(pd: Any, source: Path | BytesIO, name: str, target: str) ->
 
 def _read_excel(pd: Any, source: Path | BytesIO, name: str) -> Any:
     """Return the first sheet."""
-    require("openpyxl", "excel", "reading Excel files")
-    try:
+    with reading_excel(name):
         return pd.read_excel(source, engine="openpyxl")
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # noqa: BLE001  (whatever a broken workbook makes of its reader)
-        reason = " ".join(str(error).split())
-        msg = f"{name} cannot be read as an Excel file ({reason}): save it as .xlsx, or as CSV in UTF-8."
-        raise ValueError(msg) from None
 
 
 def _exact(integers: Any) -> Any:
