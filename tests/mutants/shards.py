@@ -80,8 +80,8 @@ FAMILY = Family(
         ),
         "what is above the bounds does not count": Mutant(
             "measures/least_squares/_ridge_shard.py",
-            "[is_there], above, above + inside)",
-            "[is_there], above, inside)",
+            "place = kept.size - (int(thresholds[t]) - int(above[t, side]))",
+            "place = kept.size - int(thresholds[t])",
             RIDGE,
         ),
         "every machine grows the first trees": Mutant(
