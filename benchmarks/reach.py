@@ -1,4 +1,4 @@
-"""Where users stand: one row at a time, and few features. Processor time, one thread.
+"""Where users stand: one row at a time, few features, other metrics. Processor time, one thread.
 
 Trees against products with all examples, against scikit-learn's KDTree, which finds neighbours and counts nothing, and
 against its k-NN classifier.
@@ -15,11 +15,12 @@ import numpy as np
 from sklearn.neighbors import KDTree, KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
-from benchmarks.stopwatch import best_seconds, median_seconds
+from benchmarks.stopwatch import best_seconds, median_seconds, side_by_side
 from exactcp import ExchangeabilityTest, FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN, KNNResidual, SimplifiedKNN
 
 K = 15
+METRICS = (("cosine", 30), ("cosine", 100), ("cosine", 384), ("manhattan", 30), ("manhattan", 100), ("chebyshev", 30))
 
 
 def _data(n: int, p: int, m: int = 300) -> tuple[np.ndarray, ...]:
@@ -89,6 +90,39 @@ def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
         yield _many_features(4000 if quick else 40_000)
         yield _large_fit(sizes[1])
         yield _long_stream(10_000 if quick else 100_000)
+
+
+def metrics(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield fits and batches of other metrics."""
+    n = 2000 if quick else 10_000
+    with threadpool_limits(1):
+        for metric, p in METRICS:
+            yield _compare_metrics(metric, n, p)
+
+
+def _compare_metrics(metric: str, n: int, p: int) -> dict[str, Any]:
+    X, y, X_test = _data(n, p, m=512)
+
+    def fitted(metric: str, jobs: int = 1) -> FullConformalClassifier:
+        return FullConformalClassifier(KNN(K, metric=metric, search="brute"), n_jobs=jobs).fit(X, y)
+
+    clf, peer = fitted(metric), KNeighborsClassifier(K, metric=metric, algorithm="brute").fit(X, y)
+    clf.predict_p(X_test)  # prepares what predictions keep
+    batch = side_by_side(
+        {"ours": partial(clf.predict_p, X_test), "peer": partial(peer.predict, X_test)}, clock=time.process_time
+    )
+    fit = side_by_side(
+        {"own": partial(fitted, metric), "euclidean": partial(fitted, "euclidean")}, repeat=3, clock=time.process_time
+    )
+    wall = side_by_side({"one": partial(fitted, metric), "two": partial(fitted, metric, 2)}, repeat=3)
+    return {
+        "metric": metric,
+        "n": n,
+        "p": p,
+        "batch / KNeighbors": batch["ours"] / batch["peer"],
+        "fit / Euclidean fit": fit["own"] / fit["euclidean"],
+        "fit, 1 thread / 2, by the clock": wall["one"] / wall["two"],
+    }
 
 
 def _growth(p: int, sizes: tuple[int, int]) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,11 @@
-"""What `exactcp.geometry.lanes`, and the lists of leaves, do with vectors, in plain Python."""
+"""What `exactcp.geometry.lanes`, `row_lanes`, and the lists of leaves, do with vectors, in plain Python."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from exactcp.geometry.lanes import LEAF
+from exactcp.geometry.row_lanes import GROUP
 from exactcp.measures.neighbours.kernels.lane_lists import ROOM
 
 
@@ -42,6 +43,16 @@ def near_box(points, leaf, box, node, limits):
 
 def lowest(mask):
     return (mask & -mask).bit_length() - 1
+
+
+def keep_largest(values, best, group, length):
+    together = np.vstack([best[group, :length], values[group * GROUP : group * GROUP + GROUP]])
+    best[group, :length] = np.sort(together, axis=0)[:0:-1]
+
+
+def hits_among(values, group, least, reach, half):
+    some = slice(group * GROUP, group * GROUP + GROUP)
+    return _mask((values[some] > least[some]) | (values[some] + reach > half[some]))
 
 
 def join(keys, partners, found, row, d, partner):

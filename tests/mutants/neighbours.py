@@ -29,6 +29,8 @@ FORKS = tuple(
     for second in ("unlearn few", "a label goes")
 )
 MATRICES = ("measures/test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
+NARROW = "measures/neighbours/test_float32.py::Test"
+WIDENED = (f"{NARROW}Changes::test_float64_widens_what_is_kept", f"{NARROW}Changes::test_of_a_stream")
 
 FAMILY = Family(
     tests=COUNTS,
@@ -145,13 +147,13 @@ FAMILY = Family(
         ),
         "sorted scores below the band": Mutant(
             "measures/neighbours/kernels/scores.py",
-            "at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)",
-            "at_least[0, c] = own.shape[0] - count_below(own, lo[c], True)",
+            "at_least[0] = own.shape[0] - count_below(own, lo, False)",
+            "at_least[0] = own.shape[0] - count_below(own, lo, True)",
         ),
         "sorted scores above the band": Mutant(
             "measures/neighbours/kernels/scores.py",
-            "above[0, c] = own.shape[0] - count_below(own, hi[c], True)",
-            "above[0, c] = own.shape[0] - count_below(own, lo[c], True)",
+            "above[0] = own.shape[0] - count_below(own, hi, True)",
+            "above[0] = own.shape[0] - count_below(own, lo, True)",
         ),
         "the own label stays in the histogram": Mutant(
             "measures/neighbours/kernels/scores.py", "at_least[t, 1, c] -= own_at_least", "at_least[t, 1, c] -= 0"
@@ -250,6 +252,36 @@ FAMILY = Family(
             "kept = np.delete(self.order, indices)",
             "kept = np.delete(np.arange(self.n), indices)",
             ("measures/test_learning.py::test_any_history_equals_a_fresh_fit",),
+        ),
+        "a test object is rounded": Mutant(
+            "geometry/objects.py",
+            "return narrow if (narrow == X).all() else np.asarray(X, np.float64)",
+            "return narrow",
+            (f"{NARROW}Answers::test_a_test_object_is_not_rounded",),
+        ),
+        "an example is rounded": Mutant(
+            "geometry/objects.py",
+            "return np.can_cast(store.as_rows(X).dtype, store.room.dtype)",
+            "return True",
+            WIDENED,
+        ),
+        "what is kept is not widened": Mutant(
+            "measures/neighbours/_label_bag.py", "wide = None if fits else np.dtype(np.float64)", "wide = None", WIDENED
+        ),
+        "an example of a stream is rounded in place": Mutant(
+            "measures/neighbours/_label_bag.py", "        if not holds(store, x):", "        if store.n < 0:", WIDENED
+        ),
+        "lists never get a longer reserve": Mutant(
+            "measures/neighbours/_label_bag.py",
+            "if self._lists.values.shape[2] < width:",
+            "if width < 0:",
+            (f"{NARROW}Memory::test_lists_have_a_long_reserve_only_once_something_is_forgotten",),
+        ),
+        "a function of categories compares in float32": Mutant(
+            "predicting/front_door.py",
+            "return objects.astype(np.float64) if is_narrow else objects",
+            "return objects",
+            (f"{NARROW}Answers::test_smoothing_and_categories_do_not_depend_on_the_precision",),
         ),
     },
 )

@@ -22,7 +22,7 @@ from exactcp import (
 from exactcp._parallel import Effort
 from exactcp.measures import KNN, NN, KNNResidual, SimplifiedKNN
 from exactcp.measures.neighbours import _choosing, _filling, _streaming, _tuning
-from exactcp.measures.neighbours.kernels.stream import stream_euclidean
+from exactcp.measures.neighbours.kernels.stream import stream_rows
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
 from hostile import KINDS, LABELS, hostile
 
@@ -148,10 +148,10 @@ def test_a_stream_goes_the_faster_way(is_faster, monkeypatch):
 
     def plainly(X, labels, n, *args):
         clock[0] += n * len(X)
-        return stream_euclidean(X, labels, n, *args)
+        return stream_rows(X, labels, n, *args)
 
     monkeypatch.setattr(_streaming, "stream_by_trees", by_trees)
-    monkeypatch.setattr(_streaming, "stream_euclidean", plainly)
+    monkeypatch.setattr(_streaming, "stream_rows", plainly)
     monkeypatch.setattr(_streaming.time, "thread_time", lambda: clock[0])
     auto, brute = (KNN(3, search=search).bag(X[:1], y[:1], 5) for search in ("auto", "brute"))
     found, expected = (

@@ -49,7 +49,7 @@ def choose_route(search: NeighbourSearch, lists: Lists, k: int) -> Route:
     if search.wanted != "auto":
         return Route(search.wanted, ASKED_FOR)
     n, p, knobs = search.store.n, search.store.objects.shape[1], _tuning.KNOBS
-    if not search.can_screen():
+    if not search.has_trees():
         return Route("brute", "only Euclidean distances have trees")
     enough = knobs.trees_from * max(1, p // 4)  # with more features there is less to gain
     if n < enough:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._trees import grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
 from exactcp.measures.neighbours.kernels.ranked import RankedScores, rank_scores, unranked
-from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_euclidean
+from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
 
@@ -40,9 +41,21 @@ class Pace(NamedTuple):
 
 
 def stream_vectors(
-    X: np.ndarray, codes: np.ndarray, n: int, k: int, examples: ListArrays, own: OwnLists, wanted: str, pace: Pace
+    X: np.ndarray,
+    codes: np.ndarray,
+    n: int,
+    k: int,
+    kind: int,
+    examples: ListArrays,
+    own: OwnLists,
+    wanted: str,
+    pace: Pace,
 ) -> tuple[np.ndarray, Pace]:
-    """Count and learn rows one after another, after n stored ones; return their counts (m, 4), and how to go on."""
+    """Count and learn rows one after another, after n stored ones; return their counts (m, 4), and how to go on.
+
+    `kind` is that of the metric; only Euclidean distances have trees.
+    """
+    wanted = wanted if kind == EUCLIDEAN else "brute"
     m, counts, first = X.shape[0], [], 0
     while first < m:
         size = n + first
@@ -51,7 +64,7 @@ def stream_vectors(
         some = np.ascontiguousarray(X[first:last]), codes[first:last]
         start, trees = time.thread_time(), pace.trees
         if trees is None:
-            counts.append(stream_euclidean(*some, size, k, examples, own))
+            counts.append(stream_rows(*some, size, k, kind, examples, own))
             pace = pace._replace(plain=(time.thread_time() - start) / (last - first) / max(size, 1))
         else:
             args = (trees.held, k, trees.treed, trees.touch, _ranked(last - first, size, examples), examples, own)

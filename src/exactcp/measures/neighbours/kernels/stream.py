@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import distance_of
 from exactcp.measures.neighbours.kernels.learning import available, refresh, store_object
 from exactcp.measures.neighbours.kernels.lists import insert, kth, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of, score_with
@@ -136,11 +136,11 @@ def correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, 
 
 
 @compiled
-def count_euclidean(x, label, k, examples, own, distances, out):
+def count_row(x, label, k, kind, examples, own, distances, out):
     """Do the same for an object, and leave its distances from the n stored ones."""
     rows = examples.rows
     for i in range(distances.shape[0]):
-        distances[i] = euclidean_distance(x, rows[i])
+        distances[i] = distance_of(x, rows[i], kind)
     return count_example(distances, label, k, examples, own, out)
 
 
@@ -184,7 +184,7 @@ def count_and_learn(distances, label, x, is_matrix, k, examples, own, out):
 
 
 @compiled
-def stream_euclidean(X, labels, n, k, examples, own):
+def stream_rows(X, labels, n, k, kind, examples, own):
     """Count and learn the rows of X one after another, after n stored rows; return their counts (m, 4)."""
     m, rows = X.shape[0], examples.rows
     out = np.empty((m, 4), np.int64)
@@ -192,6 +192,6 @@ def stream_euclidean(X, labels, n, k, examples, own):
     for t in range(m):
         x, size = X[t], n + t
         for i in range(size):
-            distances[i] = euclidean_distance(x, rows[i])
+            distances[i] = distance_of(x, rows[i], kind)
         count_and_learn(distances[:size], labels[t], x, False, k, examples, own, out[t])
     return out

@@ -68,7 +68,7 @@ def count_labels_by_trees(rows, X, k, stored, near, asked, lists, provisional, o
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
         count_provisional(lo[t], hi[t], stored.codes, provisional, at_least[t], above[t])
-    correct(found, X, stored.objects, lists, stored.codes, provisional, k, bands, at_least, above)
+    correct(found, X, stored, lists, provisional, k, bands, at_least, above)
     roots, waiting = asked.grove.roots, np.empty(DEEP, np.int64)
     for t in range(m):
         for c in range(n_labels):
