@@ -143,7 +143,6 @@ FAMILY = Family(
             "if start == held and all_near:",
             "if start == held:",
             STREAMS,
-            survives="squares that overflow are infinite, and so are their limits",
         ),
         "scores that were count as well": Mutant(
             "measures/neighbours/kernels/ranked.py",

@@ -36,7 +36,7 @@ class Rate(NamedTuple):
         return self.pair * n * n / 2 + self.entry * n * entries * (1 + math.log(max(n / entries, 1.0)))
 
 
-BATCH_SHARE = 0.3  # of the time of products that trees may take in a fit, to be the faster ones in batches too
+BATCH_SHARE = 0.15  # of the time of products that trees may take in a fit, to be the faster ones in batches too
 PAIRS_OF_LEAVES = 300  # one in so many is filled to see how long it takes
 _rates: dict[tuple[int, int, int], Rate] = {}  # by features, relations and k
 
