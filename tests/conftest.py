@@ -13,17 +13,21 @@ from threadpoolctl import threadpool_limits
 import plain_lanes
 import written_order
 from exactcp import _parallel
-from exactcp.geometry import distances
+from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
-from exactcp.measures.neighbours.kernels import cones, tree_fill, tree_search
+from exactcp.measures.neighbours.kernels import cones, label_bounds, loose, tree_fill, tree_search
+
+LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
-    distances.inner_product = written_order.inner_product
-    for module in (cones, tree_fill, tree_search):
-        for name in ("within", "within_cones", "near_box", "lowest"):
+    distances.inner_product = angles.inner_product = written_order.inner_product
+    kinds.manhattan_distance = written_order.manhattan_distance
+    kinds.chebyshev_distance = written_order.chebyshev_distance
+    for module in (cones, label_bounds, loose, tree_fill, tree_search):
+        for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))
 
@@ -52,10 +56,14 @@ def some_basis(objects: np.ndarray) -> np.ndarray:
 
 def always_trees(search, lists, k):
     """Take trees wherever there are some."""
-    return Route("tree" if search.can_screen() else "brute", "forced")
+    return Route("tree" if search.has_trees() else "brute", "forced")
 
 
-@pytest.fixture(params=["plain", "screened", "sketched", "tree"])
+ALWAYS_SCREENED = {"few": 0, "small": -1, "screen_from": 0, "plain_up_to": 0}
+ALWAYS_INTERVALS = {**ALWAYS_SCREENED, "many_labels": 0, "open_pairs": 10**9}
+
+
+@pytest.fixture(params=["plain", "screened", "sketched", "tree", "intervals"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
     if request.param == "sketched":
@@ -64,7 +72,8 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(_filling, "choose_route", always_trees)
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
     elif request.param != "plain":
-        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(few=0, small=-1, screen_from=0))
+        knobs = ALWAYS_INTERVALS if request.param == "intervals" else ALWAYS_SCREENED
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(**knobs))
     return request.param
 
 

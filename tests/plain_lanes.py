@@ -1,10 +1,12 @@
-"""What `exactcp.geometry.lanes` does with vectors, in plain Python."""
+"""What `exactcp.geometry.lanes`, `row_lanes`, and the lists of leaves, do with vectors, in plain Python."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from exactcp.geometry.lanes import LEAF
+from exactcp.geometry.row_lanes import GROUP
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM
 
 
 def _mask(flags: np.ndarray) -> int:
@@ -22,6 +24,10 @@ def within(z, points, leaf, limit):
     return _mask(_squares(z, points, leaf) <= np.float32(limit))
 
 
+def within_either(z, points, leaf, limit, limits):
+    return _mask(_squares(z, points, leaf) <= np.maximum(np.float32(limit), limits[leaf]))
+
+
 def within_cones(z, points, leaf, radius, slope, score, least, most, room, grow):
     r = radius[leaf] - slope[leaf] * np.maximum(score[leaf] - most, 0.0)
     near = _squares(z, points, leaf).astype(np.float64) <= (r + room) ** 2 * grow
@@ -37,3 +43,22 @@ def near_box(points, leaf, box, node, limits):
 
 def lowest(mask):
     return (mask & -mask).bit_length() - 1
+
+
+def keep_largest(values, best, group, length):
+    together = np.vstack([best[group, :length], values[group * GROUP : group * GROUP + GROUP]])
+    best[group, :length] = np.sort(together, axis=0)[:0:-1]
+
+
+def hits_among(values, group, least, reach, half):
+    some = slice(group * GROUP, group * GROUP + GROUP)
+    return _mask((values[some] > least[some]) | (values[some] + reach > half[some]))
+
+
+def join(keys, partners, found, row, d, partner):
+    position = np.searchsorted(keys[row, ROOM : ROOM + found[row]], d, side="right") + ROOM
+    for array, new in ((keys[row], d), (partners[row], partner)):
+        if position < array.shape[0]:
+            array[position + 1 :] = array[position:-1].copy()
+            array[position] = new
+    found[row] += 1

@@ -36,6 +36,8 @@ def check_answers(estimator: Any, X: Any, y: Any, check: Callable[[Any], np.ndar
 
 def check_labels(y: Any) -> np.ndarray:
     """Return labels as a flat array."""
+    if are_plain_labels(y):
+        return y  # type: ignore[no-any-return]
     labels = np.asarray(column_or_1d(read_labels(y), warn=True))
     check_classification_targets(labels)
     return labels
@@ -43,7 +45,9 @@ def check_labels(y: Any) -> np.ndarray:
 
 def check_targets(y: Any) -> np.ndarray:
     """Return targets as a flat float64 array."""
-    targets = np.asarray(column_or_1d(check_array(read_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
+    targets: np.ndarray = y
+    if not are_plain_targets(y):
+        targets = np.asarray(column_or_1d(check_array(read_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
     check_size(targets, "y")
     return targets
 
@@ -64,9 +68,35 @@ def check_stream_labels(y: Any) -> None:
         raise ValueError(msg)
 
 
-def are_plain_targets(y: Any, n: int) -> bool:
-    """Tell whether y is a flat finite float64 array of n targets, that needs no further look."""
-    return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,) and has_finite_sum(y)
+def are_plain_targets(y: Any) -> bool:
+    """Tell whether y is a flat finite float64 array that needs no further look."""
+    return (
+        type(y) is np.ndarray
+        and y.dtype == np.float64
+        and y.ndim == 1
+        and y.size > 0
+        and y.flags.c_contiguous
+        and has_finite_sum(y)
+    )
+
+
+def are_plain_labels(y: Any) -> bool:
+    """Tell whether y is a flat array of few different integers, of which nobody would say that they are targets."""
+    return (
+        type(y) is np.ndarray
+        and y.dtype.kind in "iu"
+        and y.ndim == 1
+        and y.flags.c_contiguous
+        and int(y.max(initial=0)) - int(y.min(initial=0)) < y.size // 2
+    )
+
+
+def distinct(labels: np.ndarray) -> np.ndarray:
+    """Return the different labels, ascending; of few different integers without sorting them."""
+    if not are_plain_labels(labels):
+        return np.unique(labels)
+    least = int(labels.min())
+    return np.asarray(np.flatnonzero(np.bincount(labels.astype(np.intp) - least)) + least, dtype=labels.dtype)
 
 
 def _listed(y: Any) -> np.ndarray | None:

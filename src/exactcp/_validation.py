@@ -13,7 +13,15 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from exactcp._answers import are_plain_targets, check_answers, check_labels, check_targets, read_labels, read_targets
+from exactcp._answers import (
+    are_plain_labels,
+    are_plain_targets,
+    check_answers,
+    check_labels,
+    check_targets,
+    read_labels,
+    read_targets,
+)
 from exactcp._compared import take_column
 from exactcp._parameters import shown
 from exactcp._rows import count_rows
@@ -26,6 +34,21 @@ _DATES = ("date", "time", "duration", "period")  # how the names of their dtypes
 _INSTEAD_OF_DATES = (
     "Give what matters about them, such as days since a fixed day, the hour or the weekday, or leave them out."
 )
+
+
+def is_collection(X: Any) -> bool:
+    """Tell whether X is a collection of Dask, which has not been computed."""
+    return not isinstance(X, type) and callable(getattr(X, "__dask_graph__", None))
+
+
+def check_computed(estimator: Any, values: Any, name: str) -> None:
+    """Refuse a collection of Dask, which would be brought into memory without a word."""
+    if is_collection(values):
+        there, who = f"Give {name}.compute() if it fits into memory", type(estimator).__name__
+        if who in ("FullConformalClassifier", "FullConformalRegressor"):
+            there += f", or use exactcp.dask.Dask{who}, which leaves it where it is"
+        msg = f"{name} is a Dask {type(values).__name__}, and {who} takes what is in memory: expected rows. {there}."
+        raise TypeError(msg)
 
 
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
@@ -54,6 +77,12 @@ def _stays_float32(estimator: Any, X: np.ndarray) -> bool:
 
 def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return objects as they are, if they are rows with the columns of `fit`: the rest is the model's to say."""
+    if reset and type(X) is np.ndarray and X.ndim == 2 and X.shape[0] > 0:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+        return X
+    if not reset and _has_columns_of_fit(estimator, X):
+        return X
     check_unmasked(X, "X")
     if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):  # it has no rows of its own, but becomes an array
         X = np.asarray(X)
@@ -98,14 +127,18 @@ def _columns_wanted(estimator: Any, X: Any, said: str) -> str:
 
 def _is_as_in_fit(estimator: Any, X: Any) -> bool:
     """Tell whether X is a plain finite matrix that needs no further look: its precision, as many columns, no names."""
+    has_precision = _has_columns_of_fit(estimator, X) and (X.dtype == np.float64 or _stays_float32(estimator, X))
+    return has_precision and has_finite_sum(X)
+
+
+def _has_columns_of_fit(estimator: Any, X: Any) -> bool:
+    """Tell whether X is a plain matrix with rows and with as many columns as in `fit`, where they had no names."""
     return (
         type(X) is np.ndarray
-        and (X.dtype == np.float64 or _stays_float32(estimator, X))
         and X.ndim == 2
         and X.shape[0] > 0
         and X.shape[1] == vars(estimator).get("n_features_in_")
         and "feature_names_in_" not in vars(estimator)
-        and has_finite_sum(X)
     )
 
 
@@ -129,13 +162,14 @@ def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.n
         return column, check_answers(estimator, column, y, check_labels)
     labels, dtype = read_labels(y), _precisions(estimator)
     X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=dtype))
-    check_classification_targets(y)
+    if not are_plain_labels(y):
+        check_classification_targets(y)
     return np.asarray(X), np.asarray(y)
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return objects as an array, or as a column, and targets as a flat float64 array of the same length."""
-    if not reset and _is_as_in_fit(estimator, X) and are_plain_targets(y, X.shape[0]):
+    if not reset and _is_as_in_fit(estimator, X) and are_plain_targets(y) and y.size == X.shape[0]:
         check_size(y, "y")
         return X, y
     check_unmasked(X, "X")
@@ -251,7 +285,7 @@ def _refuse_lossy_integers(X: Any) -> None:
     for column in columns:
         try:
             values = np.asarray(column)
-        except ValueError:  # ragged: whoever converts it says so
+        except (ValueError, NotImplementedError):  # ragged, or sparse in old scipy: whoever converts it says so
             return
         if values.dtype.kind not in "iuO" or (values.dtype.kind != "O" and values.dtype.itemsize < 8):
             continue

@@ -44,14 +44,14 @@ FAMILY = Family(
         ),
         "labels in the order of their numbers": Mutant(
             "counting/labels.py",
-            "scores[t, order[t, position - 1]] > scores[t, c]",
-            "scores[t, position - 1] > scores[t, c]",
+            "scores[order[position - 1]] > scores[c]",
+            "scores[position - 1] > scores[c]",
             RANKS,
         ),
         "labels in descending order": Mutant(
             "counting/labels.py",
-            "scores[t, order[t, position - 1]] > scores[t, c]",
-            "scores[t, order[t, position - 1]] < scores[t, c]",
+            "scores[order[position - 1]] > scores[c]",
+            "scores[order[position - 1]] < scores[c]",
             RANKS,
         ),
         "bands that are not sorted": Mutant(
@@ -134,7 +134,7 @@ FAMILY = Family(
         ),
         "an origin of the mean": Mutant(
             "counting/targets.py",
-            "median = float(np.median(some)) if some.size else 0.0",
+            "median = _median(some)",
             "median = float(np.mean(some)) if some.size else 0.0",
             ORIGINS,
         ),

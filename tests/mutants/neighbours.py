@@ -147,13 +147,13 @@ FAMILY = Family(
         ),
         "sorted scores below the band": Mutant(
             "measures/neighbours/kernels/scores.py",
-            "at_least[0, c] = own.shape[0] - count_below(own, lo[c], False)",
-            "at_least[0, c] = own.shape[0] - count_below(own, lo[c], True)",
+            "at_least[0] = own.shape[0] - count_below(own, lo, False)",
+            "at_least[0] = own.shape[0] - count_below(own, lo, True)",
         ),
         "sorted scores above the band": Mutant(
             "measures/neighbours/kernels/scores.py",
-            "above[0, c] = own.shape[0] - count_below(own, hi[c], True)",
-            "above[0, c] = own.shape[0] - count_below(own, lo[c], True)",
+            "above[0] = own.shape[0] - count_below(own, hi, True)",
+            "above[0] = own.shape[0] - count_below(own, lo, True)",
         ),
         "the own label stays in the histogram": Mutant(
             "measures/neighbours/kernels/scores.py", "at_least[t, 1, c] -= own_at_least", "at_least[t, 1, c] -= 0"

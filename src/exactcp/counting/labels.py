@@ -1,11 +1,14 @@
 """Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (theory EX.2)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
+
+RUN = 24  # labels that are sorted by insertion
 
 
 class LabelCounts(NamedTuple):
@@ -15,12 +18,20 @@ class LabelCounts(NamedTuple):
     equal_same: np.ndarray
     greater_other: np.ndarray  # among the others
     equal_other: np.ndarray
-    scores: np.ndarray  # (m, l) the candidates' own scores
+    scores: np.ndarray  # (m, l) the candidates' own; where p is not tied for the largest, any that has these counts
 
 
 def new_label_counts(m: int, n_labels: int) -> LabelCounts:
     """Return room for the counts of m test objects."""
     return LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+
+
+def add_label_counts(parts: Sequence[LabelCounts]) -> LabelCounts:
+    """Return the counts among the examples of several shards, where the candidates have the same scores."""
+    greater_same, equal_same, greater_other, equal_other = (
+        np.sum([part[field] for part in parts], axis=0) for field in range(4)
+    )
+    return LabelCounts(greater_same, equal_same, greater_other, equal_other, parts[0].scores)
 
 
 class Bands(NamedTuple):
@@ -34,17 +45,54 @@ class Bands(NamedTuple):
 
 
 @inner
+def _insert_run(scores, first, last, order):
+    """Write first..last-1 to their places in `order`, by ascending score."""
+    for c in range(first, last):
+        position = c
+        while position > first and scores[order[position - 1]] > scores[c]:
+            order[position] = order[position - 1]
+            position -= 1
+        order[position] = c
+
+
+@inner
+def _merge_runs(scores, size, source, target):
+    """Merge pairs of sorted runs of `size` in `source` to runs twice as long in `target`."""
+    n = source.shape[0]
+    for first in range(0, n, 2 * size):
+        left, right = first, min(first + size, n)
+        middle, last = right, min(first + 2 * size, n)
+        for position in range(first, last):
+            if right == last or (left < middle and scores[source[left]] <= scores[source[right]]):
+                target[position] = source[left]
+                left += 1
+            else:
+                target[position] = source[right]
+                right += 1
+
+
+@inner
+def sort_order(scores, order, spare):
+    """Write 0..l-1 to `order` by ascending score: runs by insertion, merged; it compiles faster than argsort."""
+    n = scores.shape[0]
+    for first in range(0, n, RUN):
+        _insert_run(scores, first, min(first + RUN, n), order)
+    size = RUN
+    while size < n:
+        _merge_runs(scores, size, order, spare)
+        for position in range(n):
+            order[position] = spare[position]
+        size *= 2
+
+
+@inner
 def _fill(scores, floor, lo, hi, order, lo_sorted, hi_sorted):
     m, n_labels = scores.shape
+    spare = np.empty(n_labels, np.int64)
     for t in range(m):
+        sort_order(scores[t], order[t], spare)
         for c in range(n_labels):
             lo[t, c], hi[t, c] = tie_band(scores[t, c], floor, TOLERANCE)
-            # insertion: labels are few, and it compiles ten times faster than a call of argsort
-            position = c
-            while position > 0 and scores[t, order[t, position - 1]] > scores[t, c]:
-                order[t, position] = order[t, position - 1]
-                position -= 1
-            order[t, position] = c
         for rank in range(n_labels):
             lo_sorted[t, rank], hi_sorted[t, rank] = lo[t, order[t, rank]], hi[t, order[t, rank]]
 

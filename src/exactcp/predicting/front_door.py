@@ -21,6 +21,7 @@ from exactcp._parameters import check_parameters
 from exactcp._rows import is_frame
 from exactcp._validation import (
     check_anything,
+    check_computed,
     check_examples,
     check_new_pairs,
     check_objects,
@@ -52,9 +53,15 @@ class FrontDoor(Estimator):
         """Return what the objects may be: what the measure says, once there is one the fitted measure."""
         return objects_of(vars(self).get("measure_", self.measure))
 
+    def _known_kind(self) -> Objects:
+        """Return the same, which is found out once after each `fit` has begun."""
+        if self._fitted_kind is None:
+            self._fitted_kind = self._kind()
+        return self._fitted_kind
+
     def _takes_pairs(self) -> bool:
         """Tell whether X holds values between examples instead of objects."""
-        return self._kind() is Objects.PAIRS
+        return self._known_kind() is Objects.PAIRS
 
     @property
     def _compares(self) -> bool:
@@ -74,7 +81,7 @@ class FrontDoor(Estimator):
         held = held_by(vars(self).get("measure"))
         if held is not None:
             describe_input(tags, held)
-        tags.input_tags.pairwise = self._takes_pairs()
+        tags.input_tags.pairwise = self._kind() is Objects.PAIRS  # a fit may not have begun
         preprocess = vars(self).get("preprocess")
         if hasattr(preprocess, "__sklearn_tags__"):
             describe_input(tags, preprocess)
@@ -101,6 +108,7 @@ class FrontDoor(Estimator):
 
     def _inside(self, X: Any) -> Any:
         """Return objects without the columns that hold categories, unless these are to be kept."""
+        check_computed(self, X, "X")
         mondrian = vars(self).get("mondrian")
         if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X
@@ -125,9 +133,7 @@ class FrontDoor(Estimator):
         """Tell whether a model, or a transformer, says what objects may be; it is asked once, in `fit`."""
         if self._preprocessing is not None:
             return True
-        if self._fitted_kind is None:
-            self._fitted_kind = self._kind()
-        return self._fitted_kind is Objects.ANYTHING
+        return self._known_kind() is Objects.ANYTHING
 
     def _forget_kind(self) -> None:
         """Let the parameters of a new `fit` say what objects are, not what was fitted before."""
@@ -199,6 +205,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
@@ -210,6 +217,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_regression_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)

@@ -31,7 +31,8 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
         Number of neighbours whose labels make an example's category; of fewer examples, all.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"

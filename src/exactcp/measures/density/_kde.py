@@ -17,6 +17,7 @@ from exactcp.measures._contract import Measure
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, density_scores
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density._routes import Summation, sum_kernels
+from exactcp.measures.density._sharded import ShardedKDE
 from exactcp.measures.density.kernels.kernel_functions import KERNEL_CODES
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR
 from exactcp.textbook import ScoreFunction
@@ -151,3 +152,12 @@ class KDE(Measure):
         check_scale(X)
         bag = KDEBag(X, codes, n_labels, bandwidth=bandwidth, kernel=kernel)
         return bag.fill(effort=effort)
+
+    def sharded(self) -> ShardedKDE:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedKDE
+        """
+        return ShardedKDE(*self._checked())

@@ -19,6 +19,7 @@ from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
+from exactcp.measures.neighbours._shards import ShardedNeighbours
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
@@ -127,6 +128,11 @@ class NeighbourMeasure(Measure):
         self.search_ = bag.search.route
         return bag
 
+    def sharded(self) -> ShardedNeighbours:
+        """Return what the measure does with examples that lie in shards."""
+        k, distance = self._checked()
+        return ShardedNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
+
 
 class NN(NeighbourMeasure):
     """Nearest neighbour: distance to the nearest same-label example over distance to the nearest other-label one.
@@ -135,7 +141,8 @@ class NN(NeighbourMeasure):
     ----------
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -192,7 +199,8 @@ class KNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -253,7 +261,8 @@ class SimplifiedKNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"

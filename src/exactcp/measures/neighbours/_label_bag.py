@@ -13,10 +13,12 @@ from exactcp._parallel import FREE, Effort
 from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
+from exactcp.geometry.kinds import OTHER
 from exactcp.geometry.objects import Store, VectorStore, copied_with_room, has_room_for, remembering
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
+from exactcp.measures.neighbours._label_intervals import count_by_intervals, may_have_intervals
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._streaming import Pace, stream_vectors
 from exactcp.measures.neighbours._trees import grow_reverse
@@ -37,12 +39,13 @@ from exactcp.measures.neighbours.kernels.scores import (
     sum_lists,
     write_scores,
 )
+from exactcp.measures.neighbours.kernels.search import TestBlock
 from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
-    count_euclidean,
     count_example,
+    count_row,
     new_own_lists,
 )
 from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
@@ -89,6 +92,7 @@ class NeighbourBag(LabelBagBase):
     _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
     _pace = Pace()
     _within: CategorisedScores | None = None
+    _intervals_pay = True
 
     def __init__(
         self,
@@ -117,6 +121,7 @@ class NeighbourBag(LabelBagBase):
         """Forget what is derived from the lists."""
         self._prepared: Provisional | None = None
         self._reverse = None
+        self._intervals_pay = True
         self._pace = Pace()
         self._entrances = np.empty((self.n_relations, 0))
 
@@ -185,16 +190,29 @@ class NeighbourBag(LabelBagBase):
 
     def _count_by_products(self, X: np.ndarray, effort: Effort) -> LabelCounts:
         """Count with a look at all examples."""
-        return self._count(X, self._provisional(in_order=self._is_worth_order(X)), effort)
+        provisional = self._provisional(in_order=self._is_worth_order(X))
+        return self._count(X, provisional, effort, by=self._count_many if self._intervals_pay else count_labels)
+
+    def _count_many(self, block: TestBlock, *args: Any) -> None:
+        """Count for a block of test objects, by intervals of scores if labels are many and these have paid so far."""
+        provisional = args[2]
+        if not (self._intervals_pay and may_have_intervals(block, provisional)):
+            count_labels(block, *args)
+            return
+        pay = count_by_intervals(block, *args)
+        if pay is not None:
+            self._intervals_pay = pay
 
     def _is_worth_order(self, X: np.ndarray) -> bool:
         """Tell whether so many rows have been asked about, with these, that sorted scores pay."""
         return self.search.rows_asked + X.shape[0] >= _tuning.KNOBS.few
 
-    def _count(self, X: np.ndarray, provisional: Provisional, effort: Effort) -> LabelCounts:
+    def _count(
+        self, X: np.ndarray, provisional: Provisional, effort: Effort, *, by: Callable[..., None] = count_labels
+    ) -> LabelCounts:
         out = new_label_counts(X.shape[0], self.search.n_labels)
         args = (provisional.touch, self.k, self._lists, provisional, out)
-        self.search.visit(count_labels, X, self.order, *args, effort=effort)
+        self.search.visit(by, X, self.order, *args, effort=effort)
         return out
 
     def _reverse_trees(self, near: NearTrees) -> ReverseTrees:
@@ -386,9 +404,10 @@ class NeighbourBag(LabelBagBase):
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
-            how = (self.k, examples, own, self.search.wanted, self._pace)
-            counts, self._pace = stream_vectors(X, codes, n, *how)
+        kind = self.search.kind()
+        if isinstance(store, VectorStore) and kind != OTHER:
+            how = (self.k, kind, examples, own, self.search.wanted, self._pace)
+            counts, self._pace = stream_vectors(store.by_slot(X, self.order), codes, n, *how)
             store.n += m
             return counts
         out = np.empty((m, 4), np.int64)
@@ -410,10 +429,10 @@ class NeighbourBag(LabelBagBase):
             return None
         self._stand_at_entrances()
         examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
-        counts = np.empty((1, 4), np.int64)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+        counts, kind = np.empty((1, 4), np.int64), self.search.kind()
+        if kind != OTHER:
             distances = np.empty(n)
-            used = count_euclidean(x[0], code, self.k, examples, own, distances, counts[0])
+            used = count_row(x[0], code, self.k, kind, examples, own, distances, counts[0])
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])

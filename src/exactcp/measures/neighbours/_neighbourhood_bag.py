@@ -108,7 +108,7 @@ class NeighbourhoodBag(Bag):
         lists = new_lists(1, n, _tuning.KNOBS.width(k, forgets=self._forgets), with_partners=True)
         fill_all(self.search, lists, k + _tuning.KNOBS.reserve, effort=effort)
         partners = self._targets[lists.partners[0]]  # where a list ends they are of slot 0, and nobody looks
-        state = _new_rows(n, 0, self._best_origin())
+        state = new_rows(n, 0, self._best_origin())
         state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
         self._sum_up(state, effort)
         self._forget()
@@ -127,7 +127,7 @@ class NeighbourhoodBag(Bag):
         targets, width = company.targets, rows.values.shape[1]
 
         def make(part: np.ndarray, distances: np.ndarray, first: int) -> None:
-            made = _new_rows(part.size, width, rows.origin)
+            made = new_rows(part.size, width, rows.origin)
             scan(part, targets[part], company.gone, distances, targets, self.k, made)
             put_rows(made, short[first : first + part.size], rows)
 
@@ -301,7 +301,7 @@ class NeighbourhoodBag(Bag):
         distances = self._store.rows_from(x)[0]
         company = Company(np.append(self._targets[:n], y), newcomer=distances)
         slots = lists_with(distances, state)
-        rows = _new_rows(slots.size + 1, state.values.shape[1], state.origin)
+        rows = new_rows(slots.size + 1, state.values.shape[1], state.origin)
         short = revise_with(slots, distances, y, self.k, company.targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
         revised = self._revised(short, slots, rows, company, effort)
@@ -313,7 +313,7 @@ class NeighbourhoodBag(Bag):
         with remembering(self._store):
             distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
             slots = lists_without(distances, slot, state)
-            rows = _new_rows(slots.size, state.values.shape[1], state.origin)
+            rows = new_rows(slots.size, state.values.shape[1], state.origin)
             short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
         return revised, partial(commit_departure, revised, position, n - 1, self._store.is_matrix)
@@ -327,11 +327,11 @@ class NeighbourhoodBag(Bag):
             return Revised(slots, rows, self._categorised(slots, rows, company, effort))
 
 
-def _new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
+def new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
     """Room for some neighbourhoods."""
     values, partners = np.empty((2, size, width))
     lengths, inner_count, at_count = np.zeros((3, size), np.int64)
-    boundary, inner_sum, at_sum, residual = np.empty((4, size))
+    boundary, inner_sum, at_sum, residual = np.zeros((4, size))
     lists = values, partners, lengths, boundary
     return Neighbourhoods(*lists, inner_count, inner_sum, at_count, at_sum, residual, origin)
 

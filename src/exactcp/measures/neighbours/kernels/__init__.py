@@ -6,6 +6,7 @@ For labels:
 - `fill` fills the lists of the training examples (screened, or from blocks of distances).
 - `search` finds, for test objects, the k nearest of each label and the training examples they touch.
 - `scores` goes from blocks of test objects to scores and counts for all labels, in one call.
+- `label_bounds` and `label_intervals` do so for many labels, most of which are decided without being measured.
 - `tree_search`, `tree_fill`, `tree_counts` and `tree_stream` do so by trees; `cones` tells who a candidate can make
   change sides.
 - `learning` takes an example into the lists and out of them; `stream` counts it against all before it as well.
