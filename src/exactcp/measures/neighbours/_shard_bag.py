@@ -13,7 +13,7 @@ from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._search import NONE_KNOWN
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.scores import Provisional, scores_of, sum_lists
-from exactcp.measures.neighbours.kernels.shards import TOUCH, count_touched, find_touched
+from exactcp.measures.neighbours.kernels.shards import TOUCH_RECORD, count_touched, find_touched
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 
 
@@ -28,7 +28,7 @@ class Met(NamedTuple):
     """What test objects meet in a shard."""
 
     nearest: Nearest
-    touches: np.ndarray  # (r,) of TOUCH
+    touches: np.ndarray  # (r,) of TOUCH_RECORD
 
 
 class ShardBag(NeighbourBag):
@@ -56,7 +56,7 @@ class ShardBag(NeighbourBag):
         given = X[:, self.columns] if self._store.is_matrix else X
         how = (given, self.order, touch, self.k, *nearest)
         touches = self.search.visit(find_touched, *how, treed=self._trees_by_touch(m, touch), effort=ALONE)
-        return Met(nearest, np.concatenate([np.empty(0, TOUCH), *touches]))
+        return Met(nearest, np.concatenate([np.empty(0, TOUCH_RECORD), *touches]))
 
     def _trees_by_touch(self, m: int, touch: np.ndarray) -> Treed | None:
         """Return trees, if they serve; examples with lists shorter than k are touched by everybody."""

@@ -12,7 +12,7 @@ from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._trees import grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
-from exactcp.measures.neighbours.kernels.ranked import RankedScores, rank_scores, unranked
+from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, unranked
 from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
@@ -75,7 +75,7 @@ def stream_vectors(
     return np.concatenate(counts), pace
 
 
-def _ranked(rows: int, size: int, examples: ListArrays) -> RankedScores:
+def _ranked(rows: int, size: int, examples: ListArrays) -> OrderedScores:
     """Return the scores of so many examples in order, if enough rows are counted against them."""
     if rows * _tuning.KNOBS.few < _tuning.KNOBS.ranked_rows:
         return unranked()

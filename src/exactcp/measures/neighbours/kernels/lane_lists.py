@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from exactcp._jit import inner
-from exactcp.geometry.lanes import LEAF, spread
+from exactcp.geometry.lanes import LEAF, spread_value
 
 ROOM = 8  # entries of a register
 
@@ -53,26 +53,32 @@ def join(typingctx, keys, partners, found, row, d, partner):  # noqa: ARG001  (t
 
     def code(context, builder, signature, args):  # noqa: ARG001
         keys, partners, found = (context.make_array(kind)(context, builder, args[i]) for i, kind in enumerate(arrays))
-        row, d, partner = args[3], spread(builder, args[4], _KEYS), spread(builder, args[5], _PARTNERS)
+        row, d, partner = args[3], spread_value(builder, args[4], _KEYS), spread_value(builder, args[5], _PARTNERS)
         place = builder.gep(found.data, [row])
         size = builder.load(place)
         width = cgutils.unpack_tuple(builder, partners.shape)[1]
         with builder.if_else(builder.icmp_signed("==", width, width.type(0))) as (alone, accompanied):
             with alone, _registers_from_the_end(builder, keys, row) as (at, _):
-                own, before = (_load(builder, keys.data, at, back, _KEYS) for back in (0, 1))
+                own, before = (_load_register(builder, keys.data, at, back, _KEYS) for back in (0, 1))
                 larger = builder.select(builder.fcmp_ordered(">", d, before), d, before)
-                _store(builder, builder.select(builder.fcmp_ordered("<", own, larger), own, larger), keys.data, at)
+                _store_register(
+                    builder, builder.select(builder.fcmp_ordered("<", own, larger), own, larger), keys.data, at
+                )
             with accompanied, _registers_from_the_end(builder, keys, row) as (at, first):
-                own, before = (_load(builder, keys.data, at, back, _KEYS) for back in (0, 1))
-                companion, companion_before = (_load(builder, partners.data, at, back, _PARTNERS) for back in (0, 1))
-                is_used = builder.icmp_signed("<", _numbers_from(builder, first), spread(builder, size, _PARTNERS))
+                own, before = (_load_register(builder, keys.data, at, back, _KEYS) for back in (0, 1))
+                companion, companion_before = (
+                    _load_register(builder, partners.data, at, back, _PARTNERS) for back in (0, 1)
+                )
+                is_used = builder.icmp_signed(
+                    "<", _numbers_from(builder, first), spread_value(builder, size, _PARTNERS)
+                )
                 stays = builder.and_(builder.fcmp_ordered("<=", own, d), is_used)  # also where d is infinite
                 moves = builder.fcmp_ordered(">", before, d)
                 for mine, shifted, new, data in (
                     (own, before, d, keys.data),
                     (companion, companion_before, partner, partners.data),
                 ):
-                    _store(builder, builder.select(stays, mine, builder.select(moves, shifted, new)), data, at)
+                    _store_register(builder, builder.select(stays, mine, builder.select(moves, shifted, new)), data, at)
         builder.store(builder.add(size, size.type(1)), place)
         return context.get_dummy_value()
 
@@ -96,14 +102,14 @@ def _registers_from_the_end(builder, keys, row):
 
 def _numbers_from(builder, first):
     """A register of first, first + 1, ..."""
-    return builder.add(spread(builder, first, _PARTNERS), ir.Constant(_PARTNERS, list(range(ROOM))))
+    return builder.add(spread_value(builder, first, _PARTNERS), ir.Constant(_PARTNERS, list(range(ROOM))))
 
 
-def _load(builder, data, at, back, vector):
+def _load_register(builder, data, at, back, vector):
     """A register that begins some entries before a place."""
     place = builder.gep(data, [builder.sub(at, at.type(back))])
     return builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
 
 
-def _store(builder, values, data, at):
+def _store_register(builder, values, data, at):
     builder.store(values, builder.bitcast(builder.gep(data, [at]), values.type.as_pointer()), align=8)

@@ -9,7 +9,7 @@ from exactcp._jit import inner
 from exactcp.counting.labels import count_below
 
 
-class RankedScores(NamedTuple):
+class OrderedScores(NamedTuple):
     """Scores of examples as they were, and those that have changed since; all empty if they are not kept so."""
 
     ordered: np.ndarray  # (n,) as they were, ascending within each label
@@ -21,7 +21,7 @@ class RankedScores(NamedTuple):
     used: np.ndarray  # (1,) number of changes
 
 
-def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: int) -> RankedScores:
+def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: int) -> OrderedScores:
     """Put the scores of examples in order, with room for changes."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_labels))])
     ordered = scores[np.argsort(codes, kind="stable")]
@@ -30,19 +30,19 @@ def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: 
     return _with_room(ordered, starts, capacity)
 
 
-def unranked() -> RankedScores:
+def unranked() -> OrderedScores:
     """Return scores that are not kept in order."""
     return _with_room(np.empty(0), np.zeros(1, np.int64), 0)
 
 
-def _with_room(ordered: np.ndarray, starts: np.ndarray, capacity: int) -> RankedScores:
+def _with_room(ordered: np.ndarray, starts: np.ndarray, capacity: int) -> OrderedScores:
     old, new = np.empty(capacity), np.empty(capacity)
     place, codes = np.full(capacity, -1), np.empty(capacity, np.int64)
-    return RankedScores(ordered, starts, place, old, new, codes, np.zeros(1, np.int64))
+    return OrderedScores(ordered, starts, place, old, new, codes, np.zeros(1, np.int64))
 
 
 @inner
-def count_ranked(label, lo, hi, ranked, at_least, above):
+def count_in_order(label, lo, hi, ranked, at_least, above):
     """Count the scores as they are: [same label, other labels]."""
     ordered, starts, old, new, codes = ranked.ordered, ranked.starts, ranked.old, ranked.new, ranked.codes
     at_least[:], above[:] = 0, 0

@@ -38,7 +38,7 @@ def _open(leaf, grove, asking):
 
 
 @inner
-def _leave(leaf, relation, k, grove, asking, lists):
+def _leave_lists(leaf, relation, k, grove, asking, lists):
     """Put the lists where they belong."""
     keys, partners, found = asking.lists.keys, asking.lists.partners, asking.lists.found
     for j in range(LEAF):
@@ -123,4 +123,4 @@ def fill_lists_by_trees(leaves, k, rows, grove, units, lists):
                 tree = (own + turn) % n_trees
                 if roots[tree] < roots[tree + 1]:
                     _meet_tree(leaf, roots[tree], k, rows, grove, units, asking, waiting)
-            _leave(leaf, relation, k, grove, asking, lists)
+            _leave_lists(leaf, relation, k, grove, asking, lists)

@@ -10,7 +10,7 @@ from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.learning import store_object
 from exactcp.measures.neighbours.kernels.lists import insert
 from exactcp.measures.neighbours.kernels.loose import largest_entrance, lay_down, meet_loose, new_loose_leaves
-from exactcp.measures.neighbours.kernels.ranked import count_ranked, note_change
+from exactcp.measures.neighbours.kernels.ranked import count_in_order, note_change
 from exactcp.measures.neighbours.kernels.stream import admit, correct_entered, count_stored, own_band
 from exactcp.measures.neighbours.kernels.tree_search import find_nearest, note_touched
 
@@ -49,12 +49,12 @@ def _meet_plainly(x, label, start, stop, distances, examples, own, used):
 
 
 @inner
-def _count(distances, label, k, examples, own, used, ranked, out):
+def _count_streamed(distances, label, k, examples, own, used, ranked, out):
     """Count for an example whose own lists are filled, with scores in order if they are kept so."""
     lo, hi = own_band(k, own)
     at_least, above = np.empty(2, np.int64), np.empty(2, np.int64)
     if ranked.place.shape[0] > 0:
-        count_ranked(label, lo, hi, ranked, at_least, above)
+        count_in_order(label, lo, hi, ranked, at_least, above)
     else:
         count_stored(examples.scores, examples.codes, label, lo, hi, distances.shape[0], at_least, above)
     correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out)
@@ -122,7 +122,7 @@ def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
             used = meet_loose(x, z, label, held, size, distances, examples, own, used, loose, near.units)
         else:
             used = _meet_plainly(x, label, start, size, distances, examples, own, used)
-        _count(distances[:size], label, k, examples, own, used, ranked, out[t])
+        _count_streamed(distances[:size], label, k, examples, own, used, ranked, out[t])
         _admit(distances[:size], label, k, examples, own, used, ranked, before)
         store_object(x, size, False, rows)
         _narrow(held, used, examples, own, near, loose, z)
