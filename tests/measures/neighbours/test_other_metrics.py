@@ -186,6 +186,13 @@ def test_distances_are_those_of_the_textbook_bit_for_bit(metric, p):
     assert found.tolist() == [[expected(a, b) for b in X] for a in X[::3]]
 
 
+def test_nothing_is_farther_than_2_from_a_direction(rng):
+    rows = Distance("cosine").prepared(rng.normal(size=(200, 3)))
+    opposite = [Distance("cosine").between(row[None], -row[None])[0, 0] for row in rows]
+    assert max(1.0 + textbook.neighbours.sum_in_order(row * row) for row in rows) > 2.0  # for some
+    assert max(opposite) == 2.0
+
+
 @pytest.mark.parametrize("metric", [*METRICS, "canberra", "precomputed"])
 def test_lists_do_not_depend_on_threads_or_blocks(metric, monkeypatch):
     X, y, _ = hostile_rows("grid", 4, 200, 4)
