@@ -14,11 +14,13 @@ from benchmarks import (
     categories,
     clustering,
     cold,
+    dask,
     forest,
     frames,
     jackknife,
     kde,
     lssvm,
+    memory,
     models,
     neighbours,
     reach,
@@ -31,6 +33,7 @@ from benchmarks import (
 MODULES = [
     neighbours,
     reach,
+    memory,
     kde,
     lssvm,
     categories,
@@ -43,6 +46,7 @@ MODULES = [
     models,
     frames,
     saving,
+    dask,
     cold,
 ]
 MORE = {"reach": {"other metrics": reach.metrics}}  # tables

@@ -41,7 +41,7 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, rows, p, kind, dtype
     if kind == ANGLE:
         X, asked = directions(X, "cosine"), directions(asked, "cosine")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screens, "_float32_resolves", lambda rows, norms, kind: dtype == np.float32)
+        patch.setattr(screens, "_float32_resolves", lambda *_: dtype == np.float32)
         screen = screens.prepare_training(X, np.zeros(40, np.int64), 1, None, kind)
     tests, near = screens.prepare_tests(screen, asked)
     norms, products, k = tests.norms, _products(tests, screen), 5
@@ -112,7 +112,8 @@ def test_the_largest_error_of_a_difference_drops_no_pair(p, kind, rng):
 @pytest.mark.parametrize("p", [1, 3, 4, 64, 67, 130])
 def test_differences_are_taken_by_parts(p, rng):
     A, B = rng.normal(size=(3, p)), rng.normal(size=(50, p))
-    columns = differences.feature_by_feature(B, np.float64)
+    columns = differences.room_for_columns(50, p, np.float64)
+    columns[:, :50] = B.T
     assert columns.shape[0] == p
     assert columns.shape[1] >= 50
     assert columns.strides[0] // differences.LINE % 2 == 1

@@ -68,8 +68,8 @@ FAMILY = Family(
         ),
         "an entry is not rounded": Mutant(
             "geometry/screen.py",
-            "Units(scale, growth, slack, kind, step)",
-            "Units(scale, growth, slack, kind, 0.0)",
+            "errors.get(kind, step)",
+            "errors.get(kind, 0.0)",
             ROUNDING,
         ),
         "a difference's threshold without growth": Mutant(

@@ -20,16 +20,13 @@ def lengths_of(rows, kind):
     return sizes.sum(axis=1) if kind == MANHATTAN else sizes.max(axis=1, initial=0.0)
 
 
-def feature_by_feature(rows, dtype):
-    """Return the rows as columns (p, at least n).
+def room_for_columns(n, p, dtype):
+    """Return room for n rows, feature by feature (p, at least n).
 
     A feature takes an odd number of cache lines: with a power of two all would share a few places of the cache.
     """
-    n, p = rows.shape
     line = LINE // np.dtype(dtype).itemsize
-    columns = np.zeros((p, line * (n // line + 1 | 1)), dtype)
-    columns[:, :n] = rows.T
-    return columns
+    return np.zeros((p, line * (n // line + 1 | 1)), dtype)
 
 
 @inner

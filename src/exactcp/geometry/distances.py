@@ -1,4 +1,8 @@
-"""Distances by direct differences in float64, and the written order in which they, and products, are summed."""
+"""Distances by direct differences in float64, and the written order in which they, and products, are summed.
+
+Rows may be in float32 or in float64, also one in each: what is read becomes float64 before anything is computed, so
+that the bits of a distance are those of the same numbers in float64.
+"""
 
 import math
 from functools import partial
@@ -46,7 +50,9 @@ def chebyshev_distance(typingctx, a, b):  # noqa: ARG001
 def _typed(a, b, term, join=None):
     if not all(isinstance(row, types.Array) and row.ndim == 1 and row.layout == "C" for row in (a, b)):
         return None
-    return types.float64(a, b), partial(_sum_in_order, term, join or _added)
+    if any(row.dtype not in (types.float32, types.float64) for row in (a, b)):
+        return None
+    return types.float64(a, b), partial(_sum_in_order, term, join or _plus)
 
 
 def _squared_difference(builder, a, b):
@@ -65,7 +71,7 @@ def _size_of_difference(builder, a, b):
     return builder.bitcast(unsigned, difference.type)
 
 
-def _added(builder, a, b):
+def _plus(builder, a, b):
     return builder.fadd(a, b)
 
 
@@ -98,11 +104,17 @@ def _vector(width):
 
 def _with_terms(term, join, builder, total, rows, start, width):
     """Join `width` terms to as many partial sums."""
-    a, b = (
-        builder.load(builder.bitcast(builder.gep(row.data, [start]), _vector(width).as_pointer()), align=8)
-        for row in rows
-    )
+    a, b = (_loaded(builder, row.data, start, width) for row in rows)
     return join(builder, total, term(builder, a, b))
+
+
+def _loaded(builder, data, start, width):
+    """Return `width` numbers of a row in float64."""
+    is_narrow = isinstance(data.type.pointee, ir.FloatType)
+    vector = ir.VectorType(ir.FloatType(), width) if is_narrow else _vector(width)
+    place = builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
+    numbers = builder.load(place, align=4 if is_narrow else 8)
+    return builder.fpext(numbers, _vector(width)) if is_narrow else numbers
 
 
 def _halved(join, builder, total, width):

@@ -24,9 +24,9 @@ from exactcp.geometry.differences import (
     difference_half,
     difference_reach,
     difference_threshold,
-    feature_by_feature,
     least_difference,
     lengths_of,
+    room_for_columns,
     rows_of_columns,
     subtract_block,
 )
@@ -93,26 +93,35 @@ def prepare_training(objects, codes, n_labels, basis=None, kind=EUCLIDEAN):
 
     In float32 a basis (p, q) with q > 0 gives it a sketch, unless differences are taken.
     """
-    p = objects.shape[1]
+    n, p = objects.shape
     slots = np.argsort(codes, kind="stable")
-    rows, centre, scale = centred(objects[slots], MOST_MAGNIFIED if kind == ANGLE else np.inf)
-    norms = _norms_of(rows, kind)
-    dtype = np.float32 if _float32_resolves(rows, norms, kind) else np.float64
+    centre, scale = middle_of(objects)
+    scale = min(scale, MOST_MAGNIFIED) if kind == ANGLE else scale
+    dtype = np.float32 if _float32_resolves(objects, centre, scale, kind) else np.float64
     growth, step = rounding_growth(p, dtype), float(np.finfo(dtype).eps)
     slack = step + 4 * (p + 8) * 2.0**-53
-    starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
     if basis is None or dtype == np.float64 or not has_products(kind):
         basis = np.empty((p, 0))
-    if not has_products(kind):
-        units, columns = Units(scale, growth, slack, kind, step), feature_by_feature(rows, dtype)
-        none = np.empty((0, p + 1), dtype)
-        return Screen(none, none, norms, slots, codes[slots], starts, centre, basis, units, columns)
-    error = 2.0 * angle_error(p) * scale**2 if kind == ANGLE else 0.0
-    folded = (growth - 0.5) * norms
-    prepared = _with_column(rows, folded, dtype)
-    sketch = _with_column(project(rows, norms, basis), folded, dtype) if basis.shape[1] > 0 else prepared
-    units = Units(scale, growth, slack, kind, error)
-    return Screen(prepared, sketch, norms, slots, codes[slots], starts, centre, basis, units)
+    rows_kept = n if has_products(kind) else 0
+    norms, prepared = np.empty(n), np.empty((rows_kept, p + 1), dtype)
+    columns = None if has_products(kind) else room_for_columns(n, p, dtype)
+    sketch = np.empty((n, basis.shape[1] + 2), dtype) if basis.shape[1] > 0 else prepared
+    for first in range(0, n, ROWS):  # in pieces: all rows in float64 would take more memory than what is kept
+        some = slice(first, first + ROWS)
+        rows = centred(objects[slots[some]], centre, scale)
+        norms[some] = _norms_of(rows, kind)
+        if columns is not None:
+            columns[:, first : first + rows.shape[0]] = rows.T
+            continue
+        prepared[some, :-1] = rows
+        if basis.shape[1] > 0:
+            sketch[some, :-1] = project(rows, norms[some], basis)
+    if columns is None:
+        prepared[:, -1] = sketch[:, -1] = (growth - 0.5) * norms
+    starts = np.searchsorted(codes[slots], np.arange(n_labels + 1))
+    errors = {EUCLIDEAN: 0.0, ANGLE: 2.0 * angle_error(p) * scale**2}
+    units = Units(scale, growth, slack, kind, errors.get(kind, step))
+    return Screen(prepared, sketch, norms, slots, codes[slots], starts, centre, basis, units, columns)
 
 
 def _norms_of(rows, kind):
@@ -120,25 +129,25 @@ def _norms_of(rows, kind):
     return np.einsum("ij,ij->i", rows, rows) if has_products(kind) else lengths_of(rows, kind)
 
 
-def centred(rows, most=np.inf):
-    """Move rows to their middle, and scale them by a power of two to entries of at most 1; return them, and both.
-
-    The scale is at most `most`.
-    """
+def middle_of(objects):
+    """Return the middle of objects, and a power of two by which entries are at most 1 when they are moved there."""
     # a median of some: a mean would let one outlier move all rows away from the origin, where rounding is coarse
-    centre = np.median(rows[:: max(1, rows.shape[0] // 501)], axis=0)
-    rows -= centre
-    peak = float(np.abs(rows).max())
-    scale = 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
-    scale = min(scale, most)
+    n = objects.shape[0]
+    centre = np.median(objects[:: max(1, n // 501)].astype(np.float64), axis=0)
+    peak = max(float(np.abs(objects[first : first + ROWS] - centre).max()) for first in range(0, n, ROWS))
+    return centre, 2.0 ** float(np.clip(-np.ceil(np.log2(peak)), -1000, 1000)) if peak > 0.0 else 1.0
+
+
+def centred(objects, centre, scale):
+    """Return objects moved by their middle and scaled, in float64."""
+    rows = objects - centre
     rows *= scale
-    return rows, centre, scale
+    return rows
 
 
 def prepare_tests(screen, X):
     """Return test objects prepared for the screen, and which of them may be screened."""
-    rows = X - screen.centre
-    rows *= screen.units.scale
+    rows = centred(X, screen.centre, screen.units.scale)
     norms = _norms_of(rows, screen.units.kind)
     near = norms <= FAR * FAR if has_products(screen.units.kind) else np.abs(rows).max(axis=1, initial=0.0) <= FAR
     rows[~near] = 0.0
@@ -162,14 +171,13 @@ def rounding_growth(p, dtype):
     return t / (1 - t)
 
 
-def _float32_resolves(rows, norms, kind):
+def _float32_resolves(objects, centre, scale, kind):
     """Tell whether float32's error is small beside the distances of near pairs (squared, of products), by a sample."""
-    n, p = rows.shape
-    few = np.ascontiguousarray(rows[:: max(1, n // 32)][:32])
-    many = np.ascontiguousarray(rows[:: max(1, n // 1024)][:1024])
+    n, p = objects.shape
+    few, many = (centred(objects[:: max(1, n // size)][:size], centre, scale) for size in (32, 1024))
     distances = distance_block(few, many, EUCLIDEAN if has_products(kind) else kind)
     apart = distances[distances > 0] ** (2 if has_products(kind) else 1)
-    error = rounding_growth(p if has_products(kind) else 0, np.float32) * float(np.median(norms))
+    error = rounding_growth(p if has_products(kind) else 0, np.float32) * float(np.median(_norms_of(many, kind)))
     return apart.size == 0 or error < 0.05 * float(np.quantile(apart, 0.02))
 
 

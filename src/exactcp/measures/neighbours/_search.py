@@ -23,7 +23,9 @@ from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_tree
 from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees, Treed
 
 NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
+NO_DISTANCES = np.empty(0)  # with the screen
 NO_TOUCH = np.empty(0)  # where it is not asked, nor looked at
+NO_ORDER = np.empty(0, np.int64)  # of vectors
 
 
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
@@ -35,6 +37,11 @@ def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store,
     order = np.empty_like(examples)
     order[examples] = np.arange(examples.size)
     return store_of(X[examples], distance), examples, order
+
+
+def at_distances(examples: Stored) -> Stored:
+    """Return examples to which distances are known: the code for these is the same, whatever the objects are."""
+    return examples._replace(objects=NONE_KNOWN)
 
 
 class NeighbourSearch:
@@ -166,7 +173,7 @@ class NeighbourSearch:
     def meet_at(self, work: Callable[..., Result], distances: np.ndarray, *args: Any) -> Result:
         """Return what `work(block, *args)` returns for test objects at known distances (m, n) by slot; none touches."""
         rows = np.arange(distances.shape[0])
-        return work(TestBlock(rows, NONE_KNOWN, self.stored(), None, distances), *args)
+        return work(TestBlock(rows, NONE_KNOWN, at_distances(self.stored()), None, distances), *args)
 
     def stored(self, touch: np.ndarray | None = None) -> Stored:
         """Return the examples that test objects meet."""
@@ -179,7 +186,8 @@ class NeighbourSearch:
     ) -> np.ndarray:
         """Let blocks of rows of X go through trees, `work(rows, X[rows], *args)`; return which rows are too far."""
         self.store.check_new(X)
-        X, m, size = np.ascontiguousarray(X), X.shape[0], _tuning.KNOBS.rows_together
+        X = np.ascontiguousarray(self.store.by_slot(X, NO_ORDER))
+        m, size = X.shape[0], _tuning.KNOBS.rows_together
         if m <= size:  # without the threads' ceremonies
             return np.flatnonzero(work(np.arange(m), X, *args))
         far = map_blocks(
@@ -248,9 +256,9 @@ class NeighbourSearch:
                 return work(TestBlock(rows, part, examples, None, NONE_KNOWN, treed), *args)
             if route == "screen":
                 return work(
-                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NONE_KNOWN), *args
+                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NO_DISTANCES), *args
                 )
-            return work(TestBlock(rows, NONE_KNOWN, examples, None, self.store.rows_from(part)), *args)
+            return work(TestBlock(rows, NONE_KNOWN, at_distances(examples), None, self.store.rows_from(part)), *args)
 
         if len(blocks) == 1 and treed is not None:
             return [meet(blocks[0])]  # without the threads' ceremonies

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from exactcp.geometry.growing import Asking, grow_grove
-from exactcp.geometry.screen import centred
+from exactcp.geometry.screen import centred, middle_of
 from exactcp.geometry.trees import FARTHEST, Grove, units_of
 from exactcp.measures.neighbours.kernels.cones import write_cones
 from exactcp.measures.neighbours.kernels.fill import Lists
@@ -16,8 +16,8 @@ from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTr
 
 def grow_near(objects: np.ndarray, codes: np.ndarray, n_labels: int) -> NearTrees:
     """Return a tree over the examples of each label."""
-    rows, centre, scale = centred(np.array(objects))
-    grove, _ = grow_grove(rows.astype(np.float32), _parts(codes, n_labels))
+    centre, scale = middle_of(objects)
+    grove, _ = grow_grove(centred(objects, centre, scale).astype(np.float32), _parts(codes, n_labels))
     return NearTrees(grove, centre, units_of(scale, objects.shape[1]))
 
 
@@ -82,7 +82,7 @@ def no_balls(q: int) -> ReverseTrees:
 
 def are_near(X: np.ndarray, near: NearTrees) -> np.ndarray:
     """Tell which rows may be searched for in trees."""
-    rows = (X - near.centre) * near.units.scale
+    rows = centred(X, near.centre, near.units.scale)
     return np.asarray(np.einsum("ij,ij->i", rows, rows) < FARTHEST**2)
 
 

@@ -20,7 +20,11 @@ class NeighbourTuning(NamedTuple):
     rows_together: int = 64  # test objects that go through trees in one call
     stream_trees_from: int = 8192  # examples from which trees are tried in a stream
     stream_part: int = 512  # rows of a stream at least, after which trees are grown anew
-    reserve: int = 4  # distances beyond the k-th that tell whether more examples are at the boundary
+    reserve: int = 4  # places of a list beyond the k-th: they tell whether more examples are at the boundary
+
+    def width(self, k: int, *, forgets: bool) -> int:
+        """Return how many places lists have: more when examples are forgotten, so that they seldom run short."""
+        return 2 * k + 6 if forgets else k + self.reserve
 
 
 KNOBS = NeighbourTuning()

@@ -75,6 +75,18 @@ def _tighten(row, relation, delta, norm, units, least_product, reach):
     reach[relation, row] = column_reach(delta, units)
 
 
+@compiled
+def tighten_to(bounds, screen, thresholds):
+    """Let only pairs pass that are nearer than the bounds (n_relations, n) of either, by slot."""
+    for relation in range(bounds.shape[0]):
+        for row in range(screen.slots.shape[0]):
+            delta = bounds[relation, screen.slots[row]]
+            if delta < np.inf:
+                _tighten(
+                    row, relation, delta, screen.norms[row], screen.units, thresholds.least_product, thresholds.reach
+                )
+
+
 @inner
 def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hits):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.

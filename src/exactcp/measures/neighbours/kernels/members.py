@@ -136,18 +136,18 @@ def _members_by_trees(block, treed, k):
 
 
 @inner
-def _find_members(block, screened, treed, k):
+def _find_members(block, distances, treed, k):
     if treed is not None:  # then the rest is not compiled
         return _members_by_trees(block, treed, k)
-    if screened is None:
-        return _members_plain(block.distances, block.stored.touch, k)
+    if distances.ndim == 2:
+        return _members_plain(distances, block.stored.touch, k)
     return _members_screened(block, k)
 
 
 @inner
 def find_members(block, k):
     """Find who is at most as far as the k-th nearest, and the examples touched."""
-    return _find_members(block, block.screened, block.treed, k)
+    return _find_members(block, block.distances, block.treed, k)
 
 
 @inner

@@ -211,7 +211,7 @@ def correct(found, X, stored, lists, provisional, k, bands, at_least, above):
 
 
 @inner
-def _count_labels(found, X, stored, lists, provisional, k):
+def count_met(found, X, stored, lists, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
     The stored objects are for pairs of which only bounds are known.
@@ -235,6 +235,16 @@ def put(rows, part, out):
             out[rows[t], c] = part[t, c]
 
 
+@inner
+def put_counts(rows, part, out):
+    """Put the counts of some test objects into those of all."""
+    put(rows, part.greater_same, out.greater_same)
+    put(rows, part.equal_same, out.equal_same)
+    put(rows, part.greater_other, out.greater_other)
+    put(rows, part.equal_other, out.equal_other)
+    put(rows, part.scores, out.scores)
+
+
 @compiled
 def write_scores(block, k, use_ratio, out):
     """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
@@ -244,12 +254,7 @@ def write_scores(block, k, use_ratio, out):
 @compiled
 def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    rows, part = block.rows, _count_labels(search(block, k), block.X, block.stored, lists, provisional, k)
-    put(rows, part.greater_same, out.greater_same)
-    put(rows, part.equal_same, out.equal_same)
-    put(rows, part.greater_other, out.greater_other)
-    put(rows, part.equal_other, out.equal_other)
-    put(rows, part.scores, out.scores)
+    put_counts(block.rows, count_met(search(block, k), block.X, block.stored, lists, provisional, k), out)
 
 
 @compiled

@@ -69,7 +69,7 @@ class TestBlock(NamedTuple):
     X: np.ndarray  # (m, p)
     stored: Stored
     screened: Screened | None
-    distances: np.ndarray  # (m, n), or none where there is the screen
+    distances: np.ndarray  # (m, n), or none where there is the screen or the trees; with the screen, of one dimension
     treed: Any = None  # a `Treed`, where there is neither
 
 
@@ -234,9 +234,9 @@ def screen_pairs(block, k):
 
 
 @inner
-def _search(block, screened, k):
-    if screened is None:  # then the rest is not compiled
-        return _search_plain(block.distances, block.stored, k)
+def _search(block, distances, k):
+    if distances.ndim == 2:  # known before this is compiled: then the rest is not, and else this is not
+        return _search_plain(distances, block.stored, k)
     batch, kept, used = screen_pairs(block, k)
     return _measure_kept(block, batch, kept, used)
 
@@ -244,4 +244,4 @@ def _search(block, screened, k):
 @inner
 def search(block, k):
     """Find the k nearest of each label, and the examples touched."""
-    return _search(block, block.screened, k)
+    return _search(block, block.distances, k)
