@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp.classification import FullConformalClassifier
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
-from exactcp.dask._questions import LabelQuestion, label_shard, objects_of, wanted_of
+from exactcp.dask._questions import LabelQuestion, asked_objects, label_shard, wanted_of
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.sets import PredictionSets
@@ -151,7 +151,7 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
     def _answer(self, method: str, arguments: list[Any], graph: Graph, part: Promised) -> Promised:
         """Return the promise of the answer to a part of X, by way of counts in all shards."""
         asked = graph.call(self._question.ask, part)
-        objects, states, categories = graph.call(objects_of, asked), self._shards.states, self._shards.categories
+        objects, states, categories = graph.call(asked_objects, asked), self._shards.states, self._shards.categories
         if categories:
             counts = self._sharded.category_counts(graph, states, objects, categories, graph.call(wanted_of, asked))
         else:

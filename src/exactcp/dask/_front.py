@@ -18,7 +18,7 @@ from exactcp._validation import check_indices
 from exactcp.dask._checkpoint import Checkpoint, write_state
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._modules import dask_module
-from exactcp.dask._parts import BLOCK_ROWS, Parts, check_matching, lazy_array, parts_of, shard_rows
+from exactcp.dask._parts import QUESTION_ROWS, TableParts, check_matching, lazy_array, parts_of, shard_rows
 from exactcp.dask._questions import facts_of, numbered, renumbered
 from exactcp.dask._running import Cluster, Threads, running
 from exactcp.predicting.taxonomy import TaxonomyLike
@@ -44,7 +44,7 @@ def _is_size(value: Any) -> bool:
 MEMORY_LIMIT = Allowed("a size of memory", "a number of bytes or a text such as '2 GB'", _is_size) | NONE
 
 
-class Sources(NamedTuple):
+class ExampleSources(NamedTuple):
     """Where the examples come from: tasks that make the parts of X and y again."""
 
     tasks: dict[Any, Any]
@@ -81,7 +81,7 @@ class DaskFront(Estimator):
     _question: Any
     _sharded: Any
     _shards: Shards
-    _sources: Sources
+    _sources: ExampleSources
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class DaskFront(Estimator):
             return self._learn(self._given(X, y, {}))
         known = self._known_sources()
         more = self._given(X, y, known.tasks)
-        return self._learn(Sources(more.tasks, known.X + more.X, known.y + more.y))
+        return self._learn(ExampleSources(more.tasks, known.X + more.X, known.y + more.y))
 
     @changes
     def unlearn(self, indices: Any) -> Self:
@@ -203,7 +203,7 @@ class DaskFront(Estimator):
             if gone.size < size:
                 for parts, part in zip(kept, (X, y), strict=True):
                     parts.append(graph.call(drop_rows, part, gone) if gone.size else part)
-        return self._learn(Sources(graph.tasks, *kept))
+        return self._learn(ExampleSources(graph.tasks, *kept))
 
     def to_local(self) -> Any:
         """Return the plain predictor, fitted on all examples in this process, with the same answers.
@@ -216,7 +216,7 @@ class DaskFront(Estimator):
         runner, sources = self._running(), self._known_sources()
         graph = runner.graph(sources.tasks)
         parts = runner.values(graph, [*sources.X, *sources.y])
-        X, y = (_joined(some) for some in (parts[: len(sources.X)], parts[len(sources.X) :]))
+        X, y = (_rows_of_all(some) for some in (parts[: len(sources.X)], parts[len(sources.X) :]))
         question = self._question
         named = {"mondrian": self.mondrian, "smoothed": self.smoothed, "random_state": question.random_state}
         return self._plain_class(clone(question.measure), **named, verbose=self.verbose).fit(X, y)
@@ -231,7 +231,7 @@ class DaskFront(Estimator):
             measure, mondrian=self.mondrian, smoothed=self.smoothed, random_state=seed
         )
 
-    def _given(self, X: Any, y: Any, tasks: dict[Any, Any]) -> Sources:
+    def _given(self, X: Any, y: Any, tasks: dict[Any, Any]) -> ExampleSources:
         """Return where examples come from."""
         runner, limit = self._running(), None
         if self.memory_limit is not None:
@@ -240,9 +240,9 @@ class DaskFront(Estimator):
         graph, at_most = runner.graph(tasks), None if limit is None else rows
         objects, answers = parts_of(graph, X, "X", rows, at_most), parts_of(graph, y, "y", rows, at_most)
         check_matching(objects, answers)
-        return Sources(graph.tasks, objects.promises, answers.promises)
+        return ExampleSources(graph.tasks, objects.promises, answers.promises)
 
-    def _known_sources(self) -> Sources:
+    def _known_sources(self) -> ExampleSources:
         if "_sources" not in vars(self):
             msg = (
                 f"this {type(self).__name__} was pickled, which keeps the states of shards and not where examples come "
@@ -263,7 +263,7 @@ class DaskFront(Estimator):
             state["_shards"] = shards._replace(known={one.key: value for one, value in zip(rest, values, strict=True)})
         return state
 
-    def _learn(self, sources: Sources) -> Self:
+    def _learn(self, sources: ExampleSources) -> Self:
         """Make shards of these parts, and states of the shards."""
         runner, asking = self._running(), self._question
         # taking parts does not depend on a seed, which may be drawn: the same data are the same tasks
@@ -282,7 +282,7 @@ class DaskFront(Estimator):
         states = self._states(graph, question, taken)
         written: dict[Any, str] = {}
         if self._checkpoint is not None:
-            states, written = _written(runner, graph, states, Checkpoint(self._checkpoint))
+            states, written = _states_in_files(runner, graph, states, Checkpoint(self._checkpoint))
         known = runner.keep(graph, [*categories, *([] if written and runner.client is None else states)])
         self._shards = Shards(known, states, categories, [part.n for part in facts], written)
         self._question, self._sources = question, sources
@@ -316,19 +316,19 @@ class DaskFront(Estimator):
         """
         runner = self._running()
         graph = self._shard_graph(runner)
-        parts = parts_of(graph, X, "X", BLOCK_ROWS)
+        parts = parts_of(graph, X, "X", QUESTION_ROWS)
         answers = [answer(graph, part) for part in parts.promises]
         return self._gathered(runner, graph, parts, answers, like)
 
     def _gathered(
-        self, runner: Threads | Cluster, graph: Graph, parts: Parts, answers: list[Promised], like: np.ndarray
+        self, runner: Threads | Cluster, graph: Graph, parts: TableParts, answers: list[Promised], like: np.ndarray
     ) -> Any:
         if parts.is_lazy:
             return lazy_array(graph, parts, answers, like)
         return np.concatenate([like, *runner.values(graph, answers)])
 
 
-def _written(
+def _states_in_files(
     runner: Threads | Cluster, graph: Graph, states: list[Promised], checkpoint: Checkpoint
 ) -> tuple[list[Promised], dict[Any, str]]:
     """Have the states in files, those that are not there yet; return the promises of what is read, and from where."""
@@ -339,7 +339,7 @@ def _written(
     return read, {one.key: url for one, url in zip(read, urls, strict=True)}
 
 
-def _joined(parts: list[Any]) -> Any:
+def _rows_of_all(parts: list[Any]) -> Any:
     """Return the rows of all parts."""
     whole = parts[0]
     for part in parts[1:]:

@@ -59,7 +59,7 @@ class Graph:
     def _add(self, function: Callable[..., Any], wrapped: Callable[..., Any], arguments: tuple[Any, ...]) -> Promised:
         name = getattr(function, "__name__", type(function).__name__).lstrip("_")
         key = f"{name}-{self._tokenize(function, *arguments)}"
-        self.tasks[key] = (wrapped, *map(_named, arguments))
+        self.tasks[key] = (wrapped, *map(_by_name, arguments))
         return Promised(key)
 
     def include(self, delayed: Iterable[Any]) -> list[Promised]:
@@ -79,8 +79,8 @@ class Graph:
         return dict(dask_module("dask.optimization").cull(self.tasks, keys)[0])
 
 
-def _named(argument: Any) -> Any:
+def _by_name(argument: Any) -> Any:
     """Return an argument as a task holds it: promises by name."""
     if isinstance(argument, list):
-        return [_named(one) for one in argument]
+        return [_by_name(one) for one in argument]
     return argument.key if isinstance(argument, Promised) else argument

@@ -16,10 +16,10 @@ from exactcp.dask._modules import dask_module
 
 SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
 ROW_BYTES, FEATURE_BYTES = 1000, 32  # that a task holds of each of two shards, beside those of its features
-BLOCK_ROWS = 2048  # test objects of arrays in memory that are asked about at a time
+QUESTION_ROWS = 2048  # test objects of arrays in memory that are asked about at a time
 
 
-class Parts(NamedTuple):
+class TableParts(NamedTuple):
     """A table in parts."""
 
     promises: list[Promised]
@@ -36,7 +36,7 @@ def shard_rows(memory_limit: int | None, n_threads: int, X: Any) -> int:
     return max(1, memory_limit // (n_threads * 2 * (ROW_BYTES + FEATURE_BYTES * features)))
 
 
-def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = None) -> Parts:
+def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = None) -> TableParts:
     """Return the parts of a table: chunks of an array, partitions of a frame; what is not cut is, by so many rows.
 
     Chunks with more than `at_most` rows are cut, too; partitions of frames are not.
@@ -45,10 +45,10 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
         cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
-        return Parts([graph.call(_same, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
+        return TableParts([graph.call(_embedded, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
         promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
-        return Parts(promises, [math.nan] * len(promises), is_lazy=True)
+        return TableParts(promises, [math.nan] * len(promises), is_lazy=True)
     if not hasattr(X, "chunks"):
         msg = (
             f"{name} is a Dask {type(X).__name__}: expected a Dask array or a Dask frame. Give {name}.to_dataframe(), "
@@ -58,7 +58,7 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
     return _chunks(graph, X, name, at_most)
 
 
-def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> Parts:
+def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> TableParts:
     sizes = list(X.chunks[0]) if X.ndim else []
     if not sizes or X.ndim > 2:
         msg = f"{name} is a Dask array of {X.ndim} dimensions: expected rows, (n, p) for X and (n,) for y."
@@ -80,10 +80,10 @@ def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> Parts:
     if rows is not None and max(sizes) > rows:
         X = X.rechunk({0: rows})
     delayed = X.to_delayed(optimize_graph=False)  # which would take out what the workers hold already
-    return Parts(graph.include(delayed.ravel()), list(X.chunks[0]), is_lazy=True)
+    return TableParts(graph.include(delayed.ravel()), list(X.chunks[0]), is_lazy=True)
 
 
-def check_matching(X: Parts, y: Parts) -> None:
+def check_matching(X: TableParts, y: TableParts) -> None:
     """Refuse parts of X and y that do not belong together."""
     if len(X.promises) != len(y.promises):
         msg = (
@@ -100,13 +100,13 @@ def check_matching(X: Parts, y: Parts) -> None:
             raise ValueError(msg)
 
 
-def lazy_array(graph: Graph, parts: Parts, answers: Sequence[Promised], like: np.ndarray) -> Any:
+def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], like: np.ndarray) -> Any:
     """Return answers, one for each part, as a Dask array with the chunks of the question.
 
     Parameters
     ----------
     graph : Graph
-    parts : Parts
+    parts : TableParts
     answers : sequence of Promised
     like : ndarray
         An answer without rows.
@@ -122,5 +122,5 @@ def lazy_array(graph: Graph, parts: Parts, answers: Sequence[Promised], like: np
     return array.Array(layers, name, chunks, meta=like)
 
 
-def _same(value: Any) -> Any:
+def _embedded(value: Any) -> Any:
     return value

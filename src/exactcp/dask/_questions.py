@@ -46,7 +46,7 @@ class Taken(NamedTuple):
     facts: Facts
 
 
-class Asked(NamedTuple):
+class AskedPart(NamedTuple):
     """A part of the test objects, checked."""
 
     X: np.ndarray
@@ -105,7 +105,7 @@ class _Question(FrontDoor):
             self.feature_names_in_ = np.array(facts[0].names, dtype=object)
         known, numbers = numbered(facts)
         self._taxonomy = self._new_taxonomy(beside=False).knowing(known)
-        self._category_sizes = _added(len(known), numbers, [part.category_sizes for part in facts])
+        self._category_sizes = _sizes_added(len(known), numbers, [part.category_sizes for part in facts])
 
 
 class LabelQuestion(_Question, FullConformalClassifier):
@@ -131,7 +131,7 @@ class LabelQuestion(_Question, FullConformalClassifier):
         self._declared = None
         self._know(facts)
         codes = [np.searchsorted(self.classes_, part.labels) for part in facts]
-        self._bag = Told(_added(self.classes_.size, codes, [part.label_sizes for part in facts]))
+        self._bag = Told(_sizes_added(self.classes_.size, codes, [part.label_sizes for part in facts]))
         return self
 
     def warn_of(self, levels: Levels) -> None:
@@ -145,12 +145,12 @@ class LabelQuestion(_Question, FullConformalClassifier):
         return not self._counts_by_label()
 
     @reads
-    def ask(self, X: Any) -> Asked:
+    def ask(self, X: Any) -> AskedPart:
         """Return test objects as the measure takes them, and whom they are compared with."""
         objects = self._take_objects(X)
         if self._counts_by_label():
-            return Asked(objects, np.empty((0, 0), np.int64))
-        return Asked(objects, np.ascontiguousarray(self._sort_candidates(X, objects, self.classes_, None)))
+            return AskedPart(objects, np.empty((0, 0), np.int64))
+        return AskedPart(objects, np.ascontiguousarray(self._sort_candidates(X, objects, self.classes_, None)))
 
     @reads
     def answer(self, method: str, arguments: list[Any], X: Any, counts: LabelCounts) -> np.ndarray:
@@ -214,17 +214,17 @@ class TargetQuestion(_Question, FullConformalRegressor):
         return not self._taxonomy.is_trivial
 
     @reads
-    def ask(self, X: Any) -> Asked:
+    def ask(self, X: Any) -> AskedPart:
         """Return test objects as the measure takes them, and whom they are compared with."""
         objects, numbers = self._take_sorted(X, None)
-        return Asked(objects, np.ascontiguousarray(numbers))
+        return AskedPart(objects, np.ascontiguousarray(numbers))
 
-    def thresholds(self, asked: Asked, epsilons: list[Any]) -> np.ndarray:
+    def thresholds(self, asked: AskedPart, epsilons: list[Any]) -> np.ndarray:
         """Return how many examples must be at least as strange, (m, levels)."""
         how = self._how(asked.wanted)
         return np.stack([self._thresholds(how, asked.X, epsilon)[0] for epsilon in epsilons], axis=1)
 
-    def targets(self, asked: Asked, y: Any) -> np.ndarray:
+    def targets(self, asked: AskedPart, y: Any) -> np.ndarray:
         """Return the targets that go with test objects."""
         return check_answers(self, asked.X, y, check_targets)
 
@@ -237,14 +237,14 @@ class TargetQuestion(_Question, FullConformalRegressor):
     def _how(self, categories: np.ndarray) -> dict[str, Any]:
         if self._taxonomy.is_trivial:
             return {}
-        return {"within": Compared(sizes_among(self._category_sizes, categories))}
+        return {"within": ComparedSizes(sizes_among(self._category_sizes, categories))}
 
 
 # as users know them, in sentences; pickles go by __qualname__
 LabelQuestion.__name__, TargetQuestion.__name__ = "DaskFullConformalClassifier", "DaskFullConformalRegressor"
 
 
-class Compared(NamedTuple):
+class ComparedSizes(NamedTuple):
     """Whom test objects are compared with, as far as the question needs to know."""
 
     sizes: np.ndarray  # (m,)
@@ -296,22 +296,22 @@ def renumbered(taken: Taken, numbers: np.ndarray) -> np.ndarray:
     return np.asarray(numbers[taken.categories])
 
 
-def objects_of(asked: Asked) -> np.ndarray:
+def asked_objects(asked: AskedPart) -> np.ndarray:
     """Return the objects."""
     return asked.X
 
 
-def wanted_of(asked: Asked) -> np.ndarray:
+def wanted_of(asked: AskedPart) -> np.ndarray:
     """Return the categories."""
     return asked.wanted
 
 
-def column_of(table: np.ndarray, number: int) -> np.ndarray:
+def threshold_column(table: np.ndarray, number: int) -> np.ndarray:
     """Return a column."""
     return np.ascontiguousarray(table[:, number])
 
 
-def _added(size: int, places: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
+def _sizes_added(size: int, places: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
     """Return the sums of the sizes that belong to each of so many places."""
     total = np.zeros(size, np.int64)
     for place, part in zip(places, sizes, strict=True):

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
-from exactcp.dask._parts import BLOCK_ROWS, check_matching, parts_of
-from exactcp.dask._questions import TargetQuestion, column_of, objects_of, target_shard, wanted_of
+from exactcp.dask._parts import QUESTION_ROWS, check_matching, parts_of
+from exactcp.dask._questions import TargetQuestion, asked_objects, target_shard, threshold_column, wanted_of
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
@@ -86,7 +86,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         check_is_fitted(self)
 
         def answer(graph: Graph, part: Promised) -> Promised:
-            objects = graph.call(objects_of, graph.call(self._question.ask, part))
+            objects = graph.call(asked_objects, graph.call(self._question.ask, part))
             points = self._sharded.predict(graph, self._shards.states, objects)
             return graph.last(self._question.answer, "predict", [], part, points)
 
@@ -113,11 +113,11 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         def answer(graph: Graph, part: Promised) -> Promised:
             asked = graph.call(self._question.ask, part)
             objects, thresholds = (
-                graph.call(objects_of, asked),
+                graph.call(asked_objects, asked),
                 graph.call(self._question.thresholds, asked, levels.epsilons),
             )
             within = self._within(graph, asked)
-            counts = [graph.call(column_of, thresholds, j) for j in range(len(levels.given))]
+            counts = [graph.call(threshold_column, thresholds, j) for j in range(len(levels.given))]
             ends = [self._sharded.intervals(graph, self._shards.states, objects, one, within) for one in counts]
             return graph.last(self._question.answer, "predict_interval", [confidence_level], part, ends)
 
@@ -139,7 +139,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         check_is_fitted(self)
         runner = self._running()
         graph = self._shard_graph(runner)
-        objects, targets = parts_of(graph, X, "X", BLOCK_ROWS), parts_of(graph, y, "y", BLOCK_ROWS)
+        objects, targets = parts_of(graph, X, "X", QUESTION_ROWS), parts_of(graph, y, "y", QUESTION_ROWS)
         check_matching(objects, targets)
         answers = [self._answer_target(graph, *pair) for pair in zip(objects.promises, targets.promises, strict=True)]
         return self._gathered(runner, graph, objects, answers, np.empty(0))
@@ -147,7 +147,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
     def _answer_target(self, graph: Graph, part: Promised, targets: Promised) -> Promised:
         """Return the promise of the p-values of a part of X with a part of y."""
         asked = graph.call(self._question.ask, part)
-        how = (graph.call(objects_of, asked), graph.call(self._question.targets, asked, targets))
+        how = (graph.call(asked_objects, asked), graph.call(self._question.targets, asked, targets))
         counts = self._sharded.counts(graph, self._shards.states, *how, self._within(graph, asked))
         return graph.last(self._question.answer, "predict_p", [targets], part, counts)
 

@@ -20,7 +20,7 @@ from exactcp.measures._shards import LabelShard, Promise, Tasks, together
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
-from exactcp.measures.neighbours._shard_bag import Met, Nearest, ShardBag
+from exactcp.measures.neighbours._shard_bag import MetInShard, Nearest, ShardBag
 from exactcp.measures.neighbours.kernels.fill import (
     Lists,
     fill_lists,
@@ -41,7 +41,7 @@ class Arranged(NamedTuple):
     columns: slice  # where the shard's own are among the distances to all
 
 
-class OwnLists(NamedTuple):
+class ShardLists(NamedTuple):
     """Lists of a shard among its own examples: their k-th distances bound what other shards may add."""
 
     lists: Lists
@@ -103,7 +103,7 @@ class ShardedNeighbours:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
         met, nearest = self._meet_all(tasks, states, X)
         parts = zip(states, met, categories, strict=True)
-        counts = [tasks.call(count_within, state, one, own, X, nearest, wanted) for state, one, own in parts]
+        counts = [tasks.call(count_in_categories, state, one, own, X, nearest, wanted) for state, one, own in parts]
         return together(tasks, add_label_counts, counts)
 
     def _meet_all(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> tuple[list[Promise], Promise]:
@@ -128,7 +128,7 @@ class ShardedNeighbours:
             return store_of(shard.objects, self.distance)
         return VectorStore(shard.objects[:0], self.distance).extended(shard.objects)
 
-    def fill(self, shard: Arranged, n_labels: int) -> OwnLists:
+    def fill(self, shard: Arranged, n_labels: int) -> ShardLists:
         """Return the lists of a shard among its own examples."""
         store = self._store(shard)
         store.check_new(shard.objects[:, shard.columns] if store.is_matrix else shard.objects)
@@ -136,9 +136,9 @@ class ShardedNeighbours:
         search = NeighbourSearch(store, shard.codes, n_labels, self.search)
         fill_all(search, lists, self.k, effort=ALONE)
         is_treed = search.route.name == "tree" and (search.trees_serve_batches or self.search == "tree")
-        return OwnLists(lists, "tree" if is_treed else "brute")
+        return ShardLists(lists, "tree" if is_treed else "brute")
 
-    def bounds(self, own: OwnLists) -> np.ndarray:
+    def bounds(self, own: ShardLists) -> np.ndarray:
         """Return the k-th distance of each list, (n_relations, n), +inf if it is not full: nothing farther enters."""
         values, lengths, _ = own.lists
         return np.where(lengths == self.k, values[:, :, -1], np.inf)
@@ -157,7 +157,7 @@ class ShardedNeighbours:
         else:
             self._fill_plain(one, other, codes, lists)
         parts = (slice(0, n), slice(n, None))
-        return tuple(_entries(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
+        return tuple(_entries_of(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
 
     def _fill_plain(self, one: Arranged, other: Arranged, codes: np.ndarray, lists: Lists) -> None:
         """Let the examples of two shards meet at their distances, in blocks."""
@@ -179,9 +179,9 @@ class ShardedNeighbours:
         lists = new_lists(n_relations, n, self.k)
         for entries in parts:
             insert_entries(entries, self.k, lists)
-        return _entries(lists, np.full((n_relations, n), np.inf))
+        return _entries_of(lists, np.full((n_relations, n), np.inf))
 
-    def state(self, shard: Arranged, own: OwnLists, more: Entries | None, n_labels: int) -> ShardBag:
+    def state(self, shard: Arranged, own: ShardLists, more: Entries | None, n_labels: int) -> ShardBag:
         """Return the bag of a shard, whose lists know the examples of the others, too."""
         lists = Lists(*(field.copy() for field in own.lists))
         if more is not None:
@@ -205,7 +205,7 @@ def _check_symmetric(one: Arranged, other: Arranged) -> None:
         raise ValueError(msg)
 
 
-def _entries(lists: Lists, bounds: np.ndarray) -> Entries:
+def _entries_of(lists: Lists, bounds: np.ndarray) -> Entries:
     lists = Lists(*(np.ascontiguousarray(field) for field in lists))
     values = entries_below(lists, np.ascontiguousarray(bounds))
     return Entries(values, lists.lengths.astype(np.min_scalar_type(lists.values.shape[2])))
@@ -241,12 +241,12 @@ def second_of(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def find(state: ShardBag, X: np.ndarray) -> Met:
+def find(state: ShardBag, X: np.ndarray) -> MetInShard:
     """Return what test objects meet in a shard."""
     return state.find(X)
 
 
-def nearest_of(met: Met) -> Nearest:
+def nearest_of(met: MetInShard) -> Nearest:
     """Return the part of it that travels."""
     return met.nearest
 
@@ -260,13 +260,13 @@ def merge_nearest(parts: list[Nearest]) -> Nearest:
     return nearest
 
 
-def count(state: ShardBag, met: Met, X: np.ndarray, nearest: Nearest) -> LabelCounts:
+def count(state: ShardBag, met: MetInShard, X: np.ndarray, nearest: Nearest) -> LabelCounts:
     """Return the counts in a shard, given the nearest in all."""
     return state.count(X, met, nearest)
 
 
-def count_within(
-    state: ShardBag, met: Met, categories: np.ndarray, X: np.ndarray, nearest: Nearest, wanted: np.ndarray
+def count_in_categories(
+    state: ShardBag, met: MetInShard, categories: np.ndarray, X: np.ndarray, nearest: Nearest, wanted: np.ndarray
 ) -> LabelCounts:
     """Return the counts in a shard among the examples of the wanted categories."""
     return state.count_within(X, met, nearest, categories, wanted)
