@@ -28,6 +28,7 @@ class SumBounds(NamedTuple):
     high: np.ndarray
     least_of_label: np.ndarray  # (l, m padded)
     least_product: np.ndarray  # (m padded,)
+    half: np.ndarray  # (m padded,) and touch only if it is larger than this with the example's reach
     kept: Kept
     used: int  # how many pairs are kept
 
@@ -167,4 +168,4 @@ def bound_labels(block, k, use_ratio):
             if j + 1 == starts[label + 1]:
                 out = low[label], high[label], least_of_label[label]
                 _finish(best, length, ends, tests.norms, largest, units, *out)
-    return SumBounds(low, high, least_of_label, least_product, kept, used)
+    return SumBounds(low, high, least_of_label, least_product, half, kept, used)

@@ -22,6 +22,7 @@ from exactcp.measures.neighbours.kernels.lists import insert, ratio, sum_first
 from exactcp.measures.neighbours.kernels.scores import count_sorted, others_sum, score_bounds, score_with
 
 WIDE = 1e-9  # of a score: ten times its tie band, which leaves the rest for the rounding of sums and quotients
+SHORT = 4  # times k examples of a label are measured without asking which of them may be among its k nearest
 TILE = 16  # test objects that are turned together
 
 
@@ -60,11 +61,11 @@ class Met(NamedTuple):
 @inner
 def _meet(block, k, bounds):
     """Measure what may be among the 2k nearest of a test object, and bound its touches."""
-    tests, screen, _ = block.screened
+    tests, screen, reach = block.screened
     slots, codes, norms, units = screen.slots, screen.codes, screen.norms, screen.units
     X, objects, touch = block.X, block.stored.objects, block.stored.touch
     kept_test, kept_row, product, used = bounds.kept.test, bounds.kept.row, bounds.kept.value, bounds.used
-    least_product, test_norms, m = bounds.least_product, tests.norms, X.shape[0]
+    least_product, half, test_norms, m = bounds.least_product, bounds.half, tests.norms, X.shape[0]
     closest, label, length = np.empty((m, 2 * k)), np.empty((m, 2 * k), np.int64), np.zeros(m, np.int64)
     test, touched, low, high = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used), np.empty(used)
     touches = 0
@@ -74,6 +75,8 @@ def _meet(block, k, bounds):
         if s > least_product[t]:
             near = far = euclidean_distance(X[t], objects[slot])
             length[t] = insert_capped(closest[t], label[t], length[t], k, near, codes[row])
+        elif s + reach[row] <= half[t]:  # near when it was met, and not any more
+            continue
         else:
             near, far = distance_bounds(s, test_norms[t], norms[row], units)
         if near < touch[slot]:
@@ -207,8 +210,9 @@ def _measure(c, t, block, k, use_ratio, met, least, nearest):
     tests, screen, _ = block.screened
     rows, slots, starts, own = screen.rows, screen.slots, screen.starts, tests.rows[t]
     objects, x, length = block.stored.objects, block.X[t], 0
+    is_short = starts[c + 1] - starts[c] <= SHORT * k
     for row in range(starts[c], starts[c + 1]):
-        if least == -np.inf or whole_product(own, rows[row]) > least:
+        if is_short or whole_product(own, rows[row]) > least:
             length = insert(nearest, length, k, euclidean_distance(x, objects[slots[row]]))
     same = sum_first(nearest, length, k)
     return ratio(same, others_sum(met.closest[t], met.label[t], met.length[t], c, k)) if use_ratio else same
