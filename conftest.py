@@ -1,6 +1,9 @@
-"""What tests and doctests share: numbers drawn without a seed are the same in every run."""
+"""What tests and doctests share: numbers drawn without a seed are the same in every run, and figures are closed."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,3 +13,11 @@ import pytest
 def _seeded() -> None:
     """Seed what `random_state=None` draws from: a test that is right by luck is then right every time, or never."""
     np.random.seed(0)  # noqa: NPY002  (scikit-learn's generator, which ours is where none is given)
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    """Close what an example has drawn."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -14,11 +14,14 @@ from benchmarks import (
     categories,
     clustering,
     cold,
+    dask,
     forest,
     frames,
     jackknife,
     kde,
+    labels,
     lssvm,
+    memory,
     models,
     neighbours,
     reach,
@@ -31,6 +34,7 @@ from benchmarks import (
 MODULES = [
     neighbours,
     reach,
+    memory,
     kde,
     lssvm,
     categories,
@@ -43,8 +47,10 @@ MODULES = [
     models,
     frames,
     saving,
+    dask,
     cold,
 ]
+MORE = {"reach": {"other metrics": reach.metrics, "many labels": labels.many_labels}}  # tables
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 
@@ -73,7 +79,7 @@ def main() -> None:
         module = NAMES[name]
         show_table(console, f"{name}: ratios of times, {cpu_count()} cores", module.rows(quick=quick))
         show_table(console, f"{name}: slopes in n", module.slopes(quick=quick))
-        for title, table in getattr(module, "OTHERS", {}).items():
+        for title, table in MORE.get(name, {}).items():
             show_table(console, f"{name}: {title}", table(quick=quick))
 
 

@@ -50,6 +50,17 @@ ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
 default_role = "code"
 add_module_names = False
 autosummary_generate = True
+autosummary_context = {
+    "words": {  # on what has no docstring
+        "exactcp.experiments.NAMES": "The names of the experiments, for `make_config` and `exactcp reproduce`.",
+        "exactcp.report.TARGET_LEVELS": "Levels at which a report on regression can be read, beside the one asked for.",
+        "exactcp.textbook.DistanceFunction": "A distance: of two objects, a number.",
+        "exactcp.textbook.ScoreFunction": "How strange an object with its label is to those of a bag.",
+        "exactcp.textbook.ResidualFunction": "How strange an object with its target is to those of a bag.",
+        "exactcp.textbook.Trainer": "What fits the model of a sample: of its number, the objects, their labels and how "
+        "often each is in it, the function that predicts the label of an object.",
+    }
+}
 autosummary_filename_map = file_names()
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"

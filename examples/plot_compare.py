@@ -12,6 +12,8 @@ the best first.
 # tries eight predictors and scales columns by itself; a dict compares what you have in
 # mind. The scaler sees all objects and no label, and treats them alike.
 
+import textwrap
+
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
@@ -65,4 +67,4 @@ fig.tight_layout()
 # The best one, and what choosing it costs:
 
 print(found.attrs["best"])
-print(found.attrs["guarantee"])
+print(textwrap.fill(found.attrs["guarantee"], 88))

@@ -133,13 +133,18 @@ def frames(n, seed):
     return pd.DataFrame({"size": rng.normal(size=n), "colour": rng.choice(["red", "green"], n)})
 
 
+def mostly_zeros(rows: int, seed: int) -> sparse.coo_array:
+    values = np.random.default_rng(seed).uniform(size=(rows, 5))
+    return sparse.coo_array(np.where(values < 0.9, 0.0, values))
+
+
 ENCODED = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
 FOREST = IsolationForest(n_estimators=10)
 ANYTHING = {
     "frame": (frames(40, 0), frames(9, 1), make_pipeline(ENCODED, FOREST)),
     "polars": (pl.from_pandas(frames(40, 0)), pl.from_pandas(frames(9, 1)), make_pipeline(ENCODED, FOREST)),
     "texts": (texts(40, 0), texts(9, 1), make_pipeline(TfidfVectorizer(), FOREST)),
-    "sparse": (sparse.random_array((40, 5), rng=0), sparse.random_array((9, 5), rng=1), FOREST),
+    "sparse": (mostly_zeros(40, seed=0), mostly_zeros(9, seed=1), FOREST),
 }
 
 

@@ -257,6 +257,9 @@ def test_time_grows_as_the_last_tries_say(monkeypatch):
     # 1000 rows: 5 ** 2 times 0.008 s; each of 10 objects takes 1 ms whatever n is
     monkeypatch.setattr(_pilot, "ENOUGH_SECONDS", 0.015)
     np.testing.assert_allclose(_pilot.expect_seconds(None, None, None, folds, question), 3 * (0.2 + 0.01))
+    # less is enough: the first two tries, which are linear, in 0.012 s
+    first_two = _pilot.expect_seconds(None, None, None, folds, question, enough=0.0115)
+    np.testing.assert_allclose(first_two, 3 * (0.02 + 0.01))
 
 
 def test_one_that_fails_is_a_row_with_its_reason(labelled):

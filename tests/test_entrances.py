@@ -153,6 +153,30 @@ def test_what_python_calls_has_an_entrance():
     assert without == [], "Python must not call them: the process dies"
 
 
+def _sum_of(number, pair):
+    return number + pair[0] + pair[1]
+
+
+_sum_kernel = exactcp._jit.inner(_sum_of)
+
+
+def _calls_it(number):
+    total = 0
+    for _ in range(2):
+        total = _sum_kernel(total, (number, 0))
+    return total + _sum_kernel(1, (number, number))
+
+
+def test_python_that_calls_a_kernel_without_an_entrance_is_told():
+    with pytest.raises(TypeError, match=r"_sum_of was called by Python.*@compiled"):
+        _sum_kernel(1, (2, 3))
+
+
+def test_a_kernel_is_not_compiled_for_each_number_that_is_passed():
+    assert exactcp._jit.compiled(_calls_it)(3) == 13
+    assert len(_sum_kernel.signatures) == 1
+
+
 def test_by_its_source_an_entrance_returns_one_thing():
     faults = {name: _fault(kernel) for name, kernel in ENTRANCES.items()}
     assert {name: fault for name, fault in faults.items() if fault is not None} == {}

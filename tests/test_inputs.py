@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 
 from exactcp import (
     AggregatedConformalClassifier,
@@ -23,6 +24,7 @@ from exactcp import (
     VennAbersPredictor,
     VennPredictor,
 )
+from exactcp._validation import check_labels, distinct
 from exactcp.measures import (
     KDE,
     KNN,
@@ -290,3 +292,29 @@ def test_an_unfitted_predictor_and_one_of_another_width_say_so():
         FullConformalClassifier().predict_p(X)
     with pytest.raises(ValueError, match="X has 3 features"):
         FullConformalClassifier(KNN(k=1)).fit(X, LABELS).predict_p(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.float64, bool, "U3"])
+def test_distinct_labels_are_those_of_numpy(dtype):
+    rng = np.random.default_rng(0)
+    for n, most in ((0, 2), (1, 2), (2, 5), (40, 3), (1000, 120)):
+        y = rng.integers(-most if np.dtype(dtype).kind == "i" else 0, most, size=n).astype(dtype)
+        found = distinct(y)
+        assert found.dtype == np.unique(y).dtype
+        assert found.tolist() == np.unique(y).tolist()
+
+
+def test_many_different_integers_are_still_said_to_be_targets():
+    with pytest.warns(UserWarning, match="unique classes"):
+        check_labels(np.arange(40))
+    assert check_labels(np.arange(40) % 3).tolist() == [i % 3 for i in range(40)]
+
+
+def test_a_model_of_a_plain_matrix_forgets_the_names_of_a_frame():
+    clf = SplitConformalClassifier(GaussianNB(), random_state=0).fit(pd.DataFrame(X, columns=["a", "b"]), LABELS)
+    assert hasattr(clf, "feature_names_in_")
+    clf.fit(X, LABELS)
+    assert not hasattr(clf, "feature_names_in_")
+    assert clf.n_features_in_ == X.shape[1]
+    with pytest.raises(ValueError, match="features"):
+        clf.predict_p(X[:, :1])

@@ -182,6 +182,28 @@ class TestBlasThreads:
             seen += blas_threads()
         assert seen == [USUAL, 2, 1, 2, 2, USUAL]
 
+    def test_a_call_inside_another_sets_threads_only_if_it_allows_fewer(self, monkeypatch):
+        settled, settle = [], _parallel._settle
+        monkeypatch.setattr(_parallel, "_settle", lambda own: (settled.append(own), settle(own)))
+        own = bool(_parallel._libraries(shared=False))
+        for around, within, times in ((1, 1, 4 if own else 2), (1, 2, 4 if own else 2), (2, 1, 4)):
+            settled.clear()
+            assert _parallel.obeying(around, _parallel.obeying, within, blas_threads) == {1}
+            assert len(settled) == times, (around, within)
+
+    def test_a_call_in_another_thread_does_not_stand_for_this_one(self):
+        entered, leave = threading.Event(), threading.Event()
+        other = threading.Thread(target=_parallel.obeying, args=(1, lambda: (entered.set(), leave.wait())))
+
+        def outlive():
+            leave.set()
+            other.join()
+            return blas_threads()
+
+        other.start()
+        entered.wait()
+        assert _parallel.obeying(1, outlive) == {1}
+
     def test_a_number_that_means_nothing_is_left_to_others(self):
         for n_jobs in (0, "two", 1.5):
             assert _parallel.obeying(n_jobs, blas_threads) == {USUAL}

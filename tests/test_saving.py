@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -29,6 +30,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.utils.fixes import parse_version
 
 import exactcp
 from exactcp import (
@@ -606,7 +608,11 @@ class TestVersions:
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # of scikit-learn's own
     def test_files_of_releases_are_read(self, version: str, name: str) -> None:
         """Files of this format must be readable; who raises `STATE_FORMAT` moves the files, and says so."""
-        again = exactcp.load(SAVED_HERE / version / f"{name}.skops")
+        path = SAVED_HERE / version / f"{name}.skops"
+        written = json.loads(members(path)["exactcp.json"])["sklearn"]
+        if name == "split" and parse_version(sklearn.__version__) < parse_version(written):
+            pytest.skip("it holds a model of a later scikit-learn, which does not promise to be read by an earlier one")
+        again = exactcp.load(path)
         expected = np.load(SAVED_HERE / version / f"{name}.npy")
         np.testing.assert_allclose(answers_of(name, again), expected, rtol=1e-9)  # on other processors, the last digits
         np.testing.assert_allclose(answers_of(name, SAVED[name]()), expected, rtol=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import shlex
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +20,12 @@ PACKAGE = Path(exactcp.__file__).parent
 ENTRY = re.compile(r"^   ~(exactcp\.[\w.]+)$", re.MULTILINE)
 LINK = re.compile(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"')
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # what is not a name to look up: the version, and the entry points of a program that has a page of its own
 NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
 # pages that no other test runs
-RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md"]
+RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md", "dask.md"]
 
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this distribution")
 
@@ -139,9 +141,34 @@ def test_code_on_pages_runs(page: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_code_on_every_page_runs_in_some_test() -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    for page in sorted(DOCS.glob("*.md")):
+    for page in [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]:
         if PYTHON.search(page.read_text(encoding="utf-8")):
             assert f'"{page.name}"' in tests, f"no test runs the code of {page.name}"
+
+
+def commands() -> list[tuple[str, str]]:
+    """What is to be typed on pages: lines of blocks that begin with the program's name, without their comment."""
+    found = []
+    for page in [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]:
+        for block in SHELL.findall(page.read_text(encoding="utf-8")):
+            found += [(page.name, line.partition("#")[0].split("&&")[-1].strip()) for line in block.splitlines()]
+    return [(page, line) for page, line in found if line.startswith("exactcp ")]
+
+
+def test_what_is_to_be_typed_has_a_command_and_options_that_exist() -> None:
+    typer = pytest.importorskip("typer")
+    from exactcp.cli import app
+
+    group, typed = typer.main.get_command(app), commands()
+    assert len(typed) > 20
+    shared = {option for parameter in group.params for option in parameter.opts} | {"--help"}
+    for page, line in typed:
+        words = shlex.split(line)[1:]
+        own = group.commands[words[0]].params if words[0] in group.commands else []
+        assert own or words[0] in shared, f"{page}: {line}"
+        known = shared | {option for parameter in own for option in (*parameter.opts, *parameter.secondary_opts)}
+        unknown = {word.partition("=")[0] for word in words if word.startswith("--")} - known
+        assert not unknown, f"{page}: {line}"
 
 
 def test_the_front_page_shows_the_readmes_first_lines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tarfile
 import zipfile
@@ -31,10 +32,22 @@ def faults_of_wheel(path: Path) -> list[str]:
     """Say what is missing in a wheel, and what is too much."""
     with zipfile.ZipFile(path) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        metadata = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        page = wheel.read(metadata).decode()
     wanted = sources()
-    return [f"missing in the wheel: {name}" for name in sorted(wanted - held)] + [
-        f"only in the wheel: {name}" for name in sorted(held - wanted)
-    ]
+    return (
+        faults_of_page(page)
+        + [f"missing in the wheel: {name}" for name in sorted(wanted - held)]
+        + [f"only in the wheel: {name}" for name in sorted(held - wanted)]
+    )
+
+
+def faults_of_page(page: str) -> list[str]:
+    """Say which links of the page that an index shows lead nowhere there, and that there are pictures."""
+    links = re.findall(r'\]\(([^)\s]+)\)|\bsrc(?:set)?="([^"]+)"', page)
+    found = [link or picture for link, picture in links]
+    faults = [f"an index cannot follow {link}" for link in found if not link.startswith(("https://", "#"))]
+    return faults if any(picture for _, picture in links) else [*faults, "the page of an index has no picture"]
 
 
 def faults_of_sdist(path: Path) -> list[str]:

@@ -21,11 +21,13 @@ class Stopwatch:
         Is given the seconds so far, whenever compiling a kernel begins or ends.
     kernels : int
         That were compiled in this process, or are being compiled.
+    loaded : int
+        Kernels that were found compiled.
     """
 
     def __init__(self) -> None:
         self.listener: Callable[[float], None] | None = None
-        self.kernels = 0
+        self.kernels = self.loaded = 0
         self._before = self._since = 0.0
         self._depth = 0  # kernels that are being compiled, each for the sake of the one before
 

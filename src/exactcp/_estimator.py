@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from inspect import Parameter, signature
+from inspect import Parameter
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from exactcp._parameters import Allowed, unknown_name
+from exactcp._parameters import Allowed, parameters_of, unknown_name
 from exactcp._version import STATE_FORMAT, __version__
 from exactcp._warning import warn
 
@@ -54,7 +54,7 @@ class Estimator(BaseEstimator):
     allowed_parameters: ClassVar[Mapping[str, Allowed]] = {}
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
-        known = signature(cls.__init__).parameters
+        known = parameters_of(cls)
         if not named.keys() <= known.keys() and all(p.kind != Parameter.VAR_KEYWORD for p in known.values()):
             name = next(name for name in named if name not in known)
             predicting = next((m for m in ("predict_set", "predict_interval") if hasattr(cls, m)), "")

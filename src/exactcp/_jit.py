@@ -6,9 +6,10 @@ an interruption that came while the kernel ran is raised in there: a named tuple
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from numba import njit
+from numba import njit, types
+from numba.core.registry import CPUDispatcher
 
 from exactcp._kernel_cache import KernelCache
 
@@ -16,16 +17,41 @@ from exactcp._kernel_cache import KernelCache
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
+class Kernel(CPUDispatcher):
+    """What `compiled` makes of a function."""
+
+    def get_call_template(self, args: Any, named: Any) -> Any:
+        """Type a call by another kernel; for a number that is written there, this one is not compiled once more."""
+        told = (types.IntegerLiteral, types.Tuple)
+        plain = [types.unliteral(one) if isinstance(one, told) else one for one in args]  # type: ignore[no-untyped-call]
+        return super().get_call_template(plain, named)
+
+
+class InnerKernel(Kernel):
+    """What `inner` makes of a function."""
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: without an entrance the process would die."""
+        name = self.py_func.__name__
+        msg = f"{name} was called by Python, and has an entrance for kernels alone: decorate it with @compiled."
+        raise TypeError(msg)
+
+
 def compiled(function: Any = None, **options: Any) -> Any:
     """Compile a kernel that Python may call; it releases the GIL unless `nogil=False`."""
-    if function is None:
-        return lambda decorated: compiled(decorated, **options)
-    kernel: Any = njit(**{**JIT_OPTIONS, **options})(function)
-    if kernel is not function:  # which NUMBA_DISABLE_JIT leaves as it is
-        kernel._cache = KernelCache(function, kernel.targetoptions)  # noqa: SLF001
-    return kernel
+    return _made(Kernel, function, options)
 
 
 def inner(function: Any = None, **options: Any) -> Any:
     """Compile a kernel that only kernels call: without the entrance for Python, which takes time to make."""
-    return compiled(function, no_cpython_wrapper=True, **options)
+    return _made(InnerKernel, function, {"no_cpython_wrapper": True, **options})
+
+
+def _made(kind: type[Kernel], function: Any, options: dict[str, Any]) -> Any:
+    if function is None:
+        return lambda decorated: _made(kind, decorated, options)
+    kernel: Any = njit(**{**JIT_OPTIONS, **options})(function)
+    if kernel is not function:  # which NUMBA_DISABLE_JIT leaves as it is
+        kernel.__class__ = kind
+        kernel._cache = KernelCache(function, kernel.targetoptions)  # noqa: SLF001
+    return kernel

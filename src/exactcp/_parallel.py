@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import RLock, start_new_thread
+from _thread import RLock, get_ident, start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
@@ -101,7 +101,7 @@ class _BlasThreads:
     """The threads of a BLAS that all threads share: as few as any of the running calls allows."""
 
     def __init__(self) -> None:
-        self.allowed: dict[object, int] = {}  # by each running call
+        self.allowed: dict[tuple[int, object], int] = {}  # by each running call, and its thread
         self._usual: list[int] | None = None  # threads of each library when no call runs; None if that is so now
         self._limit: int | None = 0  # that is set; 0 if there is none, None if an interruption left it half set
         self._lock = RLock()
@@ -129,6 +129,13 @@ class _BlasThreads:
         if not limit:
             self._usual = None
 
+    def is_settled(self, limit: int) -> bool:
+        """Tell whether a call around this one allows no more threads than `limit`, all of which have been set."""
+        if self._limit is None or not 0 < self._limit <= limit or _libraries(shared=False):
+            return False
+        here = get_ident()
+        return any(thread == here and most <= limit for (thread, _), most in list(self.allowed.items()))
+
     def forget_calls(self) -> None:
         """Start anew in a forked process: the calls of other threads are not there."""
         self.allowed.clear()
@@ -147,7 +154,10 @@ def obeying(n_jobs: int | None, work: Callable[..., Result], /, *args: Any, **kw
     """
     if not (n_jobs is None or (isinstance(n_jobs, Integral) and n_jobs)):
         return work(*args, **kwargs)
-    limit, call = thread_count(n_jobs), object()
+    limit = thread_count(n_jobs)
+    if _blas.is_settled(limit):
+        return work(*args, **kwargs)
+    call = get_ident(), object()
     own = [library.get() for library in _libraries(shared=False)]
     try:
         try:

@@ -13,11 +13,14 @@ from difflib import get_close_matches
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 LARGEST_INTEGER = 2**31 - 1  # an integer beyond it counts nothing that fits into memory
 SHOWN = 200  # characters of a value
+
+_constructors: WeakKeyDictionary[type, Mapping[str, Parameter]] = WeakKeyDictionary()  # to look takes long
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,18 @@ def _either(one: Callable[[Any], bool], other: Callable[[Any], bool]) -> Callabl
 def check_parameters(estimator: Any) -> None:
     """Refuse an estimator with a parameter that its class does not allow."""
     allowed: Mapping[str, Allowed] = estimator.allowed_parameters
-    defaults = signature(type(estimator).__init__).parameters
+    defaults = parameters_of(type(estimator))
     for name, rule in allowed.items():
         if name in defaults:  # a subclass may have fewer
             rule.check(name, getattr(estimator, name), defaults[name].default)
+
+
+def parameters_of(estimator: type) -> Mapping[str, Parameter]:
+    """Return the parameters of a class's constructor, self among them."""
+    known = _constructors.get(estimator)
+    if known is None:
+        known = _constructors[estimator] = signature(estimator.__init__).parameters  # type: ignore[misc]
+    return known
 
 
 def shown(value: Any) -> str:

@@ -113,7 +113,8 @@ def _polars_column_of(package: Any, stored: StoredColumn) -> Any:
 
 
 def _store_polars(X: Any) -> StoredFrame:
-    columns = [StoredColumn(one.name, str(one.dtype), one.to_list()) for one in X.get_columns()]
+    # without parameters, such as the ordering of categories in polars 1.0: types that have others are not restored so
+    columns = [StoredColumn(one.name, one.dtype.base_type().__name__, one.to_list()) for one in X.get_columns()]
     return StoredFrame("polars", columns, None)
 
 

@@ -11,35 +11,78 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
+from exactcp._answers import (
+    are_plain_labels,
+    are_plain_targets,
+    check_answers,
+    check_labels,
+    check_targets,
+    read_labels,
+    read_targets,
+)
 from exactcp._compared import take_column
 from exactcp._parameters import shown
-from exactcp._rows import count_rows, is_missing, is_ragged
+from exactcp._rows import count_rows
+from exactcp._values import check_size, check_unmasked, has_finite_sum
 from exactcp._warning import warn
 
-LARGEST, SMALLEST = 1e150, 1e-150  # the squares of larger numbers overflow, those of smaller ones vanish
 LOW = 0.2  # nobody asks for confidence levels up to here, but many call such numbers epsilon or alpha
 EXACT = 2**53  # up to here every integer is a floating-point number
-KNOWN_LABELS = "these are the labels that the model knows."  # of one that was trained elsewhere
 _DATES = ("date", "time", "duration", "period")  # how the names of their dtypes begin, in pandas and polars
 _INSTEAD_OF_DATES = (
     "Give what matters about them, such as days since a fixed day, the hour or the weekday, or leave them out."
 )
 
 
+def is_collection(X: Any) -> bool:
+    """Tell whether X is a collection of Dask, which has not been computed."""
+    return not isinstance(X, type) and callable(getattr(X, "__dask_graph__", None))
+
+
+def check_computed(estimator: Any, values: Any, name: str) -> None:
+    """Refuse a collection of Dask, which would be brought into memory without a word."""
+    if is_collection(values):
+        there, who = f"Give {name}.compute() if it fits into memory", type(estimator).__name__
+        if who in ("FullConformalClassifier", "FullConformalRegressor"):
+            there += f", or use exactcp.dask.Dask{who}, which leaves it where it is"
+        msg = f"{name} is a Dask {type(values).__name__}, and {who} takes what is in memory: expected rows. {there}."
+        raise TypeError(msg)
+
+
 def check_objects(estimator: Any, X: Any) -> np.ndarray:
-    """Return test objects as a float64 array whose features match those of `fit`, or as the column that it got."""
+    """Return test objects as an array whose features match those of `fit`, or as the column that it got.
+
+    It is in float64, as all vectors here, or in float32 where the estimator keeps that.
+    """
     column = take_column(estimator, X, reset=False)
     if column is not None:
         return column
     if _is_as_in_fit(estimator, X):
         return X  # type: ignore[no-any-return]
-    return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=np.float64)))
+    dtype = _precisions(estimator)
+    return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=dtype)))
+
+
+def _precisions(estimator: Any) -> Any:
+    """Return in what precision scikit-learn's checks leave objects; others become the first of them."""
+    return [np.float64, np.float32] if getattr(estimator, "_keeps_float32", False) else np.float64
+
+
+def _stays_float32(estimator: Any, X: np.ndarray) -> bool:
+    """Tell whether an array is in float32, and stays so."""
+    return X.dtype == np.float32 and getattr(estimator, "_keeps_float32", False)
 
 
 def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return objects as they are, if they are rows with the columns of `fit`: the rest is the model's to say."""
+    if reset and type(X) is np.ndarray and X.ndim == 2 and X.shape[0] > 0:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+        return X
+    if not reset and _has_columns_of_fit(estimator, X):
+        return X
     check_unmasked(X, "X")
     if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):  # it has no rows of its own, but becomes an array
         X = np.asarray(X)
@@ -82,151 +125,73 @@ def _columns_wanted(estimator: Any, X: Any, said: str) -> str:
     return f"Give X[[{shown}]]." if is_there else f"Give X with the columns of fit: {shown}."
 
 
-def check_answers(estimator: Any, X: Any, y: Any, check: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """Return the labels or targets of objects that are anything, as `check` says, if there is one for each."""
-    if y is None:
-        msg = f"{type(estimator).__name__} requires y to be passed, but the target y is None: give fit(X, y)."
-        raise ValueError(msg)
-    answers = check(y)
-    if count_rows(X) != answers.size:
-        msg = (
-            f"X has {count_rows(X)} rows and y has {answers.size} values (inconsistent numbers of samples): expected "
-            "one for each row."
-        )
-        raise ValueError(msg)
-    return answers
-
-
 def _is_as_in_fit(estimator: Any, X: Any) -> bool:
-    """Tell whether X is a plain finite float64 matrix that needs no further look: as many columns, and no names."""
+    """Tell whether X is a plain finite matrix that needs no further look: its precision, as many columns, no names."""
+    has_precision = _has_columns_of_fit(estimator, X) and (X.dtype == np.float64 or _stays_float32(estimator, X))
+    return has_precision and has_finite_sum(X)
+
+
+def _has_columns_of_fit(estimator: Any, X: Any) -> bool:
+    """Tell whether X is a plain matrix with rows and with as many columns as in `fit`, where they had no names."""
     return (
         type(X) is np.ndarray
-        and X.dtype == np.float64
         and X.ndim == 2
         and X.shape[0] > 0
         and X.shape[1] == vars(estimator).get("n_features_in_")
         and "feature_names_in_" not in vars(estimator)
-        and _has_finite_sum(X)
     )
 
 
-def _are_plain_targets(y: Any, n: int) -> bool:
-    """Tell whether y is a flat finite float64 array of n targets, that needs no further look."""
-    return type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n,) and _has_finite_sum(y)
-
-
-def _has_finite_sum(X: np.ndarray) -> bool:
-    """Tell whether all is finite, at the price of a sum; a sum that overflows is looked at closer by others."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isfinite(X.sum())
-
-
 def check_training_objects(estimator: Any, X: Any, *, at_least: int = 1) -> np.ndarray:
-    """Return the objects of `fit`, without labels, as a float64 array, or as a column."""
+    """Return the objects of `fit`, without labels, as an array, or as a column."""
     check_unmasked(X, "X")
     column = take_column(estimator, X, reset=True)
     if column is not None:
         return column
+    dtype = _precisions(estimator)
     return np.asarray(
-        _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=np.float64, ensure_min_samples=at_least))
+        _numeric(estimator, X, lambda: validate_data(estimator, X, dtype=dtype, ensure_min_samples=at_least))
     )
 
 
 def check_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array, or as a column, and labels as a flat array of the same length."""
+    """Return objects as an array, or as a column, and labels as a flat array of the same length."""
     check_unmasked(X, "X")
     column = take_column(estimator, X, reset=reset)
     if column is not None:
         return column, check_answers(estimator, column, y, check_labels)
-    labels = _labels(y)
-    X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=np.float64))
-    check_classification_targets(y)
+    labels, dtype = read_labels(y), _precisions(estimator)
+    X, y = _numeric(estimator, X, lambda: validate_data(estimator, X, labels, reset=reset, dtype=dtype))
+    if not are_plain_labels(y):
+        check_classification_targets(y)
     return np.asarray(X), np.asarray(y)
 
 
 def check_regression_examples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return objects as a float64 array, or as a column, and targets as a flat float64 array of the same length."""
-    if not reset and _is_as_in_fit(estimator, X) and _are_plain_targets(y, X.shape[0]):
+    """Return objects as an array, or as a column, and targets as a flat float64 array of the same length."""
+    if not reset and _is_as_in_fit(estimator, X) and are_plain_targets(y) and y.size == X.shape[0]:
         check_size(y, "y")
         return X, y
     check_unmasked(X, "X")
     column = take_column(estimator, X, reset=reset)
     if column is not None:
         return column, check_answers(estimator, column, y, check_targets)
-    targets = _targets(y)
+    targets, dtype = read_targets(y), _precisions(estimator)
     X, y = _numeric(
-        estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=np.float64, y_numeric=True)
+        estimator, X, lambda: validate_data(estimator, X, targets, reset=reset, dtype=dtype, y_numeric=True)
     )
     check_size(y, "y")
     return np.asarray(X), np.asarray(y, dtype=np.float64)
 
 
-def check_labels(y: Any) -> np.ndarray:
-    """Return labels as a flat array."""
-    labels = np.asarray(column_or_1d(_labels(y), warn=True))
-    check_classification_targets(labels)
-    return labels
-
-
-def check_targets(y: Any) -> np.ndarray:
-    """Return targets as a flat float64 array."""
-    targets = np.asarray(column_or_1d(check_array(_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
-    check_size(targets, "y")
-    return targets
-
-
-def check_stream_objects(X: Any, name: str) -> np.ndarray:
-    """Return one object or several of a stream as a float64 array of any shape."""
-    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim:  # most often, and then there is nothing to find out
-        return np.ascontiguousarray(X)
+def check_stream_objects(estimator: Any, X: Any, name: str) -> np.ndarray:
+    """Return one object or several of a stream as an array of any shape."""
+    if type(X) is np.ndarray and X.ndim and (X.dtype == np.float64 or _stays_float32(estimator, X)):
+        return np.ascontiguousarray(X)  # most often, and then there is nothing to find out
     check_unmasked(X, name)
     return np.asarray(
         _numeric(None, X, lambda: np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.full(1, float(X)))
     )
-
-
-def check_stream_labels(y: Any) -> None:
-    """Refuse targets of regression where labels are expected."""
-    check_unmasked(y, "y")
-    if isinstance(y, list) and len(y) == 1 and isinstance(y[0], int | str):
-        return  # one label, as in a stream, needs no array
-    numbers = (value for value in np.ravel(y).tolist() if isinstance(value, float) and value == value)
-    target = next((value for value in numbers if not value.is_integer()), None)
-    if target is not None:
-        msg = (
-            f"y has the value {target}: expected labels, and numbers with fractions are targets of regression, each "
-            "of which would be a label of its own. Use a measure of regression, such as KNNResidual(), leave y out, or "
-            "give labels."
-        )
-        raise ValueError(msg)
-
-
-def check_unmasked(values: Any, name: str) -> None:
-    """Refuse a masked array: what is behind the mask would be used as if it were not."""
-    if isinstance(values, np.ma.MaskedArray):
-        hidden = int(np.ma.count_masked(values))
-        msg = (
-            f"{name} is a masked array with {hidden} masked value(s), which would be used as if they were not masked: "
-            f"expected a plain array. Impute them, or give {name}.data if they may be used."
-        )
-        raise ValueError(msg)  # noqa: TRY004  (an array it is)
-
-
-def check_size(values: np.ndarray, name: str = "X") -> None:
-    """Refuse numbers whose squares overflow."""
-    if not np.vdot(values, values) < LARGEST**2 and values.size and np.abs(values).max() > LARGEST:
-        most = np.abs(values).max()
-        msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
-        raise ValueError(msg)
-
-
-def check_scale(X: np.ndarray) -> None:
-    """Refuse training objects whose squares overflow, or all vanish: every object would be at the same place."""
-    check_size(X)
-    most = np.abs(X).max() if X.size else 0.0
-    if 0 < most < SMALLEST:
-        msg = f"X has no value beyond {most:.3g}, and the squares of all vanish: scale X to above {SMALLEST:g}."
-        raise ValueError(msg)
 
 
 def check_square(X: np.ndarray) -> None:
@@ -262,7 +227,10 @@ def _numeric(estimator: Any, X: Any, check: Callable[[], Any]) -> Any:
     _refuse_dates(X)
     _refuse_lossy_integers(X)
     try:
-        return check()
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # of the sum by which scikit-learn looks for what is not finite
+            return check()
     except (ValueError, TypeError) as error:
         said = str(error)
         if "inhomogeneous" in said or "array element with a sequence" in said:
@@ -317,7 +285,7 @@ def _refuse_lossy_integers(X: Any) -> None:
     for column in columns:
         try:
             values = np.asarray(column)
-        except ValueError:  # ragged: whoever converts it says so
+        except (ValueError, NotImplementedError):  # ragged, or sparse in old scipy: whoever converts it says so
             return
         if values.dtype.kind not in "iuO" or (values.dtype.kind != "O" and values.dtype.itemsize < 8):
             continue
@@ -332,118 +300,6 @@ def _refuse_lossy_integers(X: Any) -> None:
                 "ones would become equal. Subtract a constant from the column, or leave it out if it is an identifier."
             )
             raise ValueError(msg)
-
-
-def _listed(y: Any) -> np.ndarray | None:
-    """Return a flat y whose elements may be of several types; None if one dtype describes them."""
-    check_unmasked(y, "y")
-    if y is None:
-        return None
-    values = np.asarray(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
-    return values if values.dtype == object and values.ndim == 1 else None
-
-
-def _refuse_missing(values: np.ndarray, expected: str) -> None:
-    place = next((i for i, value in enumerate(values.tolist()) if is_missing(value)), None)
-    if place is not None:
-        msg = f"y has a missing value, y[{place}]={values[place]!r}: expected {expected} for each object. Leave it out."
-        raise ValueError(msg)
-
-
-def _refuse_no_column(y: Any, expected: str) -> None:
-    """Refuse a y that is no flat array, or has numbers that are not finite."""
-    if y is None or sparse.issparse(y):
-        return
-    count_rows(np.asarray(y) if hasattr(y, "__array__") else y, "y")
-    array = np.asarray(y, dtype=object) if isinstance(y, list | tuple) and is_ragged(y) else np.asarray(y)
-    if array.ndim > 2 or (array.ndim == 2 and array.shape[1] != 1):
-        msg = (
-            f"y should be a 1d array, got an array of shape {array.shape} instead: expected {expected} for each "
-            "object. Give one column, and X before y."
-        )
-        raise ValueError(msg)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        place = int((~np.isfinite(array.ravel())).argmax())
-        value = array.ravel()[place]
-        what = "NaN" if np.isnan(value) else "infinity or a value too large for dtype('float64')"
-        msg = f"Input y contains {what}: y[{place}] is {value}. Expected {expected} for each object: leave it out."
-        raise ValueError(msg)
-
-
-def _labels(y: Any) -> Any:
-    """Return labels as scikit-learn takes them; refuse missing labels, and text among numbers."""
-    values = _listed(y)
-    _refuse_no_column(y, "a label")
-    if values is None:
-        return y
-    _refuse_missing(values, "a label")
-    flat = values.tolist()
-    is_number = [isinstance(value, Real) for value in flat]
-    if any(is_number) and not all(is_number):
-        one, other = is_number.index(True), is_number.index(False)
-        msg = (
-            f"y mixes numbers and others: y[{one}]={flat[one]!r} and y[{other}]={flat[other]!r}. Expected labels of "
-            "one type: convert them, for example by list(map(str, y))."
-        )
-        raise ValueError(msg)
-    return np.asarray(flat) if flat and all(is_number) else y
-
-
-def _targets(y: Any) -> Any:
-    """Return targets as scikit-learn takes them; refuse what is no number."""
-    check_unmasked(y, "y")
-    if y is None:
-        return y
-    _refuse_no_column(y, "a number")
-    values = _listed(y)
-    if values is not None:
-        _refuse_missing(values, "a number")
-    array = np.asarray(y) if values is None else values
-    flat = array.ravel()
-    if flat.dtype.kind not in "USOMm":
-        return y
-    numbers = np.array([_as_number(value) for value in flat.tolist()])
-    if flat.dtype.kind in "Mm" or np.isnan(numbers).any():
-        wrong = flat.tolist()[int(np.isnan(numbers).argmax())]
-        msg = (
-            f"y has the value {wrong!r}: expected numbers, the targets of regression. For labels use a classifier, "
-            "such as FullConformalClassifier."
-        )
-        raise ValueError(msg)
-    return numbers.reshape(array.shape)
-
-
-def _as_number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.ndarray:
-    """Return the position of each label in the sorted classes; refuse a label that is not among them."""
-    position = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-    unknown = classes[position] != y
-    if unknown.any():
-        seen = ", ".join(map(repr, np.unique(y[unknown])[:5].tolist()))
-        msg = f"{what} has the label(s) {seen}; expected only {', '.join(map(repr, classes[:10].tolist()))}: {remedy}"
-        raise ValueError(msg)
-    return np.asarray(position, dtype=np.int64)
-
-
-def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: bool = False) -> None:
-    """Refuse labels of one class."""
-    if classes.size < 2:
-        later = (
-            "Declare the others with partial_fit(X, y, classes=...) if they will come later."
-            if more_may_come
-            else "Give examples of the others, or use ConformalAnomalyDetector for one class."
-        )
-        msg = (
-            f"{type(estimator).__name__} got examples of one class only ({classes.tolist()[0]!r}); expected at least "
-            f"two: there is nothing to tell apart. {later}"
-        )
-        raise ValueError(msg)
 
 
 def check_indices(indices: Any, n: int) -> np.ndarray:

@@ -192,6 +192,13 @@ def make_pipeline(*steps: Any, memory: Any = None, transform_input: Any = None, 
     Returns
     -------
     Pipeline
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from exactcp import FullConformalClassifier
+    >>> list(make_pipeline(StandardScaler(), FullConformalClassifier()).named_steps)
+    ['standardscaler', 'fullconformalclassifier']
     """
     named = pipeline.make_pipeline(*steps).steps
     return Pipeline(named, memory=memory, transform_input=transform_input, verbose=verbose)

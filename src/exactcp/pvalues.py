@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -312,7 +313,12 @@ def as_decimal(number: Any) -> Fraction:
     >>> as_decimal(0.1), as_decimal(np.float32(0.1))
     (Fraction(1, 10), Fraction(1, 10))
     """
-    return Fraction(str(number))
+    return number if isinstance(number, Fraction) else _read(str(number))
+
+
+@lru_cache(maxsize=128)  # people ask for a few levels many times
+def _read(digits: str) -> Fraction:
+    return Fraction(digits)
 
 
 def significance(confidence_level: Any) -> Fraction:
@@ -390,23 +396,26 @@ def threshold(epsilon: Any, n: Any, tau: Any = 1.0) -> np.ndarray:
     [2, 1, 0]
     """
     level = as_decimal(epsilon)
-    if np.ndim(n) == 0:  # most often
-        most, part = divmod(level * (int(n) + 1), 1)
-        return np.clip(int(most) + (np.asarray(tau) <= _float_below(part)), 0, int(n) + 1)
     totals = np.asarray(n) + 1
+    if totals.ndim == 0:  # most often
+        whole, rest = _parted(level, int(totals))
+        return np.clip(whole + (np.asarray(tau) <= rest), 0, totals)
     distinct, place = np.unique(totals, return_inverse=True)
     place = place.reshape(totals.shape)
     # m > epsilon (n + 1) - tau: beside whole numbers, a fraction meets tau
-    parts = [divmod(level * int(total), 1) for total in distinct]
-    whole = np.array([whole for whole, _ in parts], dtype=totals.dtype)[place]
-    rest = np.array([_float_below(rest) for _, rest in parts], dtype=np.float64)[place]
-    return np.clip(whole + (np.asarray(tau) <= rest), 0, totals)
+    parts = [_parted(level, int(total)) for total in distinct]
+    wholes = np.array([whole for whole, _ in parts], dtype=totals.dtype)[place]
+    rests = np.array([rest for _, rest in parts], dtype=np.float64)[place]
+    return np.clip(wholes + (np.asarray(tau) <= rests), 0, totals)
 
 
-def _float_below(number: Fraction) -> float:
-    """Return the largest float that is not greater."""
-    nearest = float(number)
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest
+def _parted(level: Fraction, total: int) -> tuple[int, float]:
+    """Return the whole part of level * total, and the largest float that is not greater than the rest."""
+    whole, rest = divmod(level.numerator * total, level.denominator)
+    nearest = rest / level.denominator
+    above, unit = nearest.as_integer_ratio()
+    is_greater = above * level.denominator > rest * unit
+    return whole, math.nextafter(nearest, -math.inf) if is_greater else nearest
 
 
 def are_inside(counts: Counts, epsilon: Any) -> np.ndarray:

@@ -148,6 +148,19 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     Types are checked, numbers are not: a file by an enemy runs no code of theirs, but may hold a model that answers
     wrongly, or whose positions point nowhere, and ends the process. Trees of scikit-learn are not trusted for this
     reason by recent versions of skops, and must be listed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import exactcp
+    >>> test = exactcp.ExchangeabilityTest(random_state=0)
+    >>> before = test.update_many([[0.1], [0.2], [0.3]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     exactcp.save(test, Path(folder, "stream.skops"))
+    ...     again = exactcp.load(Path(folder, "stream.skops"))
+    >>> bool((again.update_many([[0.9]]) == test.update_many([[0.9]])).all())
+    True
     """
     skops = _skops("exactcp.load")
     place, allowed = _as_path(path), _names_of(trusted)

@@ -82,6 +82,8 @@ def test_the_command_of_the_best_runs_on_the_rows_left(folder):
     result = run(*words, "--output", "out.csv")
     assert result.exit_code == 0, result.output
     assert {"lower", "upper"} <= set(pd.read_csv("out.csv").columns)
+    assert run(*shlex.split(said["fit_command"])[1:]).exit_code == 0
+    assert (folder / "model.exactcp").exists()
     page = (folder / "page.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "src=" not in page
@@ -108,6 +110,25 @@ def test_the_table_is_for_people(folder, monkeypatch):
     assert "In Python: a [b]" in told
     assert "On the command line" not in told  # which has no predictors of one's own
     assert "may be a little lower" in told
+
+
+def test_the_best_can_be_kept_by_the_commands_that_are_printed(folder, monkeypatch):
+    X, y = _numbers()
+    known = exactcp.compare(X, y, {"mine": exactcp.FullConformalRegressor()}, 0.8, cv=2, random_state=0)
+    known.attrs["command"] = "exactcp predict DATA NEW --target TARGET --method full --measure knn --confidence 0.8"
+    known.attrs["commands"] = {"mine": known.attrs["command"]}
+    monkeypatch.setattr("exactcp.comparing.compare_predictors", lambda *_, **__: known)
+    compare = ("compare", "prices.csv", "--target", "price", "--confidence", "0.8", "--ignore", "y")
+    printed = run(*compare).stdout.split("To keep a model of it for rows to come\n")[1].splitlines()
+    said = json.loads(run(*compare, "--json").stdout)
+    assert printed[0] == said["fit_command"]
+    pd.read_csv("prices.csv")[:5].to_csv("NEW", index=False)
+    for line in (*printed[:2], said["command"]):
+        program, *words = shlex.split(line)
+        assert program == "exactcp"
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 6
 
 
 def _numbers():

@@ -35,7 +35,8 @@ def run(*options):
 def test_a_long_prediction_is_told_before_and_while_it_runs(seconds, is_told, parts, monkeypatch):
     asked = []
 
-    def expect(predictor, X, y, folds, question):
+    def expect(predictor, X, y, folds, question, *, enough):
+        assert enough < 1
         asked.append([(training.size, test.size) for training, test in folds])
         tried = question(predictor, X, y, (folds[0][0][:10], folds[0][1][:5]))
         assert tried.fit_seconds > 0
@@ -59,7 +60,7 @@ def test_short_predictions_are_not_tried(monkeypatch):
 @pytest.mark.parametrize(("seconds", "is_told"), [(75.0, True), (9.0, False)])
 @pytest.mark.parametrize("method", ["full", "split"])
 def test_a_long_fit_is_told_before_it_begins(seconds, is_told, method, monkeypatch):
-    monkeypatch.setattr("exactcp.comparing._pilot.expect_seconds", lambda *_: seconds)
+    monkeypatch.setattr("exactcp.comparing._pilot.expect_seconds", lambda *_, **__: seconds)
     monkeypatch.setattr("exactcp.cli._waiting.WORTH_FITTING", 1)
     words = ["fit", "data.csv", "--target", "kind", "--measure", "knn", "--option", "k=2", "--method", method]
     result = CliRunner().invoke(app, [*words, "--save", "model.exactcp"])
@@ -74,6 +75,23 @@ def test_a_saved_model_is_asked_about_few_rows_first(monkeypatch):
     monkeypatch.setattr("exactcp.cli._waiting._timed", lambda _, X: (None, 2.0 + len(X)))
     result = CliRunner().invoke(app, ["predict", "--model", "model.exactcp", "data.csv"])
     assert "predicting 40 rows takes about 42 s." in result.stderr  # 2 and 1 for each
+
+
+@pytest.mark.parametrize(("loaded", "expected"), [(0, 0.2), (1, 0.1)])
+def test_a_try_in_which_kernels_were_loaded_is_timed_again(loaded, expected, monkeypatch):
+    from exactcp.cli import _waiting
+
+    seconds = iter([0.2, 0.1])
+
+    def timed(work):
+        work()
+        return "done", next(seconds)
+
+    def work():
+        _compiling.STOPWATCH.loaded += loaded
+
+    monkeypatch.setattr(_waiting, "_timed", timed)
+    assert _waiting._timed_warm(work) == ("done", expected)
 
 
 @pytest.mark.parametrize(("each", "times"), [(0.7, 1), (0.1, 0)])

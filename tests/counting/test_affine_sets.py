@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exactcp.counting.targets import count_affine, covered, origin_of, sorted_ends
+from exactcp.counting.targets import count_affine, covered, origin_of, sorted_ends, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
 
 
@@ -86,6 +86,14 @@ def test_origins() -> None:
     assert origin_of(y) == origin_of(y[:-1]) == origin_of(np.append(y, [1e12, 1e12]))
     assert origin_of(np.full(5, 0.3)) == 0.3
     assert origin_of(np.empty(0)) == 0.0
+
+
+def test_the_typical_size_is_the_median_of_what_is_not_0() -> None:
+    rng = np.random.default_rng(2)
+    for n in range(1, 12):
+        y = rng.integers(-3, 4, size=n) * 10.0 ** rng.integers(-5, 5)
+        sizes = np.abs(y[y != 0])
+        assert typical_size(y) == (np.median(sizes) if sizes.size else 0.0)
 
 
 def test_ends_counted_from_an_origin_are_inside() -> None:

@@ -42,7 +42,7 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spr
     X_test = np.concatenate([_data(seed + 1, 8, p, scale, shift * scale, spread), X[:4]])
     codes = np.zeros(40, np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screens, "_float32_resolves", lambda rows, norms: dtype == np.float32)
+        patch.setattr(screens, "_float32_resolves", lambda *_: dtype == np.float32)
         screen = screens.prepare_training(X, codes, 1, some_basis(X) if is_sketched else None)
     assert screen.rows.dtype == dtype
     tests, near = screens.prepare_tests(screen, X_test)

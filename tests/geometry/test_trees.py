@@ -10,14 +10,14 @@ from exactcp._jit import compiled
 from exactcp.geometry import lanes, trees
 from exactcp.geometry.distances import euclidean_block
 from exactcp.geometry.growing import Asking, grow_grove
-from exactcp.geometry.screen import centred
+from exactcp.geometry.screen import centred, middle_of
 from hostile import KINDS, hostile
 
 
 def _grove(kind, n, p):
     X, y, asked = hostile(kind, "five", 1, n, p)
-    rows, centre, scale = centred(X.copy())
-    Z, units = rows.astype(np.float32), trees.units_of(scale, p)
+    centre, scale = middle_of(X)
+    Z, units = centred(X, centre, scale).astype(np.float32), trees.units_of(scale, p)
     parts = [np.flatnonzero(y == c) for c in range(6)]  # the last label has none
     return X, Z, centre, units, parts, asked
 

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from exactcp import FullConformalClassifier, textbook
+from exactcp.geometry.kinds import KIND_OF
 from exactcp.pvalues import compare_scores
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -18,7 +19,11 @@ from slices import sliced
 
 # LS-SVM's textbook refits in long double, which takes minutes on the largest problems: those are left out for it
 SLOW_FOR_LSSVM = {"ten labels", "more features than examples"}
-SCREENED = [name for name, measure in MEASURES.items() if measure.get_params().get("metric") == "euclidean"]
+SCREENED = [
+    name
+    for name, measure in MEASURES.items()
+    if measure.get_params().get("metric") in KIND_OF and measure.metric_params is None
+]
 OTHERS = [name for name in MEASURES if name not in SCREENED]  # have no path
 MUTANTS = {
     *product(("KNN 3", "SimplifiedKNN 2"), ("four labels", "grid with ties", "singleton label")),

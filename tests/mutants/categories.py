@@ -27,7 +27,7 @@ FAMILY = Family(
             "counting/categories.py", "count_below(own, hi[t], True)", "count_below(own, hi[t], False)"
         ),
         "sizes of the category before": Mutant(
-            "counting/categories.py", "sizes.take(wanted + 1,", "sizes.take(wanted,"
+            "counting/categories.py", "padded.take(wanted + 1,", "padded.take(wanted,"
         ),
         "members in no category": Mutant(
             "counting/categories.py", "if not 0 <= category < self._starts.size - 1:", "if category < 0:"
@@ -43,8 +43,8 @@ FAMILY = Family(
         ),
         "the own label among others": Mutant(
             "measures/density/_bag.py",
-            "count_ranked(known.everyone, columns[c], lo, hi) - own",
-            "count_ranked(known.everyone, columns[c], lo, hi) - 0 * own",
+            "count_ranked(everyone, own.wanted, lo, hi) - same",
+            "count_ranked(everyone, own.wanted, lo, hi) - 0 * same",
             KDE,
         ),
         "the first examples are the members": Mutant(

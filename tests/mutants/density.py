@@ -91,7 +91,7 @@ FAMILY = Family(
             "measures/density/kernels/log_sums.py", "if own[t] >= 0:", "if own[t] > 0:"
         ),
         "N for N - 1": Mutant(
-            "measures/density/_label_sums.py", "math.log(max(self.n - 1, 1))", "math.log(max(self.n, 1))"
+            "measures/density/_label_sums.py", "math.log(max(self.size - 1, 1))", "math.log(max(self.size, 1))"
         ),
         "the window is the nearest alone": Mutant(
             "measures/density/kernels/screened.py", "math.sqrt(2.0 * WINDOW)) *", "math.sqrt(0.02 * WINDOW)) *"

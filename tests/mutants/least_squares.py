@@ -173,8 +173,8 @@ FAMILY = Family(
         ),
         "the newcomer's own divisor": Mutant(
             "measures/least_squares/factorisations/primal.py",
-            "np.append(self._divisors + g * g / d[0], 1.0 / d[0])",
-            "np.append(self._divisors + g * g / d[0], 1.0 - 1.0 / d[0])",
+            "np.concatenate([self._divisors + g * g / d[0], 1.0 / d])",
+            "np.concatenate([self._divisors + g * g / d[0], 1.0 - 1.0 / d])",
             UPDATES,
         ),
         "unlearning divides by d": Mutant(
@@ -340,8 +340,8 @@ FAMILY = Family(
         ),
         "the origin of a regression through 0": Mutant(
             "measures/least_squares/_ridge_bag.py",
-            "float(origin_of(self._y)) if self._intercept else 0.0",
-            "float(origin_of(self._y))",
+            "float(origin_of(y)) if intercept else 0.0",
+            "float(origin_of(y))",
             RIDGE,
         ),
         "ridge targets stay": Mutant(

@@ -131,8 +131,8 @@ FAMILY = Family(
         ),
         "ends on the wrong side": Mutant(
             "measures/neighbours/kernels/residuals.py",
-            "below[j], above[j], taken[j] = -left, right,",
-            "below[j], above[j], taken[j] = right, -left,",
+            "out[0, j], out[1, j] = -left, right",
+            "out[0, j], out[1, j] = right, -left",
         ),
         "equal distances do not enter": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",

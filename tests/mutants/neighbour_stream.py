@@ -139,8 +139,8 @@ FAMILY = Family(
         ),
         "a fork streams into what it shares": Mutant(
             "measures/neighbours/_label_bag.py",
-            "        self._own_arrays(n + m)\n        self._stand_at_entrances()\n",
-            "        self._owns_arrays = True\n        self._own_arrays(n + m)\n        self._stand_at_entrances()\n",
+            "        self._own_arrays(n + m, X)\n        self._stand_at_entrances()\n",
+            "        self._owns_arrays = True\n        self._own_arrays(n + m, X)\n        self._stand_at_entrances()\n",
             (f"{BAGS}test_a_fork_streams_by_itself",),
         ),
         "an example in place loses its entrances": Mutant(

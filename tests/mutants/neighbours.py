@@ -29,6 +29,8 @@ FORKS = tuple(
     for second in ("unlearn few", "a label goes")
 )
 MATRICES = ("measures/test_equals_textbook.py::test_precomputed_distances_equal_the_metric",)
+NARROW = "measures/neighbours/test_float32.py::Test"
+WIDENED = (f"{NARROW}Changes::test_float64_widens_what_is_kept", f"{NARROW}Changes::test_of_a_stream")
 
 FAMILY = Family(
     tests=COUNTS,
@@ -250,6 +252,39 @@ FAMILY = Family(
             "kept = np.delete(self.order, indices)",
             "kept = np.delete(np.arange(self.n), indices)",
             ("measures/test_learning.py::test_any_history_equals_a_fresh_fit",),
+        ),
+        "a test object is rounded": Mutant(
+            "geometry/objects.py",
+            "return narrow if (narrow == X).all() else np.asarray(X, np.float64)",
+            "return narrow",
+            (f"{NARROW}Answers::test_a_test_object_is_not_rounded",),
+        ),
+        "an example is rounded": Mutant(
+            "geometry/objects.py",
+            "return np.can_cast(store.as_rows(X).dtype, store.room.dtype)",
+            "return True",
+            WIDENED,
+        ),
+        "what is kept is not widened": Mutant(
+            "measures/neighbours/_label_bag.py", "wide = None if fits else np.dtype(np.float64)", "wide = None", WIDENED
+        ),
+        "an example of a stream is rounded in place": Mutant(
+            "measures/neighbours/_label_bag.py",
+            "        if not has_room_for(store, x):",
+            "        if store.n < 0:",
+            WIDENED,
+        ),
+        "lists never get a longer reserve": Mutant(
+            "measures/neighbours/_label_bag.py",
+            "if self._lists.values.shape[2] < width:",
+            "if width < 0:",
+            (f"{NARROW}Memory::test_lists_have_a_long_reserve_only_once_something_is_forgotten",),
+        ),
+        "a function of categories compares in float32": Mutant(
+            "predicting/front_door.py",
+            "return objects.astype(np.float64) if is_narrow else objects",
+            "return objects",
+            (f"{NARROW}Answers::test_smoothing_and_categories_do_not_depend_on_the_precision",),
         ),
     },
 )

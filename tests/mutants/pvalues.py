@@ -82,12 +82,12 @@ FAMILY = Family(
             "pvalues.py", "whole + (np.asarray(tau) <= rest)", "whole + (np.asarray(tau) < rest)", THRESHOLDS
         ),
         "a level is its binary number": Mutant(
-            "pvalues.py", "return Fraction(str(number))", "return Fraction(float(number))", THRESHOLDS
+            "pvalues.py", "else _read(str(number))", "else Fraction(float(number))", THRESHOLDS
         ),
         "a rest that is rounded up": Mutant(
             "pvalues.py",
-            "return math.nextafter(nearest, -math.inf) if Fraction(nearest) > number else nearest",
-            "return nearest",
+            "math.nextafter(nearest, -math.inf) if is_greater else nearest",
+            "nearest",
             THRESHOLDS,
         ),
         "n examples for n + 1": Mutant(

@@ -272,7 +272,8 @@ class TestWhatXMayBe:
 
     def test_sparse_input(self):
         svd = TruncatedSVD(2, random_state=0)
-        assert get_tags(FullConformalClassifier(preprocess=svd)).input_tags.sparse
+        said = get_tags(svd).input_tags.sparse  # which old versions of scikit-learn do not say of it
+        assert get_tags(FullConformalClassifier(preprocess=svd)).input_tags.sparse == said
         clf = FullConformalClassifier(KNN(3), preprocess=svd).fit(sparse.csr_array(X), LABELS)
         made = clone(svd).fit_transform(sparse.csr_array(np.vstack([X, X_TEST])))
         plain = FullConformalClassifier(KNN(3)).fit(made[:24], LABELS)

@@ -155,7 +155,7 @@ LARGE = [name for name in PROBLEMS if name != "three"]  # of which 20 are not dr
 def test_an_ensembles_own_samples(problem, aggregate, method, name):
     ensemble, (X, y, X_test) = ENSEMBLES[name], PROBLEMS[problem]
     reg = JackknifeAfterBootstrapRegressor(ensemble, aggregate=aggregate, method=method, random_state=5).fit(X, y)
-    size = {None: len(y), 0.5: len(y) // 2, 20: 20}[ensemble.max_samples]
+    size = {None: len(y), 1.0: len(y), 0.5: len(y) // 2, 20: 20}[ensemble.max_samples]
     chance = (1 - 1 / (len(y) + 1)) ** size
     drawn = np.random.RandomState(5).binomial(round(20 / chance), chance)
     assert reg.n_resamplings_ == drawn

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import KFold
+from sklearn.utils.fixes import parse_version
 
 from exactcp import CVPlusRegressor, SplitConformalRegressor
 from exactcp.measures import ModelQuantile, ModelResidual
@@ -28,6 +30,10 @@ def same_intervals(reg, entry):
 
 def quantile_measure(entry):
     """Return the two regressors of an entry."""
+    if "Boosting" in entry["model"] and parse_version(sklearn.__version__) < parse_version("1.9"):
+        pytest.skip(
+            "scikit-learn's boosting had other leaves before: see golden/README.md for the version of the values"
+        )
     make = {"QuantileRegressor": QuantileRegressor, "GradientBoostingRegressor": GradientBoostingRegressor}
     lower, upper = (eval(entry["model"], {**make, "q": q}) for q in entry["quantiles"])
     return ModelQuantile(lower, upper)

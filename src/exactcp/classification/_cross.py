@@ -10,12 +10,13 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ShuffleSplit
 
 from exactcp import pvalues
+from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes
 from exactcp._parallel import Effort, progress
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_calibration_size, check_two_classes, encode
+from exactcp._validation import check_calibration_size
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.predicting.calibration import Calibration, fit_part

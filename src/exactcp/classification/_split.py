@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from exactcp import pvalues
+from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import KNOWN_LABELS, check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part
 from exactcp.predicting.front_door import FrontDoor
@@ -143,12 +143,15 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         measure = classification_measure(self.measure, seed)
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_labelled(X, y)
-        classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
+        fixed = measure.fixed_classes
+        classes = distinct(y) if fixed is None else np.unique(fixed)
         check_two_classes(classes, self)
-        encode(y, classes, what="y", remedy=KNOWN_LABELS)
+        if fixed is not None or X_calibration is None:
+            codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
         own = None if X_calibration is None else self._take_labelled(X_calibration, y_calibration, reset=False)
         parts = divide(self, measure, (objects, y), own, seed)
-        codes = encode(parts.y, classes, what="y_calibration", remedy=_KNOWN)
+        if own is not None:
+            codes = encode(parts.y, classes, what="y_calibration", remedy=_KNOWN)
         numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
         columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
         of = parts.calibrating

@@ -41,6 +41,7 @@ WORDS = {
     ),
     "regression": "The (interval) score is the width, and 2 / epsilon times the distance of a target that is outside.",
 }
+KEPT = "To keep a model of it for rows to come"
 MEANING = (
     "The smaller the better; the best is the first whose coverage is not lower than chance explains. The band of a "
     "coverage is exact, at 95 %. Times are those of one fit and of one object; MB is the peak of memory beyond "
@@ -202,7 +203,12 @@ def _facts(frame: Any, used: tuple[Path, str, str], *, asked: dict[str, str]) ->
     named = next((name for name in frame.index if name in known["commands"]), None)
     usable = known["best"] if known["command"] is not None else named
     if known["best"] is not None and usable is not None:
-        lines[f"On the command line: {usable}"] = _filled(known["commands"][usable], data, target) + options
+        from exactcp.comparing._lines import MODEL, saving_line
+
+        command = known["commands"][usable]
+        lines[f"On the command line: {usable}"] = _filled(command, data, target) + options
+        later = f"exactcp predict --model {MODEL} NEW --confidence {known['confidence_level']!r}"
+        lines[KEPT] = f"{_filled(saving_line(command), data, target)}{options}\n{later}"
     best = "No predictor kept its level" if known["best"] is None else f"{known['best']} is the best"
     return {
         "title": f"Predictors of {target}",
@@ -245,12 +251,13 @@ def _filled(command: str, data: Path, target: str) -> str:
 def _comparison_summary(frame: Any, facts: dict[str, Any], left: Path | None, report: Path | None) -> dict[str, Any]:
     """Return the comparison for scripts."""
     rows = frame.reset_index().astype(object)
-    lines = list(facts["lines"].values())
+    _, command, saving = [*facts["lines"].values(), None, None, None][:3]
     return {
         **{name: frame.attrs[name] for name in ("task", "criterion", "confidence_level", "random_state", "best")},
         "rows": rows.where(rows.notna(), None).to_dict("records"),
         "python": frame.attrs["python"],
-        "command": lines[-1] if len(lines) > 1 else None,
+        "command": command,
+        "fit_command": None if saving is None else saving.splitlines()[0],
         "guarantee": facts["guarantee"],
         "n_chosen_on": len(frame.attrs["chosen_on"]),
         "rows_left": frame.attrs["left"],

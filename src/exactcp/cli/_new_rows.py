@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._validation import LARGEST
+from exactcp._values import LARGEST
 from exactcp.cli import _dates, _targets
 from exactcp.cli._misuse import MisuseError, did_you_mean
 from exactcp.cli._model import ModelNotes

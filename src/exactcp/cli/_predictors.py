@@ -12,18 +12,16 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from exactcp import (
-    CrossConformalClassifier,
-    CVPlusRegressor,
-    FullConformalClassifier,
-    FullConformalRegressor,
-    JackknifePlusRegressor,
-    SplitConformalClassifier,
-    SplitConformalRegressor,
-)
+from exactcp.classification import CrossConformalClassifier, FullConformalClassifier, SplitConformalClassifier
 from exactcp.cli._job import Job
 from exactcp.measures import RandomForest
 from exactcp.pipeline import Pipeline
+from exactcp.regression import (
+    CVPlusRegressor,
+    FullConformalRegressor,
+    JackknifePlusRegressor,
+    SplitConformalRegressor,
+)
 
 PREDICTORS: dict[str, dict[str, Any]] = {
     "classification": {

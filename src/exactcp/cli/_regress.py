@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from exactcp import ConformalAnomalyDetector, FullConformalRegressor
+from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.cli._job import Job, Outcome, compared, timed
 from exactcp.cli._predictors import counted, last, new_predictor, told
 from exactcp.measures import SimplifiedKNN
 from exactcp.regions import Region
+from exactcp.regression import FullConformalRegressor
 from exactcp.report import TARGET_LEVELS, TargetLevels, TargetRun, regression_facts
 
 PAIRS_AT_LEVELS = 20_000_000  # of a training and a test row: up to so many, ten levels more take seconds

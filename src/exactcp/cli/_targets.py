@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from exactcp._validation import LARGEST
+from exactcp._values import LARGEST
 from exactcp.cli._patterns import MANY_LABELS
 from exactcp.cli._text_kinds import MOST_OF_THEM, has_dates, is_number, nested, otherwise_written, plain_numbers
 

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api import types
 
@@ -27,14 +28,14 @@ def has_dates(column: Any) -> bool:
     if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column) or is_number(column):
         return bool(not is_number(column))
     present = column.dropna()
-    if present.map(lambda cell: isinstance(cell, dt.date | dt.time | dt.timedelta)).any():
+    if not _is_text(column) and present.map(lambda cell: isinstance(cell, dt.date | dt.time | dt.timedelta)).any():
         return True
     return bool(present.size) and _share_of(present, DATE) > MOST_OF_THEM
 
 
 def nested(column: Any) -> Any:
     """Return the first cell that holds several values, such as a list; None if there is none."""
-    if is_number(column):
+    if is_number(column) or _is_text(column):
         return None
     several = column.map(lambda cell: not isinstance(cell, str) and types.is_list_like(cell))
     return column[several].iloc[0] if several.any() else None
@@ -71,7 +72,11 @@ def plain_numbers(column: Any, decimal: str = ".") -> Any:
         return pd.Series([_float(cell) for cell in column], column.index, dtype=float)
     if decimal != "." and not is_number(column):
         column = column.astype(str).str.replace(".", "?").str.replace(decimal, ".")
-    return pd.to_numeric(column, errors="coerce")
+    if not _is_text(column):
+        return pd.to_numeric(column, errors="coerce")
+    places, different = pd.factorize(column)  # each is read once; the place of a missing cell is the last
+    numbers = pd.to_numeric(pd.Series(different, dtype=column.dtype), errors="coerce").to_numpy(float, na_value=np.nan)
+    return pd.Series(np.append(numbers, np.nan)[places], column.index)
 
 
 def _float(cell: Any) -> float:
@@ -81,10 +86,17 @@ def _float(cell: Any) -> float:
         return math.inf if cell > 0 else -math.inf
 
 
+def _is_text(column: Any) -> bool:
+    """Return whether a column has text alone, which need not be looked at cell by cell."""
+    return isinstance(column.dtype, pd.StringDtype) or types.infer_dtype(column, skipna=True) == "string"
+
+
 def _share_of(column: Any, pattern: str) -> float:
-    return sum(_matches(column, pattern)) / len(column)
+    return float(_matches(column, pattern).mean())
 
 
-def _matches(column: Any, pattern: str) -> list[bool]:
+def _matches(column: Any, pattern: str) -> np.ndarray:
+    """Tell of each cell whether it is written so; of text that comes again and again, each is looked at once."""
     compiled = re.compile(pattern)
-    return [compiled.fullmatch(str(cell).strip()) is not None for cell in column]
+    places, different = pd.factorize(column) if _is_text(column) else (np.arange(len(column)), column)
+    return np.array([compiled.fullmatch(str(cell).strip()) is not None for cell in different], dtype=bool)[places]

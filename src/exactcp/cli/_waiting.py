@@ -27,7 +27,8 @@ WORTH_FITTING = 5_000  # rows
 WORTH_ASKING = 5_000_000  # such pairs of a saved model, which transforms its rows in every call
 FEW, MORE = 8, 32  # rows that such a model is asked about first
 SHORTEST = 1e-6  # seconds
-SUSPICIOUS = 0.05  # seconds of a try that may have been spent on loading kernels
+SUSPICIOUS = 0.05  # seconds of a try: if kernels were loaded in them, they say little
+ENOUGH = 0.15  # seconds of the last try: whether one waits need not be known better
 
 
 def told_before_fitting(job: Job) -> Job:
@@ -55,7 +56,7 @@ def expect_job_seconds(job: Job, least: int | None = None) -> float:
         return 0.0
     X = job.X_train if job.folds is not None else pd.concat([job.X_train, job.X_test], ignore_index=True)
     y = job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
-    seconds = _pilot.expect_seconds(new_predictor(job, job.method), X, y, _positions(job), _try)
+    seconds = _pilot.expect_seconds(new_predictor(job, job.method), X, y, _positions(job), _try, enough=ENOUGH)
     return 0.0 if math.isnan(seconds) else seconds
 
 
@@ -95,9 +96,12 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _timed_warm(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """Return what the work returns, and its seconds; if these are many, of a second time, when nothing is loaded."""
+    """Return what the work returns, and its seconds; of a second time, if many of them may have gone into loading."""
+    before = STOPWATCH.kernels + STOPWATCH.loaded
     result, seconds = _timed(work, *arguments)
-    return result, seconds if seconds < SUSPICIOUS else min(seconds, _timed(work, *arguments)[1])
+    if seconds >= SUSPICIOUS and STOPWATCH.kernels + STOPWATCH.loaded > before:
+        seconds = min(seconds, _timed(work, *arguments)[1])
+    return result, seconds
 
 
 def _silent(predictor: Any) -> dict[str, int]:

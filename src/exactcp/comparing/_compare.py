@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from exactcp._answers import check_labels, check_targets
 from exactcp._optional import require
 from exactcp._parallel import progress, time_left
 from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_labels, check_targets
 from exactcp.comparing._candidates import (
     OF_LABELS,
     OF_TARGETS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sklearn.base import clone
@@ -10,6 +11,7 @@ from exactcp._rows import is_frame
 from exactcp.comparing._candidates import OF_LABELS, Candidate
 
 DATA, NEW, TARGET = "DATA", "NEW", "TARGET"  # what a command's reader fills in
+MODEL = "model.exactcp"  # a file
 
 
 def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: float) -> str:
@@ -80,6 +82,18 @@ def command_line(candidate: Candidate, confidence_level: float, seed: int) -> st
         return None
     level = f"--confidence {confidence_level!r} --seed {seed}"
     return f"exactcp predict {DATA} {NEW} --target {TARGET} {candidate.options} {level}"
+
+
+def saving_line(command: str) -> str:
+    """Return the command that saves a model of the rows of DATA, from the one that predicts those of NEW.
+
+    Examples
+    --------
+    >>> saving_line("exactcp predict DATA NEW --target TARGET --method full --measure knn --confidence 0.9 --seed 4")
+    'exactcp fit DATA --target TARGET --method full --measure knn --seed 4 --save model.exactcp'
+    """
+    fit = command.replace(f"exactcp predict {DATA} {NEW}", f"exactcp fit {DATA}", 1)
+    return f"{re.sub(r' --confidence [^ ]+', '', fit)} --save {MODEL}"  # which answers at any level
 
 
 def guarantee(n_chosen_on: int, n_left: int, n_compared: int) -> str:

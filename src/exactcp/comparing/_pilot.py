@@ -15,7 +15,15 @@ ENOUGH_SECONDS = 0.3  # seconds: a try that took as long tells how long more row
 STEEPEST = 3.0  # power of n: measures that solve linear systems
 
 
-def expect_seconds(predictor: Any, X: Any, y: np.ndarray, folds: list[FoldPositions], question: Question) -> float:
+def expect_seconds(
+    predictor: Any,
+    X: Any,
+    y: np.ndarray,
+    folds: list[FoldPositions],
+    question: Question,
+    *,
+    enough: float | None = None,
+) -> float:
     """Return the seconds that all folds will take; nan if so few rows cannot tell.
 
     Some rows are tried, with as many objects to ask about, then twice as many again and again, until it takes a moment
@@ -29,6 +37,8 @@ def expect_seconds(predictor: Any, X: Any, y: np.ndarray, folds: list[FoldPositi
     y : ndarray
     folds : list of (training, test)
     question : Question
+    enough : float, default=None
+        Seconds of a try after which there is no other; None means ENOUGH_SECONDS.
 
     Returns
     -------
@@ -39,6 +49,7 @@ def expect_seconds(predictor: Any, X: Any, y: np.ndarray, folds: list[FoldPositi
     sizes = [min(FIRST_ROWS, n)]
     while 2 * sizes[-1] <= n / 2:
         sizes.append(2 * sizes[-1])
+    enough = ENOUGH_SECONDS if enough is None else enough
     tried: list[tuple[int, FoldAnswers]] = []
     try:
         with warnings.catch_warnings():
@@ -48,7 +59,7 @@ def expect_seconds(predictor: Any, X: Any, y: np.ndarray, folds: list[FoldPositi
             )  # imports and compiles: its time tells nothing
             for size in sizes:
                 tried.append((size, question(predictor, X, y, (training[:size], test[:size]))))
-                if tried[-1][1].fit_seconds + tried[-1][1].predict_seconds > ENOUGH_SECONDS:
+                if tried[-1][1].fit_seconds + tried[-1][1].predict_seconds > enough:
                     break
     except Exception:  # noqa: BLE001  (few rows may lack a label; if all rows fail, too, they say why)
         return math.nan

@@ -1,4 +1,4 @@
-"""Searching a sorted array many times: buckets of equal width tell where a value may be (theory NN.13).
+"""Searching a sorted array many times: buckets of equal width tell where a value may be (theory NN.15).
 
 An entry's bucket never falls while the entry grows, whatever rounding does, so that entries in lower buckets than a
 value's are smaller than it, those in higher ones larger, and only its own is searched.

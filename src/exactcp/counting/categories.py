@@ -43,8 +43,13 @@ def count_ranked(ranks, wanted, lo, hi):
 
 def sizes_of(categories: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return how many examples there are in each of the wanted categories."""
-    sizes = np.concatenate([[0], np.bincount(categories), [0]])
-    return np.asarray(sizes.take(wanted + 1, mode="clip"))  # -1, and what is beyond all that there are, have none
+    return sizes_among(np.bincount(categories), wanted)
+
+
+def sizes_among(sizes: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the sizes of the wanted categories, of those of all by number."""
+    padded = np.concatenate([[0], sizes, [0]])
+    return np.asarray(padded.take(wanted + 1, mode="clip"))  # -1, and what is beyond all that there are, have none
 
 
 class Members:

@@ -1,5 +1,6 @@
 """Counting for all labels at once: tie bands of the candidates, ranks among them, suffix sums (theory EX.2)."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,14 @@ class LabelCounts(NamedTuple):
 def new_label_counts(m: int, n_labels: int) -> LabelCounts:
     """Return room for the counts of m test objects."""
     return LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+
+
+def add_label_counts(parts: Sequence[LabelCounts]) -> LabelCounts:
+    """Return the counts among the examples of several shards, where the candidates have the same scores."""
+    greater_same, equal_same, greater_other, equal_other = (
+        np.sum([part[field] for part in parts], axis=0) for field in range(4)
+    )
+    return LabelCounts(greater_same, equal_same, greater_other, equal_other, parts[0].scores)
 
 
 class Bands(NamedTuple):

@@ -36,8 +36,8 @@ def origin_of(targets):
     move it. Of many targets, some evenly spaced ones tell.
     """
     some = targets[:: max(1, targets.size // SAMPLE_TARGETS)]
-    median = float(np.median(some)) if some.size else 0.0
-    spread = float(np.median(np.abs(some - median))) if some.size else 0.0
+    median = _median(some)
+    spread = _median(np.abs(some - median))
     if abs(median) <= NEAR_ZERO * spread:
         return 0.0
     step = math.ldexp(1.0, max(math.frexp(spread)[1] + 6, -1000)) if spread > 0.0 else 0.0
@@ -47,8 +47,16 @@ def origin_of(targets):
 def typical_size(targets):
     """Return the median size of targets that are not 0; of many, some evenly spaced ones tell."""
     sizes = np.abs(targets[:: max(1, targets.size // SAMPLE_TARGETS)])
-    sizes = sizes[sizes > 0.0]
-    return float(np.median(sizes)) if sizes.size else 0.0
+    return _median(sizes[sizes > 0.0])
+
+
+def _median(numbers):
+    """Return the median, 0 of none: NumPy's own takes most of the time of a step of a stream."""
+    if not numbers.size:
+        return 0.0
+    upper, is_odd = divmod(numbers.size, 2)
+    middle = np.partition(numbers, (upper - 1 + is_odd, upper))
+    return 0.5 * (float(middle[upper - 1 + is_odd]) + float(middle[upper]))
 
 
 def slack_of(targets):

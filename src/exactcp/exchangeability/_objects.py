@@ -9,7 +9,8 @@ from scipy import sparse
 
 from exactcp._compared import are_vectors, compares_objects, take_column
 from exactcp._rows import count_rows, is_frame, row_of
-from exactcp._validation import check_anything, check_stream_objects, check_unmasked
+from exactcp._validation import check_anything, check_stream_objects
+from exactcp._values import check_unmasked
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 
@@ -22,7 +23,7 @@ def one_object(test: Any, x: Any, *, is_first: bool) -> Any:
         column = take_column(test, x if is_frame(x) or (is_first and _is_matrix(x)) else [x], reset=is_first)
         if column is not None:
             return column
-    X = check_stream_objects(x, "x")
+    X = check_stream_objects(test, x, "x")
     X = X.reshape(1, -1) if X.ndim < 2 else X
     if X.ndim != 2 or X.shape[0] != 1:
         msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
@@ -57,7 +58,7 @@ def many_objects(test: Any, X: Any, *, is_first: bool) -> Any:
         column = take_column(test, X, reset=is_first)
         if column is not None:
             return column
-    X = check_stream_objects(X, "X")
+    X = check_stream_objects(test, X, "X")
     if X.ndim != 2:
         msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
         raise ValueError(msg)

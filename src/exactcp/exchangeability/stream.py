@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._answers import check_stream_labels, check_targets
 from exactcp._changes import changes, drop_bag, forked, stream
 from exactcp._compared import compares_objects
 from exactcp._estimator import Estimator
@@ -15,7 +16,6 @@ from exactcp._parallel import ALONE
 from exactcp._parameters import NONE, RANDOM_STATE, Allowed, check_parameters, integer, one_of, shown
 from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_stream_labels, check_targets
 from exactcp._warning import warn
 from exactcp.exchangeability._objects import check_pairs, check_vectors, many_objects, one_object, takes_anything
 from exactcp.exchangeability._record import Record
@@ -25,6 +25,7 @@ from exactcp.measures._choice import (
     LABEL_MEASURE,
     TARGET_MEASURE,
     classification_measure,
+    keeps_float32,
     label_bag,
     objects_of,
     one_class_measure,
@@ -279,6 +280,11 @@ class ExchangeabilityTest(Estimator):
     @property
     def _started(self) -> bool:
         return "_martingale" in self.__dict__
+
+    @property
+    def _keeps_float32(self) -> bool:
+        """Whether vectors in float32 are taken as they are."""
+        return keeps_float32(vars(self).get("measure_", self.measure))
 
     @property
     def _wants_targets(self) -> bool:

@@ -1,4 +1,8 @@
-"""Euclidean distances by direct differences in float64, and cosine distances of rows of length 1."""
+"""Distances by direct differences in float64, and the written order in which they, and products, are summed.
+
+Rows may be in float32 or in float64, also one in each: what is read becomes float64 before anything is computed, so
+that the bits of a distance are those of the same numbers in float64.
+"""
 
 import math
 from functools import partial
@@ -31,10 +35,24 @@ def inner_product(typingctx, a, b):  # noqa: ARG001
     return _typed(a, b, _product)
 
 
-def _typed(a, b, term):
+@intrinsic
+def manhattan_distance(typingctx, a, b):  # noqa: ARG001
+    """Sum |a_j - b_j| of two contiguous rows, in the order of `squared_distance`."""
+    return _typed(a, b, _size_of_difference)
+
+
+@intrinsic
+def chebyshev_distance(typingctx, a, b):  # noqa: ARG001
+    """Return the largest |a_j - b_j| of two contiguous rows."""
+    return _typed(a, b, _size_of_difference, _greater)
+
+
+def _typed(a, b, term, join=None):
     if not all(isinstance(row, types.Array) and row.ndim == 1 and row.layout == "C" for row in (a, b)):
         return None
-    return types.float64(a, b), partial(_sum_in_order, term)
+    if any(row.dtype not in (types.float32, types.float64) for row in (a, b)):
+        return None
+    return types.float64(a, b), partial(_sum_in_order, term, join or _added)
 
 
 def _squared_difference(builder, a, b):
@@ -46,20 +64,35 @@ def _product(builder, a, b):
     return builder.fmul(a, b)
 
 
-def _sum_in_order(term, context, builder, signature, args):
+def _size_of_difference(builder, a, b):
+    difference = builder.fsub(a, b)
+    bits = ir.VectorType(ir.IntType(64), difference.type.count)
+    unsigned = builder.and_(builder.bitcast(difference, bits), ir.Constant(bits, [2**63 - 1] * bits.count))
+    return builder.bitcast(unsigned, difference.type)
+
+
+def _added(builder, a, b):
+    return builder.fadd(a, b)
+
+
+def _greater(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def _sum_in_order(term, join, context, builder, signature, args):
     rows = [context.make_array(kind)(context, builder, value) for kind, value in zip(signature.args, args, strict=True)]
     length = cgutils.unpack_tuple(builder, rows[0].shape)[0]
     whole = builder.and_(length, length.type(-LANES))
     total = cgutils.alloca_once_value(builder, ir.Constant(_vector(LANES), [0.0] * LANES))
     with cgutils.for_range_slice(builder, length.type(0), whole, length.type(LANES), length.type) as (start, _):
-        builder.store(_with_terms(term, builder, builder.load(total), rows, start, LANES), total)
+        builder.store(_with_terms(term, join, builder, builder.load(total), rows, start, LANES), total)
     start, summed = whole, builder.load(total)
     width = LANES // 2
     while width:
-        total = cgutils.alloca_once_value(builder, _halved(builder, summed, width))
+        total = cgutils.alloca_once_value(builder, _halved(join, builder, summed, width))
         here = builder.and_(length, length.type(width))
         with builder.if_then(builder.icmp_signed("!=", here, length.type(0))):
-            builder.store(_with_terms(term, builder, builder.load(total), rows, start, width), total)
+            builder.store(_with_terms(term, join, builder, builder.load(total), rows, start, width), total)
         start, summed, width = builder.add(start, here), builder.load(total), width // 2
     result = builder.extract_element(summed, ir.Constant(ir.IntType(32), 0))
     return impl_ret_untracked(context, builder, signature.return_type, result)
@@ -69,24 +102,30 @@ def _vector(width):
     return ir.VectorType(ir.DoubleType(), width)
 
 
-def _with_terms(term, builder, total, rows, start, width):
-    """Add `width` terms to as many partial sums."""
-    a, b = (
-        builder.load(builder.bitcast(builder.gep(row.data, [start]), _vector(width).as_pointer()), align=8)
-        for row in rows
-    )
-    return builder.fadd(total, term(builder, a, b))
+def _with_terms(term, join, builder, total, rows, start, width):
+    """Join `width` terms to as many partial sums."""
+    a, b = (_loaded(builder, row.data, start, width) for row in rows)
+    return join(builder, total, term(builder, a, b))
 
 
-def _halved(builder, total, width):
-    """Add the upper half of the partial sums to the lower half."""
+def _loaded(builder, data, start, width):
+    """Return `width` numbers of a row in float64."""
+    is_narrow = isinstance(data.type.pointee, ir.FloatType)
+    vector = ir.VectorType(ir.FloatType(), width) if is_narrow else _vector(width)
+    place = builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
+    numbers = builder.load(place, align=4 if is_narrow else 8)
+    return builder.fpext(numbers, _vector(width)) if is_narrow else numbers
+
+
+def _halved(join, builder, total, width):
+    """Join the upper half of the partial sums to the lower half."""
     low, high = (
         builder.shuffle_vector(
             total, total, ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(at, at + width)))
         )
         for at in (0, width)
     )
-    return builder.fadd(low, high)
+    return join(builder, low, high)
 
 
 @inner
@@ -102,32 +141,4 @@ def euclidean_block(A, B):
     for i in range(A.shape[0]):
         for j in range(B.shape[0]):
             out[i, j] = euclidean_distance(A[i], B[j])
-    return out
-
-
-@compiled
-def unit_rows(X):
-    """Return the rows divided by their lengths; a row of zeros stays what it is."""
-    out = np.empty_like(X)
-    for i in range(X.shape[0]):
-        largest = 0.0
-        for j in range(X.shape[1]):
-            largest = max(largest, abs(X[i, j]))
-        for j in range(X.shape[1]):
-            out[i, j] = X[i, j] / largest if largest > 0.0 else 0.0
-        length = math.sqrt(inner_product(out[i], out[i]))  # type: ignore[call-arg]
-        for j in range(X.shape[1]):
-            out[i, j] = out[i, j] / length if length > 0.0 else 0.0
-    return out
-
-
-@compiled
-def cosine_block(A, B):
-    """Return the matrix of 1 - ab between unit rows: 0 below the rounding error of parallel rows, and at most 2."""
-    out = np.empty((A.shape[0], B.shape[0]))
-    nothing = (2 * A.shape[1] + 24) * 2.0**-53
-    for i in range(A.shape[0]):
-        for j in range(B.shape[0]):
-            d = 1.0 - inner_product(A[i], B[j])  # type: ignore[call-arg]
-            out[i, j] = 0.0 if d < nothing else min(d, 2.0)
     return out

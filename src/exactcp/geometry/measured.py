@@ -13,7 +13,7 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._compared import COMPARED, is_column
 from exactcp._stored_frames import restored_rows, stored_rows
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
 from exactcp.geometry.metric import Distance
 
 SAMPLE_PAIRS = 32  # pairs of objects for which a function is asked both ways

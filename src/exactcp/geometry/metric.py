@@ -12,11 +12,12 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS
 
 from exactcp._parameters import NONE, Allowed, integer, shown
-from exactcp.geometry.distances import cosine_block, euclidean_block, unit_rows
+from exactcp.geometry.angles import directions
+from exactcp.geometry.kinds import ANGLE, EUCLIDEAN, KIND_OF, OTHER, distance_block
 
 Metric = str | Callable[..., float]
 METRICS = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
-_SCIPY_NAME = {"manhattan": "cityblock", "l1": "cityblock"}
+_SCIPY_NAME = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 _NEEDS = {"mahalanobis": "VI", "seuclidean": "V"}
 ASYMMETRY = 1e-6  # relative difference beyond what rounding can explain
 _DOES_NOT_FIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)  # a function and its objects
@@ -42,13 +43,14 @@ NEIGHBOURS = {
 
 
 class Distance:
-    """A checked metric; `between(A, B)` gives exact float64 distances, the same bits for every block of rows."""
+    """A checked metric; `between(A, B)` gives exact float64 distances, the same bits for every block of rows.
+
+    It compares rows as `prepared` returns them.
+    """
 
     def __init__(self, metric: Metric, params: Mapping[str, Any] | None = None) -> None:
         self.params = dict(params or {})
         self.metric = metric
-        self.is_euclidean = metric in ("euclidean", "l2") and not self.params
-        self.is_angle = metric in ("cosine", "correlation") and not self.params
         self.is_precomputed = metric == "precomputed"
         needed = None if callable(metric) else _NEEDS.get(metric)
         if needed is not None and needed not in self.params:
@@ -63,22 +65,28 @@ class Distance:
         """Whether a user's function gives the distances, of whatever it is given."""
         return callable(self.metric)
 
-    def check_objects(self, X: np.ndarray) -> None:
-        """Refuse objects without a direction, where the metric looks at directions."""
-        if self.is_angle:
-            self._directions(X)
+    @property
+    def kind(self) -> int:
+        """The number of the metric in compiled code; OTHER if that does not know it."""
+        return OTHER if self.params or callable(self.metric) else KIND_OF.get(self.metric, OTHER)
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether it is the Euclidean metric."""
+        return self.kind == EUCLIDEAN
+
+    def prepared(self, X: np.ndarray) -> np.ndarray:
+        """Return rows as they are compared, and kept: directions, where the metric looks at those."""
+        return directions(X, self.metric) if self.kind == ANGLE else X
 
     def between(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the distances between the rows of A and of B."""
-        if self.is_euclidean:
-            return euclidean_block(np.ascontiguousarray(A), np.ascontiguousarray(B))
-        if self.is_angle:
-            return cosine_block(self._directions(A), self._directions(B))
+        if self.kind != OTHER:
+            return np.asarray(distance_block(np.ascontiguousarray(A), np.ascontiguousarray(B), self.kind))
         if self.metric == "haversine":
             distances = pairwise_distances(A, B, metric="haversine", **self.params)
         else:
-            name = _SCIPY_NAME.get(str(self.metric), self.metric)
-            distances = cdist(A, B, "euclidean" if name == "l2" else name, **self.params)
+            distances = cdist(A, B, _SCIPY_NAME.get(str(self.metric), self.metric), **self.params)
         if not np.isfinite(distances).all() or (distances < 0).any():
             bad = distances[~(np.isfinite(distances) & (distances >= 0))].flat[0]
             msg = f"metric={self.metric!r} gave the distance {bad} for some pair: expected finite numbers >= 0."
@@ -129,29 +137,6 @@ class Distance:
 
     def _called(self) -> str:
         return f"metric={getattr(self.metric, '__name__', None) or repr(self.metric)}"
-
-    def _directions(self, X: np.ndarray) -> np.ndarray:
-        """Return rows of length 1, centred for the correlation."""
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if self.metric == "correlation":
-            X = _centred(X)
-        rows = unit_rows(X)
-        lost = np.flatnonzero(~rows.any(axis=1))
-        if lost.size:
-            what = "zeros" if self.metric == "cosine" else "one value"
-            msg = (
-                f"metric={self.metric!r} got an object of {what} only (row {lost[0]} of {X.shape[0]}), which has no "
-                "direction: leave it out, or use another metric."
-            )
-            raise ValueError(msg)
-        return rows
-
-
-def _centred(X: np.ndarray) -> np.ndarray:
-    """Return rows less their means; a row of one value becomes zeros, whatever its mean rounds to."""
-    scale = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-    scaled = X / np.where(scale > 0, scale, 1.0)
-    return np.where((X[:, :1] == X).all(axis=1, keepdims=True), 0.0, scaled - scaled.mean(axis=1, keepdims=True))
 
 
 def _number_said(said: Any) -> float:

@@ -7,36 +7,55 @@ Slots are numbered 0..n-1. Who changes a bag writes to the room after the object
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
+from exactcp.geometry.kinds import ANGLE
 from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.metric import Distance
 
+NARROW_FROM = 64  # features: vectors in float32 are stored as such, which takes half the memory and no more time
 
-def copied_with_room(array: np.ndarray, room: int, axis: int = 0) -> np.ndarray:
-    """Return a copy whose length along `axis` is `room`; what does not fit is left out."""
+
+def copied_with_room(array: np.ndarray, room: int, axis: int = 0, dtype: np.dtype | None = None) -> np.ndarray:
+    """Return a copy whose length along `axis` is `room`, of another dtype if asked; what does not fit is left out."""
     shape = list(array.shape)
     kept = min(room, shape[axis])
     shape[axis] = room
-    copy = np.zeros(shape, dtype=array.dtype)  # not what the memory held before: a pickle carries the room along
+    # not what the memory held before: a pickle carries the room along
+    copy = np.zeros(shape, dtype=dtype or array.dtype)
     part = (slice(None),) * axis + (slice(0, kept),)
     copy[part] = array[part]
     return copy
 
 
 class VectorStore:
-    """Objects as rows of numbers, with a metric between them."""
+    """Objects as rows of numbers, with a metric between them.
+
+    They are in float64, or in float32 if they came in float32 and are long enough; distances have the same bits. An
+    array that needs no conversion becomes the store's own.
+    """
 
     is_matrix = False
 
     def __init__(self, X: np.ndarray, distance: Distance) -> None:
         check_scale(X)
-        self._rows = np.array(X, dtype=np.float64, order="C")
-        distance.check_objects(self._rows)
+        is_narrow = X.dtype == np.float32 and X.shape[1] >= NARROW_FROM and distance.is_euclidean
+        self._rows = distance.prepared(np.ascontiguousarray(X, np.float32 if is_narrow else np.float64))
         self.n = X.shape[0]
         self.distance = distance
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "is_prepared": True}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        is_prepared = state.pop("is_prepared", False)
+        self.__dict__.update(state)
+        if not is_prepared and self.distance.kind == ANGLE:  # rows were kept as they came
+            self._rows = self._rows.copy()
+            self._rows[: self.n] = self.distance.prepared(self.objects)
 
     def shell(self, rows: np.ndarray) -> VectorStore:
         """Return a store of as many of these rows, with this metric."""
@@ -75,9 +94,9 @@ class VectorStore:
         """Distances of the rows of X to all slots."""
         return self.distance.between(X, self.objects)
 
-    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
-        """Distances of slots first..last-1 to the slots from `start` on."""
-        return self.distance.between(self.objects[first:last], self.objects[start:])
+    def rows_within(self, first: int, last: int, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on, as far as `stop`."""
+        return self.distance.between(self.objects[first:last], self.objects[start:stop])
 
     @property
     def room(self) -> np.ndarray:
@@ -97,8 +116,16 @@ class VectorStore:
         return self._first(self._rows[slots], slots.size)
 
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:  # noqa: ARG002  (only a matrix has an order)
-        """Return test rows as `rows_from` wants them."""
-        return X
+        """Return new rows as `rows_from` and the room want them.
+
+        They are in the precision of the stored ones, unless that changes them.
+        """
+        X = self.distance.prepared(X)
+        if np.can_cast(X.dtype, self._rows.dtype):
+            return np.asarray(X, self._rows.dtype)
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = X.astype(np.float32)
+        return narrow if (narrow == X).all() else np.asarray(X, np.float64)
 
 
 class MatrixStore:
@@ -153,9 +180,9 @@ class MatrixStore:
         """Distances of test rows to all slots."""
         return np.ascontiguousarray(X[:, : self.n], dtype=np.float64)
 
-    def rows_within(self, first: int, last: int, start: int = 0) -> np.ndarray:
-        """Distances of slots first..last-1 to the slots from `start` on."""
-        return np.ascontiguousarray(self._matrix[first:last, start : self.n])
+    def rows_within(self, first: int, last: int, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Distances of slots first..last-1 to the slots from `start` on, as far as `stop`."""
+        return np.ascontiguousarray(self._matrix[first:last, start : self.n if stop is None else stop])
 
     def rows_among(self, X: np.ndarray) -> np.ndarray:
         """Distances of new rows, which are to be stored, to each other."""
@@ -185,10 +212,15 @@ Store = VectorStore | MatrixStore | FunctionStore
 
 
 def store_of(X: np.ndarray, distance: Distance) -> Store:
-    """Return where these objects are kept, with their metric."""
+    """Return where these objects are kept, with their metric; X may become part of it."""
     if distance.is_precomputed:
         return MatrixStore(X)
     return FunctionStore(X, distance) if distance.is_function else VectorStore(X, distance)
+
+
+def has_room_for(store: Store, X: np.ndarray) -> bool:
+    """Tell whether new objects, as the store's `by_slot` gave them, can be written to its room as they are."""
+    return np.can_cast(store.as_rows(X).dtype, store.room.dtype)
 
 
 def remembering(store: Store) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""Test objects side by side, one in each lane of a vector, on their way past a training example (theory NN.13).
+"""Test objects side by side, one in each lane of a vector, on their way past a training example (theory NN.15).
 
 numba does not vectorise such loops, which are short; these are three times faster. Arrays of test objects are padded to
 whole groups of GROUP. What is found here only bounds or screens, so that any rounding has its allowance elsewhere.

@@ -28,14 +28,14 @@ def find_basis(objects):
     n, p = objects.shape
     if n < SMALLEST_SKETCHED[0] or p < SMALLEST_SKETCHED[1]:
         return np.empty((p, 0))
-    sample = objects[:: max(1, n // 2048)]
-    sample = sample - np.median(sample, axis=0)
+    sample = objects[:: max(1, n // 2048)].astype(np.float64)
+    sample -= np.median(sample, axis=0)
     sample /= max(float(np.abs(sample).max()), np.finfo(float).tiny)
     largest = max(width for width in WIDTHS if width <= p // 2)
     basis = randomized_svd(sample, largest, n_iter=1, random_state=0)[2].T
     is_orthonormal = np.linalg.norm(basis.T @ basis - np.eye(largest)) <= LOOSE * (p + 8) * UNIT
     width = _best_width(sample, basis) if is_orthonormal else 0
-    return np.ascontiguousarray(basis[:, :width])
+    return basis[:, :width].copy()
 
 
 def _best_width(sample, basis):

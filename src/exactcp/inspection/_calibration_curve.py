@@ -36,6 +36,14 @@ class CalibrationCurveDisplay(Display):
     Notes
     -----
     The band treats the test examples as independent; with one training set they are so only approximately.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import FullConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
+    >>> display = CalibrationCurveDisplay.from_estimator(clf, X[1::2], y[1::2])
     """
 
     def __init__(self, levels: Any, coverages: Any, n: int, *, name: str | None = None) -> None:

@@ -35,7 +35,7 @@ class PredictiveDistributionDisplay(Display):
     >>> from exactcp import SplitConformalRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> reg = SplitConformalRegressor(Ridge()).fit(X[:400], y[:400])
-    >>> display = PredictiveDistributionDisplay.from_estimator(reg, X[400:403], y[400:403])  # doctest: +SKIP
+    >>> display = PredictiveDistributionDisplay.from_estimator(reg, X[400:403], y[400:403])
     """
 
     def __init__(self, distribution: Any, y: Any = None, *, names: Any = None) -> None:

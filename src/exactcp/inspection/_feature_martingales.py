@@ -34,7 +34,7 @@ class FeatureMartingaleDisplay(Display):
     >>> from exactcp import ExchangeabilitySelector
     >>> from exactcp.inspection import FeatureMartingaleDisplay
     >>> selector = ExchangeabilitySelector().fit(np.random.default_rng(0).normal(size=(100, 3)))
-    >>> display = FeatureMartingaleDisplay.from_estimator(selector)  # doctest: +SKIP
+    >>> display = FeatureMartingaleDisplay.from_estimator(selector)
     """
 
     def __init__(self, log_martingales: Any, log_threshold: float, names: Any = None) -> None:

@@ -31,7 +31,7 @@ class GroupCoverageDisplay(Display):
 
     Examples
     --------
-    >>> display = GroupCoverageDisplay.from_predictions(  # doctest: +SKIP
+    >>> display = GroupCoverageDisplay.from_predictions(
     ...     [[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], [0.5, 2.0, 2.5], ["old", "old", "new"], confidence_level=0.9
     ... )
     """

@@ -37,7 +37,7 @@ class PredictionIntervalDisplay(Display):
     >>> from exactcp import FullConformalRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> reg = FullConformalRegressor().fit(X[:400], y[:400])
-    >>> display = PredictionIntervalDisplay.from_estimator(reg, X[400:], y[400:], feature="bmi")  # doctest: +SKIP
+    >>> display = PredictionIntervalDisplay.from_estimator(reg, X[400:], y[400:], feature="bmi")
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class MartingaleDisplay(Display):
     >>> from exactcp.inspection import MartingaleDisplay
     >>> test = ExchangeabilityTest(random_state=0)
     >>> p = test.update_many(np.random.default_rng(0).normal(size=(100, 2)))
-    >>> display = MartingaleDisplay.from_estimator(test)  # doctest: +SKIP
+    >>> display = MartingaleDisplay.from_estimator(test)
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class SequenceLatticeDisplay(Display):
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1, 0, 1], 25)
     >>> model = ConformalSequencePredictor().fit(y[:, None] + rng.normal(size=(100, 1)), y)
-    >>> display = SequenceLatticeDisplay.from_estimator(model, [[0.0], [0.5], [2.0]])  # doctest: +SKIP
+    >>> display = SequenceLatticeDisplay.from_estimator(model, [[0.0], [0.5], [2.0]])
     """
 
     def __init__(self, p_values: Any, sets: Any, classes: Any, paths: Any = (), *, true: Any = None) -> None:

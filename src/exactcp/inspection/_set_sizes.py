@@ -30,7 +30,7 @@ class SetSizeDisplay(Display):
     >>> from exactcp import FullConformalClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
-    >>> display = SetSizeDisplay.from_estimator(clf, X[1::2])  # doctest: +SKIP
+    >>> display = SetSizeDisplay.from_estimator(clf, X[1::2])
     """
 
     def __init__(self, sizes: Mapping[str, Any]) -> None:

@@ -36,7 +36,7 @@ class UniformityDisplay(Display):
 
     Examples
     --------
-    >>> display = UniformityDisplay.from_predictions([0.1, 0.4, 0.6, 0.9])  # doctest: +SKIP
+    >>> display = UniformityDisplay.from_predictions([0.1, 0.4, 0.6, 0.9])
     """
 
     def __init__(self, values: Any, *, name: str = "p-value of the truth") -> None:

@@ -42,7 +42,7 @@ class VennReliabilityDisplay(Display):
     >>> from exactcp.inspection import VennReliabilityDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = VennPredictor().fit(X[:300], y[:300])
-    >>> display = VennReliabilityDisplay.from_estimator(clf, X[300:], y[300:])  # doctest: +SKIP
+    >>> display = VennReliabilityDisplay.from_estimator(clf, X[300:], y[300:])
     """
 
     def __init__(self, lower: Any, upper: Any, frequency: Any, counts: Any, *, label: Any = None) -> None:

@@ -22,6 +22,12 @@ class IntervalWidthDisplay(Display):
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> display = IntervalWidthDisplay({"half of the data": [3.0, 4.0, 6.0], "all of it": [2.0, 2.5, 4.0]}).plot()
+    >>> display.alt_text != ""
+    True
     """
 
     def __init__(self, widths: Mapping[str, Any]) -> None:

@@ -155,6 +155,11 @@ def objects_of(measure: Any) -> Objects:
     return measure.objects if isinstance(measure, Measure | RegressionMeasure) else Objects.ANYTHING
 
 
+def keeps_float32(measure: Any) -> bool:
+    """Tell whether a measure that a user gave takes vectors in float32 as they are; None means nearest neighbours."""
+    return measure is None or bool(getattr(measure, "_keeps_float32", False))
+
+
 def held_by(measure: Any) -> Any:
     """Return the model, or the measure around one, that says what a predictor's input may be; None if there is none."""
     if isinstance(measure, Measure | RegressionMeasure):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from exactcp.counting.labels import LabelCounts
 
 if TYPE_CHECKING:
     from exactcp.measures._left_out import LeftOut
+    from exactcp.measures._shards import ShardedLabels, ShardedTargets
     from exactcp.textbook import ResidualFunction, ScoreFunction, Trainer
 
 
@@ -292,6 +293,8 @@ class _Declaring(Estimator):
     """What measures of labels and of targets declare alike."""
 
     is_formula: ClassVar[bool] = False  # ours: one BLAS thread, so that no digit depends on n_jobs
+    why_whole: ClassVar[str] = "each of its scores comes from a fit to all examples"  # and they cannot lie in shards
+    _keeps_float32: ClassVar[bool] = False  # takes such vectors as they are, and answers as if they were in float64
 
     @property
     def objects(self) -> Objects:
@@ -307,6 +310,14 @@ class _Declaring(Estimator):
     def is_fixed(self) -> bool:
         """Whether scores do not depend on the examples of `fit`: those of a frozen model, or given outputs."""
         return False
+
+    def _refuse_shards(self, others: str) -> NoReturn:
+        """Say why the examples of this measure cannot lie in shards, and which measures' can."""
+        msg = (
+            f"{type(self).__name__} needs all examples in one place, since {self.why_whole}: expected a measure that "
+            f"puts together what it finds in shards. Use {others}, or a predictor of one machine."
+        )
+        raise ValueError(msg)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -353,6 +364,10 @@ class Measure(_Declaring):
     ) -> LabelBag | None:
         """Return the bag of these examples, or None if the measure has none and needs Algorithm 1."""
         return None
+
+    def sharded(self) -> ShardedLabels:
+        """Return what the measure does with examples that lie in shards, its parameters checked; most refuse."""
+        self._refuse_shards("KNN, SimplifiedKNN, NN, KDE, LSSVM or RandomForest")
 
     def twin(self) -> ScoreFunction | None:
         """Return the textbook's score function with these parameters, None if it has none."""
@@ -406,7 +421,7 @@ class RegressionMeasure(_Declaring):
         Scores are max(lower - y, y - upper) / scale.
         """
         predictions = np.asarray(self.spread_predictions(X, effort), dtype=np.float64)
-        return np.column_stack([predictions, predictions])
+        return np.array([predictions, predictions]).T  # each end in one piece
 
     def score(self, X: Any, y: Any) -> np.ndarray:
         """Return the score of each example: how far its target is outside of the band, or from the prediction."""
@@ -421,6 +436,10 @@ class RegressionMeasure(_Declaring):
     def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> LeftOut | None:  # noqa: ARG002
         """Return the models that leave out one example each, None if they must be refitted."""
         return None
+
+    def sharded(self) -> ShardedTargets:
+        """Return what the measure does with examples that lie in shards, its parameters checked; most refuse."""
+        self._refuse_shards("KNNResidual or RidgeResidual")
 
     def twin(self) -> ResidualFunction | None:
         """Return the textbook's residual function with these parameters, None if it has none."""

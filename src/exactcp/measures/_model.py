@@ -65,6 +65,12 @@ def check_frozen(estimator: Any) -> None:
         raise NotFittedError(msg) from error
 
 
+def require_fitted(measure: Any, attribute: str) -> None:
+    """Refuse a question to a measure that was not fitted; to ask scikit-learn takes as long as some models."""
+    if attribute not in vars(measure):
+        check_is_fitted(measure, attribute)
+
+
 def refuse_idle(measure: Any, fit_parameters: Mapping[str, Any]) -> None:
     """Refuse parameters of `fit` for what learns nothing."""
     if fit_parameters:

@@ -3,7 +3,8 @@
 Counts add over shards and lists of neighbours merge, so that many machines give the counts of one. A measure that can
 do this says which function follows which (`Tasks.call`); whether a call happens at once, later or elsewhere, and
 whether what died with a machine is made again, is not its business. So a function's result depends on its arguments
-only, bit for bit, and no function changes them.
+only, bit for bit, and no function changes them. What functions give are arrays, named tuples of arrays, or objects that
+tell their size (`__sizeof__`), so that whoever runs tasks knows what it costs to move and to keep it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ class AtOnce:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
         """Return `function(*arguments)`."""
         return function(*arguments)
+
+
+FAN_IN = 8  # results that are put together at a time, so that nobody has to hold all
+
+
+def together(tasks: Tasks, function: Callable[[list[Any]], Any], parts: Sequence[Promise]) -> Promise:
+    """Return what a function makes of all parts, if it may take some of them at a time: sums, smallest, unions."""
+    while len(parts) > 1:
+        groups = [list(parts[first : first + FAN_IN]) for first in range(0, len(parts), FAN_IN)]
+        parts = [group[0] if len(group) == 1 else tasks.call(function, group) for group in groups]
+    return parts[0]
 
 
 class LabelShard(NamedTuple):
@@ -61,8 +73,15 @@ class ShardedLabels(Protocol):
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
 
 
+class WithinShards(NamedTuple):
+    """Whom test objects are compared with, where they have categories."""
+
+    categories: Sequence[Promise]  # of the examples of each shard: (n_i,) numbers from 0 on
+    wanted: Promise  # (m,) those of the test objects; one that no example has, -1, has nothing to compare with
+
+
 class ShardedTargets(Protocol):
-    """What a measure of targets does with shards."""
+    """What a measure of targets does with shards; `within` is None where all examples are compared with."""
 
     def states(self, tasks: Tasks, shards: Sequence[Promise]) -> list[Promise]:
         """Return the state of each `TargetShard` among all."""
@@ -70,8 +89,17 @@ class ShardedTargets(Protocol):
     def predict(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the point predictions (m,)."""
 
-    def counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise, y: Promise) -> Promise:
+    def counts(
+        self, tasks: Tasks, states: Sequence[Promise], X: Promise, y: Promise, within: WithinShards | None = None
+    ) -> Promise:
         """Return how many scores are greater than and equal to the candidate's, and out of how many: three (m,)."""
 
-    def intervals(self, tasks: Tasks, states: Sequence[Promise], X: Promise, thresholds: Promise) -> Promise:
+    def intervals(
+        self,
+        tasks: Tasks,
+        states: Sequence[Promise],
+        X: Promise,
+        thresholds: Promise,
+        within: WithinShards | None = None,
+    ) -> Promise:
         """Return the hulls (m, 2) of where thresholds[t] examples are at least as strange."""

@@ -183,9 +183,22 @@ def size_stratified_coverage(
 
 
 class SlabCoverage(NamedTuple):
-    """The worst slab of one half of the test objects, and the coverage of the objects of the other half inside."""
+    """The worst slab of one half of the test objects, and the coverage of the objects of the other half inside.
 
-    coverage: float  # nan if none is inside
+    Attributes
+    ----------
+    coverage : float
+        Of the n objects inside; nan if there are none.
+    lower, upper : float
+        The ends of its exact band.
+    n : int
+    direction : ndarray of shape (p,)
+        The vector v of the slab a <= v'x <= b.
+    ends : tuple of float
+        a and b.
+    """
+
+    coverage: float
     lower: float
     upper: float
     n: int

@@ -103,7 +103,15 @@ def coverage_curve(p_true: np.ndarray, levels: ArrayLike) -> np.ndarray:
 
 
 class Uniformity(NamedTuple):
-    """A Kolmogorov-Smirnov test of p-values."""
+    """A Kolmogorov-Smirnov test of p-values.
+
+    Attributes
+    ----------
+    statistic : float
+        The largest distance of their distribution from the uniform one, in the direction that was asked for.
+    p_value : float
+        Of the test: how rare so large a distance is among as many uniform p-values.
+    """
 
     statistic: float
     p_value: float

@@ -34,6 +34,9 @@ class GivenPredictor:
             return asked
         return lambda X, *args, **kwargs: asked(self._columns(X, self._known), *args, **kwargs)
 
+    def __sklearn_tags__(self) -> Any:
+        return self._predictor.__sklearn_tags__()  # scikit-learn 1.6 asks the class
+
     def partial_fit(self, X: list[GivenRow], y: np.ndarray, **kwargs: Any) -> None:
         """Learn examples by their values with those learned so far, and with each other."""
         new = [self._n_before + row.position for row in X]

@@ -1,8 +1,8 @@
 """The front door of all predictors: what a user gives becomes what the measure takes, or a sentence.
 
-A measure says what its objects may be. Vectors and pairs become float64 matrices here, and objects that a function
-compares a column; anything else, for models, goes through as it is, and models say themselves what they do not take.
-Columns that hold categories stay outside.
+A measure says what its objects may be. Vectors and pairs become float64 matrices here, or stay in float32 where the
+measure takes that, and objects that a function compares become a column; anything else, for models, goes through as it
+is, and models say themselves what they do not take. Columns that hold categories stay outside.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._answers import check_answers, check_labels, check_targets
 from exactcp._compared import is_column
 from exactcp._estimator import Estimator
 from exactcp._parameters import check_parameters
 from exactcp._rows import is_frame
 from exactcp._validation import (
-    check_answers,
     check_anything,
+    check_computed,
     check_examples,
-    check_labels,
     check_new_pairs,
     check_objects,
     check_regression_examples,
-    check_targets,
     check_training_objects,
 )
-from exactcp.measures._choice import held_by, objects_of
+from exactcp.measures._choice import held_by, keeps_float32, objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
@@ -45,6 +44,7 @@ class FrontDoor(Estimator):
     preprocess_on: str
     _bag: Any
     _fitted_kind: Objects | None = None
+    _fitted_float32: bool | None = None
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
     _preprocessing: Preprocessing | None = None
     _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
@@ -53,21 +53,35 @@ class FrontDoor(Estimator):
         """Return what the objects may be: what the measure says, once there is one the fitted measure."""
         return objects_of(vars(self).get("measure_", self.measure))
 
+    def _known_kind(self) -> Objects:
+        """Return the same, which is found out once after each `fit` has begun."""
+        if self._fitted_kind is None:
+            self._fitted_kind = self._kind()
+        return self._fitted_kind
+
     def _takes_pairs(self) -> bool:
         """Tell whether X holds values between examples instead of objects."""
-        return self._kind() is Objects.PAIRS
+        return self._known_kind() is Objects.PAIRS
 
     @property
     def _compares(self) -> bool:
         """Whether a function compares objects, which may then be of any kind."""
         return self._kind() is Objects.COMPARED
 
+    @property
+    def _keeps_float32(self) -> bool:
+        """Whether vectors in float32 are taken as they are, which Algorithm 1 as written does not; asked in `fit`."""
+        if self._fitted_float32 is None:
+            is_standard = vars(self).get("algorithm") == "standard"
+            self._fitted_float32 = not is_standard and keeps_float32(vars(self).get("measure_", self.measure))
+        return self._fitted_float32
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         held = held_by(vars(self).get("measure"))
         if held is not None:
             describe_input(tags, held)
-        tags.input_tags.pairwise = self._takes_pairs()
+        tags.input_tags.pairwise = self._kind() is Objects.PAIRS  # a fit may not have begun
         preprocess = vars(self).get("preprocess")
         if hasattr(preprocess, "__sklearn_tags__"):
             describe_input(tags, preprocess)
@@ -94,6 +108,7 @@ class FrontDoor(Estimator):
 
     def _inside(self, X: Any) -> Any:
         """Return objects without the columns that hold categories, unless these are to be kept."""
+        check_computed(self, X, "X")
         mondrian = vars(self).get("mondrian")
         if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X
@@ -118,13 +133,11 @@ class FrontDoor(Estimator):
         """Tell whether a model, or a transformer, says what objects may be; it is asked once, in `fit`."""
         if self._preprocessing is not None:
             return True
-        if self._fitted_kind is None:
-            self._fitted_kind = self._kind()
-        return self._fitted_kind is Objects.ANYTHING
+        return self._known_kind() is Objects.ANYTHING
 
     def _forget_kind(self) -> None:
         """Let the parameters of a new `fit` say what objects are, not what was fitted before."""
-        for name in ("_fitted_kind", "measure_", "_metric"):
+        for name in ("_fitted_kind", "_fitted_float32", "measure_", "_metric"):
             self.__dict__.pop(name, None)
 
     def _transform(self, X: Any, *, reset: bool = False) -> Any:
@@ -192,6 +205,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
@@ -203,6 +217,7 @@ class FrontDoor(Estimator):
         if reset:
             self._forget_kind()
         X = self._inside(X)
+        check_computed(self, y, "y")
         if not self._takes_anything():
             return check_regression_examples(self, X, y, reset=reset)
         X = check_anything(self, X, reset=reset)
@@ -235,7 +250,7 @@ class FrontDoor(Estimator):
     def _sort(self, X: Any, objects: Any, y: Any, categories: Any, *, more: bool = False) -> np.ndarray:
         """Return the numbers of the categories of examples to learn; a taxonomy gets X as the user gave it."""
         known = self._taxonomy if more else self._new_taxonomy(beside=categories is not None)
-        self._taxonomy, numbers = known.learned(self._as_given(X, objects), y, categories)
+        self._taxonomy, numbers = known.learned(self._as_given(X, objects, known), y, categories)
         return numbers
 
     def _new_taxonomy(self, *, beside: bool) -> Taxonomy:
@@ -243,14 +258,20 @@ class FrontDoor(Estimator):
 
     def _sort_objects(self, X: Any, objects: Any, categories: Any) -> np.ndarray:
         """Return the numbers (m,) of the categories of test objects."""
-        return self._taxonomy.of_objects(self._as_given(X, objects), categories)
+        return self._taxonomy.of_objects(self._as_given(X, objects, self._taxonomy), categories)
 
     def _sort_candidates(self, X: Any, objects: Any, classes: np.ndarray, categories: Any) -> np.ndarray:
         """Return the numbers (m, l) of the categories of test objects with each label."""
-        return self._taxonomy.of_candidates(self._as_given(X, objects), classes, categories)
+        return self._taxonomy.of_candidates(self._as_given(X, objects, self._taxonomy), classes, categories)
 
-    def _as_given(self, X: Any, objects: Any) -> Any:
-        """Return X, if it is a frame or array, or was transformed; what became a matrix in the door, as this matrix."""
+    def _as_given(self, X: Any, objects: Any, taxonomy: Taxonomy) -> Any:
+        """Return X, if it is a frame or array, or was transformed; what became a matrix in the door, as this matrix.
+
+        A function gets a matrix in float64, in which it may compare otherwise than in float32.
+        """
         if self._preprocessing is not None or is_column(objects):
             return X
-        return objects if isinstance(objects, np.ndarray) and not is_frame(X) else X
+        if not isinstance(objects, np.ndarray) or is_frame(X):
+            return X
+        is_narrow = taxonomy.is_function and objects.dtype == np.float32 and not self._takes_anything()
+        return objects.astype(np.float64) if is_narrow else objects

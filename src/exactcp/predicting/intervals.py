@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import reads
 from exactcp._validation import warn_of_low_level
@@ -68,7 +67,7 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         ndarray of shape (m, 2), or (m, 2, levels) with several levels
             Lower and upper ends; infinite where there are too few examples for the level.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         levels = Levels.of(confidence_level)
         intervals = self._intervals_at(levels, *self._take_sorted(X, categories))
         return intervals if levels.are_several else intervals[..., 0]
@@ -90,7 +89,7 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         DataFrame of pandas or polars, as X is or `set_output` says
             With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         levels = Levels.of(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         columns, intervals = {"prediction": self._points(objects)}, self._intervals_at(levels, objects, numbers)

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._answers import encode
 from exactcp._changes import changes, forked, learn, unlearn
 from exactcp._parallel import effort_of
-from exactcp._validation import check_indices, encode
+from exactcp._validation import check_indices
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.names import Names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -16,6 +17,8 @@ from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
 from exactcp.counting.categories import sizes_of
 from exactcp.measures._contract import LabelBag
+
+_ONE_CATEGORY = np.broadcast_to(np.int64(0), sys.maxsize // 8)  # of any number of objects: it takes no room
 
 TaxonomyLike = str | list[str] | tuple[str, ...] | Callable[..., Any] | None
 
@@ -120,12 +123,27 @@ class Taxonomy:
         self._beside = beside
         self._numbers: dict[Hashable, int] = {}
 
+    @property
+    def is_function(self) -> bool:
+        """Whether a user's function looks at the objects."""
+        return self._function is not None
+
     def __getstate__(self) -> dict[str, Any]:
         # categories are told apart by type and may be tuples, which the keys of a file's tables cannot
         return {**self.__dict__, "_numbers": list(self._numbers)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _numbers={value: number for number, value in enumerate(state["_numbers"])})
+
+    @property
+    def values(self) -> list[Hashable]:
+        """The categories that are known, by number."""
+        return list(self._numbers)
+
+    def knowing(self, values: list[Hashable]) -> Taxonomy:
+        """Return the taxonomy that knows these categories, by number."""
+        known: Taxonomy = twin(self, _numbers={value: number for number, value in enumerate(values)})
+        return known
 
     def learned(self, X: Any, y: Any, categories: Any = None) -> tuple[Taxonomy, np.ndarray]:
         """Return the taxonomy that knows the categories of these examples, and their numbers (n,)."""
@@ -139,7 +157,7 @@ class Taxonomy:
         """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""
         if self.is_trivial:
             self.require(categories)
-            return np.broadcast_to(np.int64(0), count_rows(X))
+            return _ONE_CATEGORY[: count_rows(X)]
         return self._look_up(X, None, categories)
 
     def of_candidates(self, X: Any, classes: np.ndarray, categories: Any = None) -> np.ndarray:

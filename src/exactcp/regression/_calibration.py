@@ -34,6 +34,13 @@ def _rows_by_category(categories: np.ndarray) -> list[tuple[int, np.ndarray | sl
     return [(one, np.flatnonzero(categories == one)) for one in np.unique(categories).tolist()]
 
 
+def _endless(m: int) -> np.ndarray:
+    """Return m intervals (m, 2) that exclude nothing."""
+    ends = np.empty((m, 2))
+    ends[:, 0], ends[:, 1] = -np.inf, np.inf
+    return ends
+
+
 class TargetCalibration:
     """Targets, bands and categories of calibration examples, and their scores in order.
 
@@ -50,7 +57,6 @@ class TargetCalibration:
     def __init__(self, y: np.ndarray, band: Band, categories: np.ndarray, side: str) -> None:
         self._y, self._band, self._categories, self._side = y, band, categories, side
         self._known = {one: self._rank(members) for one, members in _rows_by_category(categories)}
-        self._nobody = self._rank(slice(0))
 
     def _rank(self, members: np.ndarray | slice) -> _Category:
         y, band = self._y[members], self._band.rows(members)
@@ -72,7 +78,8 @@ class TargetCalibration:
 
     def _groups(self, categories: np.ndarray) -> list[tuple[np.ndarray | slice, _Category]]:
         """Return the test objects of each category, and the examples that they are compared with."""
-        return [(objects, self._known.get(one, self._nobody)) for one, objects in _rows_by_category(categories)]
+        rows = _rows_by_category(categories)
+        return [(objects, self._known.get(one) or self._rank(slice(0))) for one, objects in rows]
 
     def smallest(self, categories: np.ndarray) -> int:
         """Return the size of the smallest category of test objects."""
@@ -95,18 +102,18 @@ class TargetCalibration:
 
     def intervals(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
         """Return the bands (m, 2) widened by the score that decides: infinite where there are too few examples."""
-        ends = np.tile([-np.inf, np.inf], (band.scale.size, 1))
+        ends = _endless(band.scale.size)
         for objects, group in self._groups(categories):
             lower, upper, scale = band.rows(objects)
+            count = pvalues.threshold(self._share(epsilon), group.y.size, 1.0 if tau is None else tau[objects])
             for end, ranked in group.sides.items():
-                count = pvalues.threshold(self._share(epsilon), ranked.n, 1.0 if tau is None else tau[objects])
                 width = ranked.quantile(count) * scale
                 ends[objects, BOTH_ENDS.index(end)] = upper + width if end == "upper" else lower - width
         return ends
 
     def regions(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
         """Return the ends (m, 2) of the targets whose p-values exceed epsilon; nan where there are none."""
-        ends, share = np.tile([-np.inf, np.inf], (band.scale.size, 1)), self._share(epsilon)
+        ends, share = _endless(band.scale.size), self._share(epsilon)
         for objects, group in self._groups(categories):
             lower, upper, scale = band.rows(objects)
             for end, ranked in group.sides.items():

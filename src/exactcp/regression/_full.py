@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._answers import check_answers, check_targets
 from exactcp._changes import changes, learn, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_answers, check_targets
 from exactcp.counting.categories import Within
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
 from exactcp.predicting.intervals import IntervalPrediction
@@ -253,7 +252,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
         list of Region
             Each a union of closed intervals.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         how = self._how(numbers)
@@ -276,7 +275,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self)
+        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         y = check_answers(self, objects, y, check_targets)
         counts = pvalues.Counts(*self._bag.counts(objects, y, **self._how(numbers)))
@@ -302,7 +301,7 @@ class FullConformalRegressor(IntervalPrediction, Learning):
         PredictiveDistribution
             It holds n numbers for each object.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         rows = self._bag.critical_targets(objects, within=self._how(numbers).get("within"))
         return PredictiveDistribution(tuple(np.sort(row) for row in rows))

@@ -29,6 +29,8 @@ class Limits(NamedTuple):
 
     def check(self, y: np.ndarray) -> None:
         """Refuse targets outside."""
+        if self.are_none:
+            return
         outside = ~self.hold(y)
         if outside.any():
             row = int(outside.argmax())
@@ -38,13 +40,18 @@ class Limits(NamedTuple):
             )
             raise ValueError(msg)
 
+    @property
+    def are_none(self) -> bool:
+        """Whether any target may be."""
+        return self.low == -np.inf and self.high == np.inf
+
     def hold(self, y: np.ndarray) -> np.ndarray:
         """Tell of each target whether it is inside."""
         return np.asarray((self.low <= y) & (y <= self.high))
 
     def clip(self, values: np.ndarray) -> np.ndarray:
         """Return values moved to the nearest target that there may be."""
-        return np.asarray(np.clip(values, self.low, self.high))
+        return values if self.are_none else np.asarray(np.clip(values, self.low, self.high))
 
     def cut(self, intervals: np.ndarray) -> np.ndarray:
         """Return intervals (m, 2) without what is outside, nan where nothing is left."""

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._answers import check_answers, check_targets
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import (
@@ -23,7 +23,6 @@ from exactcp._parameters import (
 )
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_answers, check_targets
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import check_own_calibration, divide, fit_part
@@ -295,7 +294,7 @@ class SplitConformalRegressor(IntervalPrediction):
         list of Region
             Each one closed interval, or none: that of `predict_interval`, with the targets that tie with its ends.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         ends = self._calibration.regions(self._band(objects), epsilon, numbers, self._tau(objects))
@@ -318,7 +317,7 @@ class SplitConformalRegressor(IntervalPrediction):
         ndarray of shape (m,)
             0 of targets outside of [y_min, y_max].
         """
-        check_is_fitted(self)
+        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         y = check_answers(self, objects, y, check_targets)
         p = self._calibration.p(self._band(objects), y, numbers, self._tau(objects))
@@ -347,7 +346,7 @@ class SplitConformalRegressor(IntervalPrediction):
         .. [1] V. Vovk, I. Petej, I. Nouretdinov, V. Manokhin, A. Gammerman, "Computationally efficient versions of
            conformal predictive distributions", Neurocomputing 397 (2020).
         """
-        check_is_fitted(self)
+        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         limits = Limits.of(self)
         points = self._calibration.critical_targets(self._band(objects), numbers)

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
+from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_two_classes, encode
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of
 from exactcp.measures._contract import Objects
 from exactcp.predicting.front_door import FrontDoor

@@ -8,14 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
-from exactcp._validation import (
-    check_square,
-    check_two_classes,
-    encode,
-)
+from exactcp._validation import check_square
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import store_of
 from exactcp.measures._contract import Objects, objects_by_metric
@@ -34,7 +31,8 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
         Number of neighbours whose labels make an example's category; of fewer examples, all.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -111,6 +109,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
 
     _bag: VennBag
     search: str = "auto"
+    _keeps_float32: ClassVar[bool] = True
     _metric: Any  # of the examples that were learned
 
     allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES, "n_jobs": N_JOBS, "verbose": VERBOSE}

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
-from exactcp._validation import KNOWN_LABELS, check_square, check_two_classes, encode
+from exactcp._validation import check_square
 from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
@@ -158,6 +159,8 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    _keeps_float32: ClassVar[bool] = False
 
     def _kind(self) -> Objects:
         fitted = vars(self).get("measure_", self.measure)

@@ -149,7 +149,7 @@ def test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew(k: int) -> 
 def test_a_list_of_all_others_takes_up_the_farthest() -> None:
     X, y = np.arange(9.0)[:, None], np.arange(9.0)
     X[8] = 100.0
-    bag = KNNResidual(k=3).bag(X[:8], y[:8])
+    bag = KNNResidual(k=4).bag(X[:8], y[:8])  # whose lists have places for 8
     np.testing.assert_array_equal(bag._state.lengths[:8], 7)
     bag.learn(X[8:], y[8:])
     np.testing.assert_array_equal(bag._state.lengths[:9], 8)

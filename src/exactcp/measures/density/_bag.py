@@ -11,13 +11,13 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort
-from exactcp._validation import check_size
+from exactcp._values import check_size
 from exactcp.counting.categories import CategoryRanks, count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
-from exactcp.measures.density._routes import CountedWithin, Summation, rank_label, sum_kernels
+from exactcp.measures.density._routes import CountedWithin, KernelSums, Summation, rank_label, scores_of, sum_kernels
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, alternative_sums, log_sum
 
 SHARE_ANEW = 8  # changing more than one example in this many of a label makes its sums anew
@@ -34,13 +34,9 @@ def bandwidth_of(bandwidth: float | str, n: int, p: int) -> float:
 
 
 def density_scores(summations: Sequence[Summation], sizes: np.ndarray) -> np.ndarray:
-    """Return the scores (m, l) of objects from their sums over every label: -log of (1/N_c) sum K (theory DE.1)."""
-    columns = []
-    for summation, size in zip(summations, sizes, strict=True):
-        top, total = summation.result.top, summation.result.total
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns.append(np.where(total > 0, math.log(max(size, 1)) - top - np.log(total), np.inf))
-    return np.column_stack(columns)
+    """Return the scores (m, l) of objects from their sums over every label."""
+    parts = [KernelSums(summation.result.top, summation.result.total) for summation in summations]
+    return np.column_stack([scores_of(part, size) for part, size in zip(parts, sizes.tolist(), strict=True)])
 
 
 class CategorisedSums(NamedTuple):
@@ -129,27 +125,39 @@ class KDEBag(LabelBagBase):
         """Return counts and candidate scores of all labels for every row of X."""
         summations = [Summation(label, X, own=False, counts=True) for label in self._labels]
         sum_kernels(summations, effort=effort, task="predicting")
-        scores = density_scores(summations, self.sizes)
+        return self._with_others(summations, density_scores(summations, self.sizes))
+
+    def _with_others(self, summations: Sequence[Summation], scores: np.ndarray) -> LabelCounts:
+        """Return the counts of summations, one for each label, and those of the examples with other labels."""
         return _label_counts(summations, *self._rank_others(scores), scores)
 
     def category_counts(
         self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
     ) -> LabelCounts:
         """Return counts among the examples of the candidates' categories only, and candidate scores."""
-        known = self._within_categories(categories)
-        columns = [np.ascontiguousarray(column) for column in wanted.T]
+        known, columns = self._within_categories(categories), columns_of(wanted)
+        within = [CountedWithin(*of_label, column) for of_label, column in zip(known.labels, columns, strict=True)]
         summations = [
-            Summation(label, X, own=False, counts=True, within=CountedWithin(*of_label, column))
-            for label, of_label, column in zip(self._labels, known.labels, columns, strict=True)
+            Summation(label, X, own=False, counts=True, within=own)
+            for label, own in zip(self._labels, within, strict=True)
         ]
         sum_kernels(summations, effort=effort, task="predicting")
-        scores = density_scores(summations, self.sizes)
+        return self._with_others_within(summations, within, known.everyone, density_scores(summations, self.sizes))
+
+    def _with_others_within(
+        self,
+        summations: Sequence[Summation],
+        within: Sequence[CountedWithin],
+        everyone: CategoryRanks,
+        scores: np.ndarray,
+    ) -> LabelCounts:
+        """Return the same among the examples of the wanted categories."""
         at_least, above = np.empty((2, *scores.shape), np.int64)
-        for c, (label, (_, ranks)) in enumerate(zip(self._labels, known.labels, strict=True)):
+        for c, (label, own) in enumerate(zip(self._labels, within, strict=True)):
             column = np.ascontiguousarray(scores[:, c])
             lo, hi = tie_bands(column, LOG_FLOOR, TOLERANCE)
-            own = rank_label(ranks, label.n - 1, columns[c], column)
-            at_least[:, c], above[:, c] = count_ranked(known.everyone, columns[c], lo, hi) - own
+            same = rank_label(own.ranks, label.size - 1, own.wanted, column)
+            at_least[:, c], above[:, c] = count_ranked(everyone, own.wanted, lo, hi) - same
         return _label_counts(summations, at_least, above, scores)
 
     def _within_categories(self, categories: np.ndarray) -> CategorisedSums:
@@ -180,7 +188,7 @@ class KDEBag(LabelBagBase):
                 all_above = self.n - np.searchsorted(everyone, hi, side="right")
             else:
                 all_at_least, all_above = (everyone >= lo[:, None]).sum(axis=1), (everyone > hi[:, None]).sum(axis=1)
-            own_at_least, own_above = label.rank(column, label.n - 1)
+            own_at_least, own_above = label.rank(column, label.size - 1)
             at_least[:, c], above[:, c] = all_at_least - own_at_least, all_above - own_above
         return at_least, above
 
@@ -299,6 +307,11 @@ class KDEBag(LabelBagBase):
         self._categorised = None
         if anew:
             self.fill(anew, effort=effort)
+
+
+def columns_of(wanted: np.ndarray) -> list[np.ndarray]:
+    """Return the columns of wanted categories (m, l), one for each label."""
+    return [np.ascontiguousarray(column) for column in wanted.T]
 
 
 def _label_counts(

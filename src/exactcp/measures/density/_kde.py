@@ -11,11 +11,13 @@ from exactcp import textbook
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of, positive
-from exactcp._validation import check_examples, check_objects, check_scale
+from exactcp._validation import check_examples, check_objects
+from exactcp._values import check_scale
 from exactcp.measures._contract import Measure
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, density_scores
 from exactcp.measures.density._label_sums import LabelExamples
 from exactcp.measures.density._routes import Summation, sum_kernels
+from exactcp.measures.density._sharded import ShardedKDE
 from exactcp.measures.density.kernels.kernel_functions import KERNEL_CODES
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR
 from exactcp.textbook import ScoreFunction
@@ -150,3 +152,12 @@ class KDE(Measure):
         check_scale(X)
         bag = KDEBag(X, codes, n_labels, bandwidth=bandwidth, kernel=kernel)
         return bag.fill(effort=effort)
+
+    def sharded(self) -> ShardedKDE:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedKDE
+        """
+        return ShardedKDE(*self._checked())

@@ -58,8 +58,11 @@ class LabelExamples:
 
     Notes
     -----
-    An example's sum is over the other examples of its label only, so a bag is one of these for each label.
+    An example's sum is over the other examples of its label only, so a bag is one of these for each label. Where some
+    of the label are elsewhere, in other shards, the sums are over these, too.
     """
+
+    elsewhere: int = 0  # examples of the label
 
     def __init__(self, objects: np.ndarray, bandwidth: float, kernel: int) -> None:
         check_bandwidth(objects, bandwidth)
@@ -78,6 +81,11 @@ class LabelExamples:
     def n(self) -> int:
         """Number of examples."""
         return self._rows.n
+
+    @property
+    def size(self) -> int:
+        """Number of examples of the label, here and elsewhere."""
+        return self.n + self.elsewhere
 
     @property
     def objects(self) -> np.ndarray:
@@ -101,8 +109,8 @@ class LabelExamples:
 
     def examples(self, *, with_sums: bool) -> SummedExamples:
         """Return what compiled code takes."""
-        sums = (self._sums.top, self._sums.total, self.log_sums()) if with_sums else (NOTHING,) * 3
-        return SummedExamples(self.objects, self.bandwidth, self.kernel, *sums)
+        top, total, log = (*self._sums[:2], self.log_sums()) if with_sums else (NOTHING,) * 3
+        return SummedExamples(self.objects, self.bandwidth, self.kernel, top, total, log, self.size)
 
     def dense(self) -> Dense:
         """Return the objects prepared for blocks of kernels."""
@@ -134,7 +142,7 @@ class LabelExamples:
 
     def provisional_scores(self) -> np.ndarray:
         """Return the scores of the examples against each other, by slot: nu = N - 1 (theory DE.3)."""
-        return np.asarray(math.log(max(self.n - 1, 1)) - self.log_sums())
+        return np.asarray(math.log(max(self.size - 1, 1)) - self.log_sums())
 
     def set_sums(self, top: np.ndarray, total: np.ndarray) -> None:
         """Take sums that were made anew."""
@@ -188,6 +196,6 @@ class LabelExamples:
         self.changed()
         if anew.size:
             made = empty_sums(anew.size)
-            sum_all_pairs(self.objects[anew], anew, self.examples(with_sums=False), EVERYONE, made)
+            sum_all_pairs(self.objects[anew], anew, self.examples(with_sums=False), EVERYONE, NOTHING, made)
             sums.top[anew], sums.total[anew], sums.error[anew] = made.top, made.total, DIRECT * made.total
         self._sums = sums

@@ -76,6 +76,19 @@ class CountedWithin(NamedTuple):
     wanted: np.ndarray  # (m,) of the candidates
 
 
+class KernelSums(NamedTuple):
+    """Kernels of objects summed over the examples of one label, exp(top) * total each."""
+
+    top: np.ndarray  # (m,)
+    total: np.ndarray
+
+
+def scores_of(sums: KernelSums, size: int) -> np.ndarray:
+    """Return the scores (m,) of objects from their sums over a label of N: -log of (1/N) sum K (theory DE.1)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sums.total > 0, math.log(max(size, 1)) - sums.top - np.log(sums.total), np.inf)
+
+
 class Summation:
     """Kernels of objects summed over the examples of one label; `sum_kernels` does the work.
 
@@ -89,6 +102,8 @@ class Summation:
         Count the label's scores against those of the candidates X.
     within : CountedWithin, default=None
         Count only those of the candidates' categories.
+    known : KernelSums, default=None
+        The candidates' sums over all examples of the label, where these are not all.
 
     Attributes
     ----------
@@ -97,7 +112,14 @@ class Summation:
     """
 
     def __init__(
-        self, label: LabelExamples, X: np.ndarray, *, own: bool, counts: bool, within: CountedWithin | None = None
+        self,
+        label: LabelExamples,
+        X: np.ndarray,
+        *,
+        own: bool,
+        counts: bool,
+        within: CountedWithin | None = None,
+        known: KernelSums | None = None,
     ) -> None:
         m = X.shape[0]
         self.result: SumsAndCounts = empty_sums(m)
@@ -109,6 +131,10 @@ class Summation:
         if within is not None:
             self._examples = self._examples._replace(category=within.category)
             self._wanted = within.wanted[:, None]
+        self._scores, self._whole = np.empty((m, 0)), np.empty((m, 0))  # not known, for every row
+        if known is not None:
+            self._scores = scores_of(known, label.size)[:, None]
+            self._whole = (np.exp(known.top) * known.total)[:, None]
         self._linear = np.exp(self._examples.log)
         self._columns: dict[int, np.ndarray] = {}
         if counts and within is None and m >= FEW_OBJECTS:
@@ -163,21 +189,22 @@ class Summation:
     def _keep_ranked(self, rows: np.ndarray, part: SumsAndCounts) -> None:
         """Keep counts that so far say only how many ranks are lost."""
         if self._counts:
-            with np.errstate(divide="ignore"):
-                scores = math.log(self._label.n) - part.top - np.log(part.total)
-            at_least, above = self._rank(rows, np.where(part.total > 0, scores, np.inf))
+            known, size = self._scores[rows].ravel(), self._label.size
+            scores = known if known.size else scores_of(KernelSums(part.top, part.total), size)
+            at_least, above = self._rank(rows, scores)
             part = part._replace(at_least=at_least + part.at_least, above=above + part.above)
         self._keep(rows, part)
 
     def _rank(self, rows: np.ndarray, scores: np.ndarray) -> Any:
         """Count the label's scores, as they are without a test object, that are >= and > those of some rows."""
         if self._within is None:
-            return self._label.rank(scores, self._label.n)
-        return rank_label(self._within.ranks, self._label.n, self._within.wanted[rows], scores)
+            return self._label.rank(scores, self._label.size)
+        return rank_label(self._within.ranks, self._label.size, self._within.wanted[rows], scores)
 
     def _sum_all_pairs(self, rows: np.ndarray) -> None:
         sums = empty_sums(rows.size)
-        sum_all_pairs(self._X[rows], self._own[rows], self._examples, self._wanted[rows].ravel(), sums)
+        wanted, scores = self._wanted[rows].ravel(), self._scores[rows].ravel()
+        sum_all_pairs(self._X[rows], self._own[rows], self._examples, wanted, scores, sums)
         self._keep_ranked(rows, sums)
 
     def _sum_blocks(self, buffers: _Buffers, rows: np.ndarray) -> None:
@@ -194,10 +221,11 @@ class Summation:
                     kernel_block(X[chosen], label.objects, label.bandwidth, label.kernel, kernels)
                 if self._is_own:
                     kernels[np.arange(chosen.size), rows[chosen]] = 0.0
-                part = sum_block(kernels, self._linear, self._examples.category, self._wanted[rows[chosen]].ravel())
+                wanted, whole = self._wanted[rows[chosen]].ravel(), self._whole[rows[chosen]].ravel()
+                part = sum_block(kernels, self._linear, self._examples, wanted, whole)
                 self._keep(rows[chosen], part)
                 if may_underflow(label.kernel):
-                    self._left[rows[chosen]] = part.total < SMALLEST_SUM
+                    self._left[rows[chosen]] = (whole if whole.size else part.total) < SMALLEST_SUM
 
     def _sum_symmetric(self, first: int, last: int, buffers: _Buffers) -> None:
         tile = buffers.take(BLOCK_ROWS, 4 * BLOCK_ROWS)
@@ -224,8 +252,9 @@ class Summation:
             products[np.arange(rows.size), rows] = -np.inf
         nearest = products.argmax(axis=1)
         sums = empty_sums(rows.size)
-        wanted = self._wanted[rows].ravel()
-        sum_screened_pairs(X, tests.norms[near], products, nearest, screen.units, self._examples, wanted, sums)
+        wanted, scores = self._wanted[rows].ravel(), self._scores[rows].ravel()
+        examples, units = self._examples, screen.units
+        sum_screened_pairs(X, tests.norms[near], products, nearest, units, examples, wanted, scores, sums)
         self._keep_ranked(rows, sums)
 
 

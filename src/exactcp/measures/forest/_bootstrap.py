@@ -16,7 +16,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp._seeds import lend_seed
-from exactcp._validation import check_unmasked
+from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import ask_labels, describe_input, fit_model, is_frozen, route, routed, task_of, why_no
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp._changes import ReplacingBag
-from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.forest._rank_codes import RankCodes
@@ -108,7 +108,18 @@ class ForestBag(ReplacingBag, LabelBagBase):
     def fill(self, *, effort: Effort = FREE) -> ForestBag:
         """Grow all trees anew from the stored examples."""
         samples = self._draw()
-        trees = self._grow(samples, [], effort=effort)
+        return self._filled(samples, self._grow(samples, [], effort=effort))
+
+    def grow_some(self, place: int, step: int) -> list[Trees | None]:
+        """Return the trees number place, place + step, ...: those that one of several machines grows."""
+        return self._grow(self._draw()[place::step], [], effort=ALONE)
+
+    def fill_with(self, parts: Sequence[list[Trees | None]]) -> ForestBag:
+        """Take the trees that several machines have grown, as `fill` takes its own."""
+        samples, step = self._draw(), len(parts)
+        return self._filled(samples, [as_compiled(parts[b % step][b // step]) for b in range(len(samples))])
+
+    def _filled(self, samples: list[Sample], trees: list[Trees | None]) -> ForestBag:
         if not self._independent:
             self._star_weights = np.array([[sample.star_weight if sample.users.size else 0 for sample in samples]])
         self._take(trees, [sample.star_weight > 0 or sample.votes_for_test for sample in samples])

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
@@ -18,6 +19,7 @@ from exactcp.measures._contract import Measure
 from exactcp.measures.forest._forest_bag import ForestBag
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import N_ESTIMATORS, arrival_keys, drawn_samples, held_by_bernoulli, seed_of
+from exactcp.measures.forest._sharded import ShardedForest
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
 from exactcp.measures.forest.kernels.layout import as_compiled
@@ -240,3 +242,13 @@ class RandomForest(Measure):
         ForestBag
         """
         return ForestBag(X, codes, n_labels, self._plan(*X.shape)).fill(effort=effort)
+
+    def sharded(self) -> ShardedForest:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedForest
+        """
+        check_parameters(self)
+        return ShardedForest(clone(self)._plan)  # noqa: SLF001  (its own kind)

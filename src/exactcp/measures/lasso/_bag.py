@@ -10,7 +10,7 @@ from scipy import linalg
 
 from exactcp._changes import twin
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
 from exactcp.counting.categories import Within
 from exactcp.counting.targets import origin_of, own_slack, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import BOOLEAN, check_parameters, positive
-from exactcp._validation import check_objects, check_regression_examples, check_size
+from exactcp._validation import check_objects, check_regression_examples
+from exactcp._values import check_size
 from exactcp.measures._contract import RegressionMeasure
 from exactcp.measures.lasso._bag import LassoBag
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import twin
 from exactcp._growing import Rows
 from exactcp._parameters import NONE, Allowed
-from exactcp._validation import check_scale, check_size
+from exactcp._values import check_scale, check_size
 
 FEATURE_MAP = (
     Allowed(
@@ -48,17 +48,17 @@ class FeatureMap:
 
     def _apply(self, X: np.ndarray) -> Any:
         if self._map is None:
-            return X
-        return self._map.transform(X) if is_transformer(self._map) else self._map(X)
+            return X  # checked in the front door
+        rows = self._map.transform(X) if is_transformer(self._map) else self._map(X)
+        return rows.toarray() if sparse.issparse(rows) else rows
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return rows of features, checked."""
-        rows = self._apply(X)
-        rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+        rows = np.asarray(self._apply(X), dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] != X.shape[0] or rows.shape[1] == 0:
             msg = f"feature_map returned shape {rows.shape} for {X.shape[0]} objects: expected a row for each of them."
             raise ValueError(msg)
-        if not np.isfinite(rows).all():
+        if self._map is not None and not np.isfinite(rows).all():
             msg = "feature_map returned values that are not finite: expected numbers."
             raise ValueError(msg)
         check_size(rows)
@@ -88,6 +88,14 @@ class FeatureStore:
         # a bias absorbs any shift, and rows near the origin lose fewer digits
         self._shift = features.mean(axis=0) if intercept else np.zeros(features.shape[1])
         self._rows = Rows(self._with_bias(features))
+
+    @classmethod
+    def shifted(cls, feature_map: FeatureMap, X: np.ndarray, shift: np.ndarray, *, intercept: bool) -> FeatureStore:
+        """Return a store of some examples, shifted as those of all are."""
+        store = object.__new__(cls)
+        store._map, store._intercept, store._shift, store.width = feature_map, intercept, shift, shift.size
+        store._rows = Rows(store._with_bias(store._mapped(X)))
+        return store
 
     def fork(self) -> FeatureStore:
         """Return a store with the same examples that may be changed while others read this one."""

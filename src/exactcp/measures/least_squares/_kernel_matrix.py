@@ -13,7 +13,7 @@ import numpy as np
 from exactcp._changes import twin
 from exactcp._growing import Rows, Square
 from exactcp._parallel import ALONE, Effort
-from exactcp._validation import check_scale
+from exactcp._values import check_scale
 from exactcp.measures.least_squares._features import FeatureMap
 from exactcp.measures.least_squares._kernel_function import KernelFunction
 

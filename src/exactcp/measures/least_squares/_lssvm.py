@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
@@ -19,6 +20,7 @@ from exactcp.measures.least_squares._features import is_transformer
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters
+from exactcp.measures.least_squares._sharded_lssvm import ShardedLSSVM
 from exactcp.measures.least_squares.factorisations.choice import factorise
 from exactcp.textbook import ScoreFunction
 
@@ -217,3 +219,12 @@ class LSSVM(RidgeParameters, Measure):
         return LSSVMBag(
             store, codes, n_labels, rho=float(self.rho), solver=self.solver, intercept=intercept, effort=effort
         )
+
+    def sharded(self) -> ShardedLSSVM:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedLSSVM
+        """
+        return ShardedLSSVM(self._sharded_setting(), clone(self).bag)

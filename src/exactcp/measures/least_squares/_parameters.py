@@ -14,6 +14,7 @@ from exactcp.measures._contract import Objects, pairs_or_vectors
 from exactcp.measures.least_squares._features import FEATURE_MAP, FeatureMap, FeatureStore
 from exactcp.measures.least_squares._kernel_function import KERNEL_PARAMETERS, KernelFunction
 from exactcp.measures.least_squares._kernel_matrix import KernelStore, Memory
+from exactcp.measures.least_squares._shard_factor import RidgeSetting
 from exactcp.measures.least_squares.factorisations.choice import SOLVERS
 
 MATRICES = {"dual": 3, "svd": 4, "auto": 4}  # n x n arrays of float64 that a kernel needs at once
@@ -32,6 +33,7 @@ class RidgeParameters:
     solver: str
     memory_limit: float
     is_formula: ClassVar[bool] = True
+    why_whole: ClassVar[str] = "its kernel is compared between each two of them"
     allowed_parameters: ClassVar[Mapping[str, Allowed]] = {
         "rho": positive("a regularisation", "a number > 0"),
         **KERNEL_PARAMETERS,
@@ -58,6 +60,15 @@ class RidgeParameters:
             return None
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         return {name: value for name, value in params.items() if name not in ("solver", "memory_limit")}
+
+    def _sharded_setting(self) -> RidgeSetting:
+        """Check the parameters, refuse those that compare examples with each other, and return what shards need."""
+        check_parameters(self)
+        if self.kernel != "linear" or self.solver == "dual":
+            refuse: Callable[[str], None] = self._refuse_shards  # type: ignore[attr-defined]
+            refuse("kernel='linear', with a feature_map or without, and another solver than 'dual'")
+        FeatureMap(self.feature_map)
+        return RidgeSetting(float(self.rho), self.solver, bool(self.fit_intercept), self.feature_map)
 
     def _stored(self, X: np.ndarray, *, effort: Effort = ALONE) -> FeatureStore | KernelStore:
         """Check the parameters, and put objects where the solver wants them."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
@@ -19,6 +20,7 @@ from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._left_out import RidgeLeftOut
 from exactcp.measures.least_squares._parameters import RidgeParameters
 from exactcp.measures.least_squares._ridge_bag import RESIDUAL_CODES, RidgeBag
+from exactcp.measures.least_squares._sharded_ridge import ShardedRidge
 from exactcp.textbook import ResidualFunction
 
 
@@ -202,3 +204,12 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         RidgeLeftOut
         """
         return RidgeLeftOut(self._bag(X, y, diagonal=False, effort=effort))
+
+    def sharded(self) -> ShardedRidge:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedRidge
+        """
+        return ShardedRidge(self._sharded_setting(), self.residual, clone(self).bag)

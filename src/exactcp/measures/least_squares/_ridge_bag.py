@@ -63,8 +63,9 @@ class FittedRidge(NamedTuple):
 
 def bracketing(n: int) -> np.ndarray:
     """Return which of n examples bracket order statistics of all; none if they are few."""
-    size = BRACKET_SAMPLE if n > 4 * BRACKET_SAMPLE else 0
-    return np.linspace(0, n - 1, size).astype(np.int64)
+    if n <= 4 * BRACKET_SAMPLE:
+        return np.empty(0, np.int64)
+    return np.linspace(0, n - 1, BRACKET_SAMPLE).astype(np.int64)
 
 
 class Bracket(NamedTuple):
@@ -91,6 +92,13 @@ class Bracket(NamedTuple):
         # near an edge of the bracket rounding or slack may have put others on the wrong side
         is_certain = self.low[t, side] * (1 + 1e-9) + edge < value < self.high[t, side] * (1 - 1e-9) - edge
         return value if is_certain else math.nan
+
+
+def typical_of(y: np.ndarray, *, intercept: bool) -> tuple[float, float]:
+    """Return what targets are counted from, and their typical size then; of many, some evenly spaced ones tell."""
+    # a regression through the origin does not follow shifts of the targets
+    origin = float(origin_of(y)) if intercept else 0.0
+    return origin, float(typical_size(y - origin))
 
 
 Compared = tuple[np.ndarray, FittedRidge]  # some test objects, and whom they are compared with
@@ -168,15 +176,18 @@ class RidgeBag(FactorisedBag, AffineBag):
         if fitted is None:
             made = self._factorised(effort)
             self._refuse_indefinite(is_indefinite=made.is_indefinite)
-            # a regression through the origin does not follow shifts of the targets
-            origin = float(origin_of(self._y)) if self._intercept else 0.0
+            origin, typical = self._typical()
             y = self._y - origin
             solution = made.solve(y[:, None])
             sample = bracketing(self.n)
             examples = RidgeExamples(np.ascontiguousarray(solution.residuals[:, 0]), made.divisors, slack_of(y))
             across = made.across(), sample, made.across(sample)
-            fitted = self._fitted = FittedRidge(origin, float(typical_size(y)), made, solution, examples, *across)
+            fitted = self._fitted = FittedRidge(origin, typical, made, solution, examples, *across)
         return fitted
+
+    def _typical(self) -> tuple[float, float]:
+        """Return what targets are counted from, and their typical size then."""
+        return typical_of(self._y, intercept=self._intercept)
 
     def _refuse_indefinite(self, *, is_indefinite: bool) -> None:
         if is_indefinite:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parameters import Allowed, check_parameters
 from exactcp._rows import count_rows
-from exactcp._validation import check_unmasked
+from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
     ask_model,

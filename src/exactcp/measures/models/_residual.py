@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._parameters import NONE, check_parameters, integer, number, one_of
 from exactcp._rows import count_rows
-from exactcp.measures._model import describe_input, fit_model, is_frozen, is_precomputed, refuse_idle, route, routed
+from exactcp.measures._model import (
+    describe_input,
+    fit_model,
+    is_frozen,
+    is_precomputed,
+    refuse_idle,
+    require_fitted,
+    route,
+    routed,
+)
 from exactcp.measures.models._difficulty import (
     DIFFICULTY,
     FOLDS,
@@ -210,7 +218,7 @@ class ModelResidual(RegressorMeasure):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self, "estimator_")
+        require_fitted(self, "estimator_")
         if is_precomputed(self.estimator):
             return given_outputs(X, 1, "predictions")[:, 0]
         return ask_regressor(self.estimator_, X)
@@ -264,7 +272,7 @@ class ModelResidual(RegressorMeasure):
         -------
         ndarray of shape (m,)
         """
-        check_is_fitted(self, "estimator_")
+        require_fitted(self, "estimator_")
         if self.difficulty is None:
             return np.ones(count_rows(X))
         if is_function(self.difficulty):

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
-from sklearn.utils.validation import check_is_fitted
 
+from exactcp._answers import distinct
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, integer, number, one_of
 from exactcp._seeds import draw_seed
-from exactcp._validation import check_unmasked
+from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
     check_frozen,
@@ -24,6 +24,7 @@ from exactcp.measures._model import (
     is_precomputed,
     name_of,
     refuse_idle,
+    require_fitted,
     route,
     routed,
     task_of,
@@ -250,7 +251,7 @@ class ModelScore(Measure):
         self._check(fit_parameters)
         check_unmasked(X, "X")
         check_unmasked(y, "y")
-        labels = np.unique(np.asarray(y))
+        labels = distinct(np.asarray(y))
         self.estimator_ = None
         if is_precomputed(self.estimator):
             self.classes_ = labels if self.classes is None else np.asarray(self.classes)
@@ -302,7 +303,7 @@ class ModelScore(Measure):
         -------
         ndarray of shape (m, l)
         """
-        check_is_fitted(self)
+        require_fitted(self, "classes_")
         wanted, known = np.asarray(labels).tolist(), self.classes_.tolist()
         if wanted == known and len(known) > 1:
             return self._score_columns(X, unseen=False)

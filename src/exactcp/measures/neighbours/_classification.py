@@ -19,6 +19,7 @@ from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
+from exactcp.measures.neighbours._shards import ShardedNeighbours
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
@@ -26,6 +27,7 @@ class NeighbourMeasure(Measure):
     """Base of the nearest-neighbour measures."""
 
     is_formula: ClassVar = True
+    _keeps_float32: ClassVar = True
     compares_labels: ClassVar = True
     k: int
     metric: Any
@@ -126,6 +128,11 @@ class NeighbourMeasure(Measure):
         self.search_ = bag.search.route
         return bag
 
+    def sharded(self) -> ShardedNeighbours:
+        """Return what the measure does with examples that lie in shards."""
+        k, distance = self._checked()
+        return ShardedNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
+
 
 class NN(NeighbourMeasure):
     """Nearest neighbour: distance to the nearest same-label example over distance to the nearest other-label one.
@@ -134,7 +141,8 @@ class NN(NeighbourMeasure):
     ----------
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -191,7 +199,8 @@ class KNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -208,6 +217,9 @@ class KNN(NeighbourMeasure):
     Equation 2 of the founding paper [1]_. No same-label example makes the score infinite, no other-label example makes
     it 0, and 0/0 is 1. The bag fits in n^2/2 screened pairs and O(n k) memory; a prediction for all labels costs about
     one product of the test object with the training matrix.
+
+    Objects in float32 are kept in float32 from 64 features on, with half the memory; results are those of the same
+    numbers in float64.
 
     References
     ----------
@@ -249,7 +261,8 @@ class SimplifiedKNN(NeighbourMeasure):
         Number of neighbours. Where a label has fewer, all of them count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"

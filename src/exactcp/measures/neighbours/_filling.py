@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
-from exactcp.geometry.objects import VectorStore
+from exactcp.geometry.measured import FunctionStore
+from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._choosing import choose_route
 from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._trees import leaf_order
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, open_thresholds
 from exactcp.measures.neighbours.kernels.tree_fill import fill_lists_by_trees
 
@@ -33,37 +36,66 @@ def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effor
 def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
     screen = obeying(effort.n_jobs, search.screen)
     thresholds = open_thresholds(screen, lists.values.shape[0])
-    bounds = np.linspace(0, objects.shape[0], 8 * effort.threads() + 1).astype(np.int64)
 
-    def meet(pair: tuple[int, int]) -> None:
-        rows, columns = ((int(bounds[i]), int(bounds[i + 1])) for i in pair)
+    def meet(rows: tuple[int, int], columns: tuple[int, int]) -> None:
         fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
 
-    for pairs in progress(_rounds(bounds.size - 1), bounds.size - 1, effort.verbose, "fitting"):
-        map_blocks(meet, pairs, effort=Effort(effort.n_jobs))
+    _meet_in_rounds(meet, objects.shape[0], 8 * effort.threads(), effort)
 
 
 def _fill_by_trees(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
-    near, objects = search.near(), search.store.objects
-    total = near.grove.slot.shape[0]
+    near = search.near()
+    rows, total = leaf_order(near, search.store.objects), near.grove.slot.shape[0]
     bounds = np.linspace(0, total, min(total, 16 * effort.threads()) + 1).astype(np.int64)
 
     def meet(i: int) -> None:
         leaves = int(bounds[i]), int(bounds[i + 1])
-        fill_lists_by_trees(leaves, limit, objects, near.grove, near.units, lists)
+        fill_lists_by_trees(leaves, limit, rows, near.grove, near.units, lists)
 
     map_blocks(meet, range(bounds.size - 1), effort=effort, task="fitting")
 
 
 def _fill_plain(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
-    n = search.store.n
+    store, n = search.store, search.store.n
     size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
+    if isinstance(store, FunctionStore) or n <= size:
 
-    def meet(first: int) -> None:
-        distances = search.store.rows_within(first, min(first + size, n), first)
-        fill_lists(distances, first, first, limit, search.codes[:n], lists)
+        def meet(first: int) -> None:
+            distances = store.rows_within(first, min(first + size, n), first)
+            fill_lists(distances, first, first, limit, search.codes[:n], lists)
 
-    map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
+        map_blocks(meet, range(0, n, size), effort=effort.alone(), task="fitting")
+    else:
+        _fill_by_blocks(search, store, lists, limit, effort)
+
+
+def _fill_by_blocks(
+    search: NeighbourSearch, store: VectorStore | MatrixStore, lists: Lists, limit: int, effort: Effort
+) -> None:
+    """Fill the lists from blocks of distances, which are measured without the GIL."""
+    n = store.n
+    side = math.isqrt(_tuning.KNOBS.block_bytes // 8)
+
+    def meet(rows: tuple[int, int], columns: tuple[int, int]) -> None:
+        fill_lists(store.rows_within(*rows, *columns), rows[0], columns[0], limit, search.codes[:n], lists)
+
+    _meet_in_rounds(meet, n, max(8 * effort.threads(), 2 * -(-n // (2 * side))), effort)
+
+
+def _meet_in_rounds(
+    meet: Callable[[tuple[int, int], tuple[int, int]], None], n: int, parts: int, effort: Effort
+) -> None:
+    """Call `meet(rows, columns)` for all pairs of an even number of parts of n examples, across threads.
+
+    Each pair is worked on once, and no part twice at a time.
+    """
+    bounds = np.linspace(0, n, parts + 1).astype(np.int64)
+
+    def meet_pair(pair: tuple[int, int]) -> None:
+        meet(*((int(bounds[i]), int(bounds[i + 1])) for i in pair))
+
+    for pairs in progress(_rounds(parts), parts, effort.verbose, "fitting"):
+        map_blocks(meet_pair, pairs, effort=Effort(effort.n_jobs))
 
 
 def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:

@@ -13,7 +13,8 @@ from exactcp._parallel import FREE, Effort
 from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
-from exactcp.geometry.objects import Store, VectorStore, copied_with_room, remembering
+from exactcp.geometry.kinds import OTHER
+from exactcp.geometry.objects import Store, VectorStore, copied_with_room, has_room_for, remembering
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
@@ -43,8 +44,8 @@ from exactcp.measures.neighbours.kernels.stream import (
     all_entrances,
     commit_streamed,
     count_and_learn,
-    count_euclidean,
     count_example,
+    count_row,
     new_own_lists,
 )
 from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
@@ -88,6 +89,7 @@ class NeighbourBag(LabelBagBase):
     """
 
     _reverse: ReverseTrees | None = None
+    _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
     _pace = Pace()
     _within: CategorisedScores | None = None
     _intervals_pay = True
@@ -148,7 +150,7 @@ class NeighbourBag(LabelBagBase):
     def fill(self, *, effort: Effort = FREE) -> NeighbourBag:
         """Make all lists anew from the stored examples."""
         n = self.n
-        self._lists = new_lists(self.n_relations, n, 2 * self.k + 6)
+        self._lists = new_lists(self.n_relations, n, _tuning.KNOBS.width(self.k, forgets=self._forgets))
         fill_all(self.search, self._lists, self.k, effort=effort)
         self._sums = sum_lists(self._lists, n, self.k)
         self._scores = scores_of(self._sums, n)
@@ -293,13 +295,21 @@ class NeighbourBag(LabelBagBase):
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
         return self._successor(self._examples(), self._store, _owns_arrays=False, _pace=self._pace)
 
-    def _own_arrays(self, needed: int) -> None:
-        """Have arrays that nobody else reads, with room for so many examples."""
-        room = self._scores.shape[0]
-        if not self._owns_arrays or needed > room:
+    def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
+        """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
+        room, fits = self._scores.shape[0], X is None or has_room_for(self._store, X)
+        if not self._owns_arrays or needed > room or not fits:
             room = room if needed <= room else max(needed, 2 * self.n)
-            copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix)
+            wide = None if fits else np.dtype(np.float64)
+            copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix, dtype=wide)
             vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True, _pace=self._pace)))
+
+    def _expect_to_forget(self) -> None:
+        """Have lists with a longer reserve, from the first example on that is unlearned."""
+        self._forgets = True
+        width = _tuning.KNOBS.width(self.k, forgets=True)
+        if self._lists.values.shape[2] < width:
+            self._lists = self._lists._replace(values=copied_with_room(self._lists.values, width, axis=2))
 
     def _can_change(self, needed: int) -> bool:
         """Tell whether there is room for so many examples in arrays that may be overwritten."""
@@ -330,7 +340,7 @@ class NeighbourBag(LabelBagBase):
             order = np.concatenate([self.order, np.arange(n, n + m)])
             self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
             return
-        self._own_arrays(n + m)
+        self._own_arrays(n + m, X)
         size = _batch_size(n + m)
         for first in range(0, m, size):
             some = slice(first, min(first + size, m))
@@ -355,7 +365,7 @@ class NeighbourBag(LabelBagBase):
         if m * _tuning.KNOBS.many > n or m > _batch_size(n + m) or not self._can_change(n + m):
             return None
         X = self._by_slot(X)
-        return self._change(self._store.arrived(X), self._arrival(X, y))
+        return self._change(self._store.arrived(X), self._arrival(X, y)) if has_room_for(self._store, X) else None
 
     def _change(self, store: Store, commit: CommitLists, *, streaming: bool = False) -> Change:
         """Return the change that a compiled function makes to the examples, which are then in this store."""
@@ -386,15 +396,18 @@ class NeighbourBag(LabelBagBase):
         """
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
-        self._own_arrays(n + m)
+        if isinstance(self._store, VectorStore):  # the others take them one by one
+            X = self._store.by_slot(X, self.order)
+        self._own_arrays(n + m, X)
         self._stand_at_entrances()
         self._prepared = self._reverse = None
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
-            how = (self.k, examples, own, self.search.wanted, self._pace)
-            counts, self._pace = stream_vectors(X, codes, n, *how)
+        kind = self.search.kind()
+        if isinstance(store, VectorStore) and kind != OTHER:
+            how = (self.k, kind, examples, own, self.search.wanted, self._pace)
+            counts, self._pace = stream_vectors(store.by_slot(X, self.order), codes, n, *how)
             store.n += m
             return counts
         out = np.empty((m, 4), np.int64)
@@ -412,12 +425,14 @@ class NeighbourBag(LabelBagBase):
             return None
         store.check_new(X)
         x, code = np.ascontiguousarray(store.by_slot(X, self.order)), int(codes[0])
+        if not has_room_for(store, x):
+            return None
         self._stand_at_entrances()
         examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
-        counts = np.empty((1, 4), np.int64)
-        if isinstance(store, VectorStore) and store.distance.is_euclidean:
+        counts, kind = np.empty((1, 4), np.int64), self.search.kind()
+        if kind != OTHER:
             distances = np.empty(n)
-            used = count_euclidean(x[0], code, self.k, examples, own, distances, counts[0])
+            used = count_row(x[0], code, self.k, kind, examples, own, distances, counts[0])
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
@@ -432,10 +447,12 @@ class NeighbourBag(LabelBagBase):
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         if indices.size * _tuning.KNOBS.many > self.n > 0:
+            self._forgets = True
             kept = np.delete(self.order, indices)
             self._restart(self._store.kept(kept), self._codes[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(self.n)
+        self._expect_to_forget()
         for position in np.sort(indices)[::-1]:
             slot = int(self._order[position])
             self._departure(int(position))(self._examples())
@@ -444,7 +461,7 @@ class NeighbourBag(LabelBagBase):
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
-        if positions.size != 1 or self.n < _tuning.KNOBS.many or not self._can_change(self.n):
+        if positions.size != 1 or self.n < _tuning.KNOBS.many or not self._can_change(self.n) or not self._forgets:
             return None
         departed = self._store.departed(int(self._order[positions[0]]))
         return self._change(departed, self._departure(int(positions[0])))
@@ -468,10 +485,12 @@ def _batch_size(n: int) -> int:
     return max(1, _tuning.KNOBS.block_bytes // (8 * n))
 
 
-def _copied_lists(examples: ListArrays, room: int, *, is_matrix: bool) -> ListArrays:
-    """Return a copy with room for so many examples."""
+def _copied_lists(
+    examples: ListArrays, room: int, *, is_matrix: bool, dtype: np.dtype[Any] | None = None
+) -> ListArrays:
+    """Return a copy with room for so many examples, and the objects in this precision if it is given."""
     is_streaming = examples.entrances.shape == examples.sums.shape
-    rows = copied_with_room(examples.rows, room)
+    rows = copied_with_room(examples.rows, room, dtype=dtype)
     return ListArrays(
         lists=Lists(*(copied_with_room(array, room, axis=1) for array in examples.lists)),
         sums=copied_with_room(examples.sums, room, axis=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from exactcp.counting.labels import LabelCounts
+from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.label_intervals import count_labels_by_intervals
@@ -11,9 +12,12 @@ from exactcp.measures.neighbours.kernels.search import TestBlock
 
 
 def may_have_intervals(block: TestBlock, provisional: Provisional) -> bool:
-    """Tell whether intervals of scores can serve a block of test objects: many labels, a screen, and sorted scores."""
-    is_screened, is_sorted = block.screened is not None, provisional.starts.size > 0
-    return is_screened and is_sorted and block.stored.n_labels >= _tuning.KNOBS.many_labels
+    """Tell whether intervals of scores can serve a block of test objects.
+
+    They need many labels, a screen of Euclidean distances, and sorted scores.
+    """
+    is_screened = block.screened is not None and block.stored.kind == EUCLIDEAN
+    return is_screened and provisional.starts.size > 0 and block.stored.n_labels >= _tuning.KNOBS.many_labels
 
 
 def count_by_intervals(

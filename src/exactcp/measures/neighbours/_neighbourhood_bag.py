@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import Bag, Change, twin
 from exactcp._parallel import FREE, Effort, Result, map_blocks
 from exactcp.geometry.measured import FunctionStore
-from exactcp.geometry.objects import Store, copied_with_room, remembering
+from exactcp.geometry.objects import Store, copied_with_room, has_room_for, remembering
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -49,6 +49,7 @@ class NeighbourhoodBag(Bag):
 
     _state: Neighbourhoods  # after `fill`
     _touches: np.ndarray | None = None
+    _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
 
     def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int, search: str = "auto") -> None:
         self._wanted_k = k
@@ -104,11 +105,10 @@ class NeighbourhoodBag(Bag):
 
     def _fill(self, effort: Effort) -> None:
         n, k = self.n, self.k
-        lists = new_lists(1, n, 2 * k + 6, with_partners=True)
+        lists = new_lists(1, n, _tuning.KNOBS.width(k, forgets=self._forgets), with_partners=True)
         fill_all(self.search, lists, k + _tuning.KNOBS.reserve, effort=effort)
-        used = np.arange(lists.values.shape[2]) < lists.lengths[0][:, None]
-        partners = self._targets[np.where(used, lists.partners[0], 0)]
-        state = _new_rows(n, lists.values.shape[2], self._best_origin())
+        partners = self._targets[lists.partners[0]]  # where a list ends they are of slot 0, and nobody looks
+        state = new_rows(n, 0, self._best_origin())
         state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
         self._sum_up(state, effort)
         self._forget()
@@ -127,7 +127,7 @@ class NeighbourhoodBag(Bag):
         targets, width = company.targets, rows.values.shape[1]
 
         def make(part: np.ndarray, distances: np.ndarray, first: int) -> None:
-            made = _new_rows(part.size, width, rows.origin)
+            made = new_rows(part.size, width, rows.origin)
             scan(part, targets[part], company.gone, distances, targets, self.k, made)
             put_rows(made, short[first : first + part.size], rows)
 
@@ -194,13 +194,22 @@ class NeighbourhoodBag(Bag):
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
         return self._successor(self._arrays(), self._store, _owns_arrays=False)
 
-    def _own_arrays(self, needed: int) -> None:
-        """Have arrays that nobody else reads, with room for so many examples."""
-        room = self._targets.size
-        if not self._owns_arrays or needed > room:
+    def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
+        """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
+        room, fits = self._targets.size, X is None or has_room_for(self._store, X)
+        if not self._owns_arrays or needed > room or not fits:
             room = room if needed <= room else max(needed, 2 * self.n)
-            copied = _copied_arrays(self._arrays(), room, is_matrix=self._store.is_matrix)
+            wide = None if fits else np.dtype(np.float64)
+            copied = _copied_arrays(self._arrays(), room, is_matrix=self._store.is_matrix, dtype=wide)
             vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True)))
+
+    def _expect_to_forget(self) -> None:
+        """Have lists with a longer reserve, from the first example on that is unlearned."""
+        self._forgets, state = True, self._state
+        width = _tuning.KNOBS.width(self.k, forgets=True)
+        if state.values.shape[1] < width:
+            values, partners = (copied_with_room(array, width, axis=1) for array in (state.values, state.partners))
+            self._state = state._replace(values=values, partners=partners)
 
     def _can_change(self, needed: int) -> bool:
         """Tell whether there is room for so many examples in arrays that may be overwritten."""
@@ -221,7 +230,7 @@ class NeighbourhoodBag(Bag):
             order = np.concatenate([self.order, np.arange(n, n + m)])
             self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, effort)
             return
-        self._own_arrays(n + m)
+        self._own_arrays(n + m, X)
         for i in range(m):
             x = X[i : i + 1]
             arrival = self._arrival(x, float(y[i]), effort)
@@ -232,10 +241,12 @@ class NeighbourhoodBag(Bag):
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
         n = self.n
         if positions.size * _tuning.KNOBS.many > n or self._wanted_k > n - positions.size:
+            self._forgets = True
             kept = np.delete(self.order, positions)
             self._restart(self._store.kept(kept), self._targets[kept], np.arange(kept.size), effort)
             return
         self._own_arrays(n)
+        self._expect_to_forget()
         for position in np.sort(positions)[::-1].tolist():
             departed = self._store.departed(int(self._order[position]))
             self._commit(departed, *self._departure(position, effort))
@@ -258,12 +269,16 @@ class NeighbourhoodBag(Bag):
             return None
         self._store.check_new(X)
         x = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        if not has_room_for(self._store, x):
+            return None
         return self._change(self._store.arrived(x), *self._arrival(x, float(y[0]), FREE))
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
         n = self.n
         if positions.size != 1 or n < _tuning.KNOBS.many or self._wanted_k > n - 1 or not self._can_change(n):
+            return None
+        if not self._forgets:
             return None
         departed = self._store.departed(int(self._order[positions[0]]))
         return self._change(departed, *self._departure(int(positions[0]), FREE))
@@ -286,7 +301,7 @@ class NeighbourhoodBag(Bag):
         distances = self._store.rows_from(x)[0]
         company = Company(np.append(self._targets[:n], y), newcomer=distances)
         slots = lists_with(distances, state)
-        rows = _new_rows(slots.size + 1, state.values.shape[1], state.origin)
+        rows = new_rows(slots.size + 1, state.values.shape[1], state.origin)
         short = revise_with(slots, distances, y, self.k, company.targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
         revised = self._revised(short, slots, rows, company, effort)
@@ -298,7 +313,7 @@ class NeighbourhoodBag(Bag):
         with remembering(self._store):
             distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
             slots = lists_without(distances, slot, state)
-            rows = _new_rows(slots.size, state.values.shape[1], state.origin)
+            rows = new_rows(slots.size, state.values.shape[1], state.origin)
             short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
         return revised, partial(commit_departure, revised, position, n - 1, self._store.is_matrix)
@@ -312,11 +327,11 @@ class NeighbourhoodBag(Bag):
             return Revised(slots, rows, self._categorised(slots, rows, company, effort))
 
 
-def _new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
+def new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
     """Room for some neighbourhoods."""
     values, partners = np.empty((2, size, width))
     lengths, inner_count, at_count = np.zeros((3, size), np.int64)
-    boundary, inner_sum, at_sum, residual = np.empty((4, size))
+    boundary, inner_sum, at_sum, residual = np.zeros((4, size))
     lists = values, partners, lengths, boundary
     return Neighbourhoods(*lists, inner_count, inner_sum, at_count, at_sum, residual, origin)
 
@@ -331,9 +346,12 @@ def _after(revised: Revised, arrays: NeighbourhoodArrays) -> NeighbourhoodArrays
     return arrays._replace(categories=arrays.categories._replace(crowds=revised.categories.crowds))
 
 
-def _copied_arrays(arrays: NeighbourhoodArrays, room: int, *, is_matrix: bool) -> NeighbourhoodArrays:
-    """Return a copy with room for so many examples."""
-    targets, order, rows = (copied_with_room(array, room) for array in arrays[1:4])
+def _copied_arrays(
+    arrays: NeighbourhoodArrays, room: int, *, is_matrix: bool, dtype: np.dtype[Any] | None = None
+) -> NeighbourhoodArrays:
+    """Return a copy with room for so many examples, and the objects in this precision if it is given."""
+    targets, order = copied_with_room(arrays.targets, room), copied_with_room(arrays.order, room)
+    rows = copied_with_room(arrays.rows, room, dtype=dtype)
     category, crowd, crowds = arrays.categories
     return NeighbourhoodArrays(
         state=with_arrays(arrays.state, lambda array: copied_with_room(array, room)),

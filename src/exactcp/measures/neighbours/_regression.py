@@ -16,9 +16,11 @@ from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.measures._contract import Objects, RegressionMeasure, objects_by_metric
+from exactcp.measures._shards import ShardedTargets
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import stored
+from exactcp.measures.neighbours._sharded_targets import ShardedResiduals
 from exactcp.measures.neighbours._target_bag import ResidualBag
 from exactcp.textbook import ResidualFunction
 
@@ -32,7 +34,8 @@ class KNNResidual(RegressionMeasure):
         Number of neighbours; of fewer examples, all count.
     metric : str or callable, default="euclidean"
         Any metric name of scipy and scikit-learn, "precomputed", or a symmetric function of two objects, which may then
-        be of any kind: texts, tuples, dicts, sets, graphs.
+        be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
+        "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
     search : {"auto", "tree", "brute"}, default="auto"
@@ -51,6 +54,9 @@ class KNNResidual(RegressionMeasure):
     p-values would not be valid. The region at any confidence level is one closed interval. The bag fits in n^2/2
     screened pairs and O(n k) memory; a prediction costs about one product of the test object with the training matrix.
 
+    Objects in float32 are kept in float32 from 64 features on, with half the memory; results are those of the same
+    numbers in float64.
+
     References
     ----------
     .. [1] H. Papadopoulos, V. Vovk, A. Gammerman, "Regression Conformal Prediction with Nearest Neighbours", JAIR 40
@@ -67,6 +73,8 @@ class KNNResidual(RegressionMeasure):
     """
 
     is_formula: ClassVar = True
+    why_whole: ClassVar = "given distances are those between all of them"
+    _keeps_float32: ClassVar = True
     allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES}
     search: str = "auto"
     search_: Route
@@ -163,6 +171,19 @@ class KNNResidual(RegressionMeasure):
         bag = self._bag(X, y).fill(effort=effort)
         self.search_ = bag.search.route
         return bag
+
+    def sharded(self) -> ShardedTargets:
+        """Return what the measure does with examples that lie in shards, its parameters checked.
+
+        Returns
+        -------
+        ShardedResiduals
+        """
+        check_parameters(self)
+        if self.objects is Objects.PAIRS:
+            self._refuse_shards("a metric between vectors")
+        check_search(self.search, Distance(self.metric, self.metric_params))
+        return ShardedResiduals(clone(self))
 
     def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
         """Return the n regressions that leave one example out, for jackknife+; none is refitted.

@@ -9,6 +9,7 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp._validation import check_square
+from exactcp.geometry.kinds import EUCLIDEAN, OTHER, has_products
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
@@ -19,10 +20,12 @@ from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, 
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
 from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_trees
-from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees, Treed
+from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees, Treed
 
 NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
+NO_DISTANCES = np.empty(0)  # with the screen
 NO_TOUCH = np.empty(0)  # where it is not asked, nor looked at
+NO_ORDER = np.empty(0, np.int64)  # of vectors
 
 
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
@@ -36,6 +39,11 @@ def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store,
     return store_of(X[examples], distance), examples, order
 
 
+def at_distances(examples: Stored) -> Stored:
+    """Return examples to which distances are known: the code for these is the same, whatever the objects are."""
+    return examples._replace(objects=NONE_KNOWN)
+
+
 class NeighbourSearch:
     """Finds the k nearest of each label, and the examples touched, for test objects.
 
@@ -46,7 +54,7 @@ class NeighbourSearch:
     route: Route = NOT_ASKED
     trees_serve_batches = True
     _near: NearTrees | None = None
-    _balls: tuple[np.ndarray | None, ReverseTrees] | None = None  # and the touch that they are of
+    _balls: tuple[np.ndarray | None, Balls] | None = None  # and the touch that they are of
     _reach: tuple[np.ndarray | None, np.ndarray] | None = None  # of the screen's rows, and the touch that it is of
     rows_asked = 0  # since the stored examples changed
 
@@ -77,19 +85,28 @@ class NeighbourSearch:
         self.rows_asked = 0
 
     def screen(self) -> Screen:
-        """Return the screen of the stored examples; only Euclidean distances have one."""
+        """Return the screen of the stored examples."""
         screen = self._screen
         if screen is None:
-            objects, basis = self.store.objects, self._basis
+            objects, basis, kind = self.store.objects, self._basis, self.kind()
             if basis is None or objects.shape[0] > 2 * basis[1]:
-                basis = self._basis = find_basis(objects), objects.shape[0]
-            screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, basis[0])
+                found = find_basis(objects) if has_products(kind) else np.empty((objects.shape[1], 0))
+                basis = self._basis = found, objects.shape[0]
+            screen = prepare_training(objects, self.codes[: objects.shape[0]], self.n_labels, basis[0], kind)
             self._screen = screen
         return screen
 
+    def kind(self) -> int:
+        """Return the number of the metric in compiled code; OTHER if that does not know it."""
+        return self.store.distance.kind if isinstance(self.store, VectorStore) else OTHER
+
     def can_screen(self) -> bool:
         """Tell whether the metric has a screen."""
-        return isinstance(self.store, VectorStore) and self.store.distance.is_euclidean
+        return self.kind() != OTHER
+
+    def has_trees(self) -> bool:
+        """Tell whether the metric has trees."""
+        return self.kind() == EUCLIDEAN
 
     def near(self) -> NearTrees:
         """Return trees over the stored examples of each label; only Euclidean distances have them."""
@@ -156,20 +173,21 @@ class NeighbourSearch:
     def meet_at(self, work: Callable[..., Result], distances: np.ndarray, *args: Any) -> Result:
         """Return what `work(block, *args)` returns for test objects at known distances (m, n) by slot; none touches."""
         rows = np.arange(distances.shape[0])
-        return work(TestBlock(rows, NONE_KNOWN, self.stored(), None, distances), *args)
+        return work(TestBlock(rows, NONE_KNOWN, at_distances(self.stored()), None, distances), *args)
 
     def stored(self, touch: np.ndarray | None = None) -> Stored:
         """Return the examples that test objects meet."""
         n = self.store.n
         touch = np.full(n, -np.inf) if touch is None else touch
-        return Stored(self.store.objects, self.codes[:n], self.n_labels, touch)
+        return Stored(self.store.objects, self.codes[:n], self.n_labels, touch, self.kind())
 
     def visit_trees(
         self, work: Callable[..., np.ndarray], X: np.ndarray, *args: Any, effort: Effort = FREE
     ) -> np.ndarray:
         """Let blocks of rows of X go through trees, `work(rows, X[rows], *args)`; return which rows are too far."""
         self.store.check_new(X)
-        X, m, size = np.ascontiguousarray(X), X.shape[0], _tuning.KNOBS.rows_together
+        X = np.ascontiguousarray(self.store.by_slot(X, NO_ORDER))
+        m, size = X.shape[0], _tuning.KNOBS.rows_together
         if m <= size:  # without the threads' ceremonies
             return np.flatnonzero(work(np.arange(m), X, *args))
         far = map_blocks(
@@ -238,9 +256,9 @@ class NeighbourSearch:
                 return work(TestBlock(rows, part, examples, None, NONE_KNOWN, treed), *args)
             if route == "screen":
                 return work(
-                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NONE_KNOWN), *args
+                    TestBlock(rows, part, examples, Screened(tests.take(rows), screen, reach), NO_DISTANCES), *args
                 )
-            return work(TestBlock(rows, NONE_KNOWN, examples, None, self.store.rows_from(part)), *args)
+            return work(TestBlock(rows, NONE_KNOWN, at_distances(examples), None, self.store.rows_from(part)), *args)
 
         if len(blocks) == 1 and treed is not None:
             return [meet(blocks[0])]  # without the threads' ceremonies

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._trees import grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
-from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_euclidean
+from exactcp.measures.neighbours.kernels.ranked import RankedScores, rank_scores, unranked
+from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
 
@@ -27,7 +29,7 @@ class StreamTrees(NamedTuple):
 
     def last(self) -> int:
         """Return with how many examples the trees are grown anew."""
-        return self.held + max(_tuning.KNOBS.stream_part, self.held // _tuning.KNOBS.many)
+        return self.held + max(_tuning.KNOBS.stream_part, self.held // _tuning.KNOBS.stream_share)
 
 
 class Pace(NamedTuple):
@@ -39,9 +41,21 @@ class Pace(NamedTuple):
 
 
 def stream_vectors(
-    X: np.ndarray, codes: np.ndarray, n: int, k: int, examples: ListArrays, own: OwnLists, wanted: str, pace: Pace
+    X: np.ndarray,
+    codes: np.ndarray,
+    n: int,
+    k: int,
+    kind: int,
+    examples: ListArrays,
+    own: OwnLists,
+    wanted: str,
+    pace: Pace,
 ) -> tuple[np.ndarray, Pace]:
-    """Count and learn rows one after another, after n stored ones; return their counts (m, 4), and how to go on."""
+    """Count and learn rows one after another, after n stored ones; return their counts (m, 4), and how to go on.
+
+    `kind` is that of the metric; only Euclidean distances have trees.
+    """
+    wanted = wanted if kind == EUCLIDEAN else "brute"
     m, counts, first = X.shape[0], [], 0
     while first < m:
         size = n + first
@@ -50,10 +64,10 @@ def stream_vectors(
         some = np.ascontiguousarray(X[first:last]), codes[first:last]
         start, trees = time.thread_time(), pace.trees
         if trees is None:
-            counts.append(stream_euclidean(*some, size, k, examples, own))
+            counts.append(stream_rows(*some, size, k, kind, examples, own))
             pace = pace._replace(plain=(time.thread_time() - start) / (last - first) / max(size, 1))
         else:
-            args = (trees.held, k, trees.treed, trees.touch, examples, own)
+            args = (trees.held, k, trees.treed, trees.touch, _ranked(last - first, size, examples), examples, own)
             counts.append(stream_by_trees(*some, size, *args))
             seconds, rows = trees.seconds + time.thread_time() - start, trees.rows + last - first
             pace = pace._replace(trees=trees._replace(seconds=seconds, rows=rows))
@@ -61,10 +75,17 @@ def stream_vectors(
     return np.concatenate(counts), pace
 
 
+def _ranked(rows: int, size: int, examples: ListArrays) -> RankedScores:
+    """Return the scores of so many examples in order, if enough rows are counted against them."""
+    if rows * _tuning.KNOBS.few < _tuning.KNOBS.ranked_rows:
+        return unranked()
+    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, size + rows)
+
+
 def _end_of_part(pace: Pace, size: int, wanted: str) -> int:
     """Return with how many examples the next part ends."""
     if pace.trees is not None:
-        return pace.trees.last()
+        return min(pace.trees.last(), size + _tuning.KNOBS.ranked_rows)
     is_unknown = wanted == "auto" and math.isinf(pace.plain)
     return size + (_tuning.KNOBS.rows_together if is_unknown else _tuning.KNOBS.stream_part)
 

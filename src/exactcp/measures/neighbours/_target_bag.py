@@ -19,6 +19,35 @@ from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of,
 from exactcp.measures.neighbours.kernels.residuals import Untouched, bound_residuals, count_residuals
 
 
+def residual_sizes(residual: np.ndarray, targets: np.ndarray, typical: float, *, in_order: bool) -> Untouched:
+    """Return the sizes of residuals of examples with these targets, counted from the origin; sorted if asked to be."""
+    n, size, slack = residual.size, np.abs(residual), slack_of(targets)
+    size[np.isinf(size)] = -np.inf  # a residual that a test object always changes
+    upper, lower = size + slack, size - slack
+    if not in_order:
+        return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0), np.empty(0, np.int64))
+    ascending = np.argsort(upper, kind="stable")
+    rank = np.empty_like(ascending)
+    rank[ascending[::-1]] = np.arange(n)
+    ordered_lower = np.sort(lower[ascending], kind="stable")  # nearly in order
+    return Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
+
+
+def residuals_among(everyone: Untouched, is_member: np.ndarray) -> Untouched:
+    """Return the same of these examples only, by slot; all others are smaller than anything."""
+    n = is_member.size
+    upper, lower = np.where(is_member, everyone.upper, -np.inf), np.where(is_member, everyone.lower, -np.inf)
+    some = everyone._replace(upper=upper, lower=lower, ordered_upper=np.empty(0), ordered_lower=np.empty(0))
+    if not everyone.rank.size:
+        return some
+    ascending, rank = np.empty((2, n), np.int64)
+    ascending[n - 1 - everyone.rank] = np.arange(n)
+    members = ascending[is_member[ascending]]
+    rank[members[::-1]] = np.arange(members.size)
+    ordered_lower = np.sort(lower[members], kind="stable")
+    return some._replace(ordered_upper=upper[members], ordered_lower=ordered_lower, rank=rank)
+
+
 class ResidualBag(NeighbourhoodBag, AffineBag):
     """State of full CP with k-NN regression: the sorted distances of each example to its nearest, with their targets.
 
@@ -86,35 +115,22 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         """Return the sizes of the residuals, sorted if they have been or are asked to be."""
         if self._untouched is not None:
             return self._untouched
-        size, slack = np.abs(state.residual[: self.n]), slack_of(self._targets[: self.n] - state.origin)
-        size[np.isinf(size)] = -np.inf  # a residual that a test object always changes
-        upper, lower, typical = size + slack, size - slack, float(typical_size(self._some_targets() - state.origin))
-        if not in_order:
-            return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0), np.empty(0, np.int64))
-        ascending = np.argsort(upper, kind="stable")
-        rank = np.empty_like(ascending)
-        rank[ascending[::-1]] = np.arange(self.n)
-        ordered_lower = np.sort(lower[ascending], kind="stable")  # nearly in order
-        untouched = self._untouched = Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
+        typical = float(typical_size(self._some_targets() - state.origin))
+        untouched = residual_sizes(
+            state.residual[: self.n], self._targets[: self.n] - state.origin, typical, in_order=in_order
+        )
+        if in_order:
+            self._untouched = untouched
         return untouched
 
-    def _sizes_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:
+    def _residuals_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:
         """Return the same of these examples only, in the order of arrival; all others are smaller than anything."""
         everyone = self._sizes(state, in_order=in_order)
         if among is None:
             return everyone
         is_member = np.zeros(self.n, bool)
         is_member[self.order[among]] = True
-        upper, lower = np.where(is_member, everyone.upper, -np.inf), np.where(is_member, everyone.lower, -np.inf)
-        some = everyone._replace(upper=upper, lower=lower, ordered_upper=np.empty(0), ordered_lower=np.empty(0))
-        if not everyone.rank.size:
-            return some
-        ascending, rank = np.empty((2, self.n), np.int64)
-        ascending[self.n - 1 - everyone.rank] = np.arange(self.n)
-        members = ascending[is_member[ascending]]
-        rank[members[::-1]] = np.arange(members.size)
-        ordered_lower = np.sort(lower[members], kind="stable")
-        return some._replace(ordered_upper=upper[members], ordered_lower=ordered_lower, rank=rank)
+        return residuals_among(everyone, is_member)
 
     def _visit_among(
         self, among: np.ndarray | None, work: Callable[..., None], X: np.ndarray, *args: Any, effort: Effort
@@ -153,7 +169,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         in_order = self.search.rows_asked + m >= _tuning.KNOBS.few or self.search.route.name == "tree"
         out, y = np.empty((m, 2), np.int64), y - state.origin
         for rows, among in groups_of(within, m):
-            untouched = self._sizes_among(state, among, in_order=in_order)
+            untouched = self._residuals_among(state, among, in_order=in_order)
             part = np.empty((rows.size, 2), np.int64)
             args = (y[rows], untouched, self.k, self._targets, state, part)
             self._visit_among(among, count_residuals, take_rows(X, rows), *args, effort=effort)
@@ -173,7 +189,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         """Return the regions (m, 2, levels), each one closed interval; nan where it is empty."""
         state, out = self._settled(), np.empty((*thresholds.shape, 2))
         for rows, among in groups_of(within, X.shape[0]):
-            untouched, part = self._sizes_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
+            untouched, part = self._residuals_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
             args = (thresholds[rows], untouched, self.k, self._targets, state, part)
             self._visit_among(among, bound_residuals, take_rows(X, rows), *args, effort=effort)
             out[rows] = part

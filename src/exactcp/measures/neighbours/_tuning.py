@@ -19,12 +19,18 @@ class NeighbourTuning(NamedTuple):
     plain_share: int = 16  # trees do not pay if one example in this many must be met by every row
     rows_together: int = 64  # test objects that go through trees in one call
     stream_trees_from: int = 8192  # examples from which trees are tried in a stream
+    ranked_rows: int = 256  # rows of a stream at most, after which scores are put in order anew
+    stream_share: int = 3  # trees are grown anew when one in this many examples more is in none
     stream_part: int = 512  # rows of a stream at least, after which trees are grown anew
     many_labels: int = 32  # labels from which intervals of scores are tried
     telling_rows: int = 32  # test objects of a block that tells whether these pay: they do while those of one look at
     open_share: int = 3  # less than one example in this many in open labels,
     open_pairs: int = 8  # and this many for each of the k nearest of all labels
-    reserve: int = 4  # distances beyond the k-th that tell whether more examples are at the boundary
+    reserve: int = 4  # places of a list beyond the k-th: they tell whether more examples are at the boundary
+
+    def width(self, k: int, *, forgets: bool) -> int:
+        """Return how many places lists have: more when examples are forgotten, so that they seldom run short."""
+        return 2 * k + 6 if forgets else k + self.reserve
 
 
 KNOBS = NeighbourTuning()

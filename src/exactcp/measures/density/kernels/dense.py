@@ -152,18 +152,20 @@ def symmetric_sums(dense, first, last, tile):
     return own, columns
 
 
-def sum_block(kernels, sums, category, wanted):
-    """Sum a block (m, n) of kernels over the examples of a label, and count for the candidates, given linear sums.
+def sum_block(kernels, sums, examples, wanted, known):
+    """Sum a block (m, n) of kernels over examples of a label, and count for the candidates, given linear sums.
 
-    They are compared with the wanted categories (m,) of the examples' (n,), or with all where there are none.
+    They are compared with the wanted categories (m,) of the examples' (n,), or with all where there are none. Their
+    own sums over all of the label are known (m,), or (0,) those of the block.
     """
-    m, n = kernels.shape
+    m, category = kernels.shape[0], examples.category
     totals = kernels.sum(axis=1)
     at_least, above = np.zeros(m, np.int64), np.zeros(m, np.int64)
     if sums.shape[0]:
+        whole = known if known.shape[0] else totals
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.log(n) - np.log(totals)
+            scores = np.log(examples.size) - np.log(whole)
             lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
-            at_most, below = (totals * np.exp(np.where(totals > 0, scores - edge, 0.0)) for edge in (lo, hi))
+            at_most, below = (whole * np.exp(np.where(whole > 0, scores - edge, 0.0)) for edge in (lo, hi))
         _count_block(kernels, sums, category, wanted, at_most, below, at_least, above)
     return SumsAndCounts(np.where(totals > 0, 0.0, -np.inf), totals, at_least, above)

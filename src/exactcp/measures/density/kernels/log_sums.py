@@ -28,6 +28,7 @@ class SummedExamples(NamedTuple):
     top: np.ndarray  # (n,), or nothing where nothing is to be counted
     total: np.ndarray
     log: np.ndarray  # top + log(total)
+    size: int  # of the label, of whose examples these may be some
     category: np.ndarray = EVERYONE  # (n,), or nothing where all are counted
 
 
@@ -84,7 +85,7 @@ def lose_ranks(logs, slots, examples, score, wanted):
     """
     top, total, log, category = examples.top, examples.total, examples.log, examples.category
     everyone = category.shape[0] == 0
-    log_size = math.log(log.shape[0])
+    log_size = math.log(examples.size)
     lo, hi = tie_band(score, LOG_FLOOR, TOLERANCE)
     fewer_at_least, fewer_above = 0, 0
     for r in range(logs.shape[0]):
@@ -107,16 +108,17 @@ def log_sum(logs):
 
 
 @inner
-def sum_and_count(t, logs, slots, examples, wanted, sums):
+def sum_and_count(t, logs, slots, examples, wanted, scores, sums):
     """Sum the kernels of test object t with some slots, and count; at_least and above get minus the ranks lost.
 
-    wanted[t] is the category it is compared with; there are none (0,) where it is compared with all.
+    wanted[t] is the category it is compared with; there are none (0,) where it is compared with all. scores[t] is its
+    score where these examples are not all of the label's; otherwise (0,) it follows from the sum.
     """
     top, total = sum_logs(logs)
     sums.top[t], sums.total[t] = top, total
     if examples.log.shape[0] > 0:
         category = wanted[t] if wanted.shape[0] > 0 else -1
-        score = math.log(examples.log.shape[0]) - log_of(top, total)
+        score = scores[t] if scores.shape[0] > 0 else math.log(examples.size) - log_of(top, total)
         fewer_at_least, fewer_above = lose_ranks(logs, slots, examples, score, category)
         sums.at_least[t], sums.above[t] = -fewer_at_least, -fewer_above
 
@@ -124,11 +126,11 @@ def sum_and_count(t, logs, slots, examples, wanted, sums):
 @compiled
 def sum_known(logs, examples, sums):
     """Sum and count for one test object, whose log kernels with all examples are known."""
-    sum_and_count(0, logs, np.arange(logs.shape[0]), examples, np.empty(0, np.int64), sums)
+    sum_and_count(0, logs, np.arange(logs.shape[0]), examples, np.empty(0, np.int64), np.empty(0), sums)
 
 
 @compiled
-def sum_all_pairs(X, own, examples, wanted, sums):
+def sum_all_pairs(X, own, examples, wanted, scores, sums):
     """Sum the kernels with all examples, by direct differences, and count; at_least and above get minus the ranks lost.
 
     own[t] is the slot of X[t] itself among the examples, which its sum leaves out, or -1.
@@ -140,7 +142,7 @@ def sum_all_pairs(X, own, examples, wanted, sums):
         log_kernels(X[t], objects, bandwidth, kernel, logs)
         if own[t] >= 0:
             logs[own[t]] = -np.inf
-        sum_and_count(t, logs, slots, examples, wanted, sums)
+        sum_and_count(t, logs, slots, examples, wanted, scores, sums)
 
 
 @compiled

@@ -73,7 +73,7 @@ def _kernels_of_flagged(x, flags, examples, logs, slots):
 
 
 @compiled
-def sum_screened_pairs(X, norms, products, nearest, units, examples, wanted, sums):
+def sum_screened_pairs(X, norms, products, nearest, units, examples, wanted, scores, sums):
     """Sum the kernels with the objects that the screen's products keep, and count, as `sum_all_pairs` does.
 
     nearest[t] is the object with the largest product, and a product of -inf hides an object.
@@ -86,4 +86,4 @@ def sum_screened_pairs(X, norms, products, nearest, units, examples, wanted, sum
         least[t] = row_threshold(norms[t], _widest(d, examples.bandwidth, examples.kernel), units)
         _flag_above(products[t], least[t], flags)
         used = _kernels_of_flagged(X[t], flags, examples, logs, slots)
-        sum_and_count(t, logs[:used], slots[:used], examples, wanted, sums)
+        sum_and_count(t, logs[:used], slots[:used], examples, wanted, scores, sums)

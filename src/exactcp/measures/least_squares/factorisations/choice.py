@@ -10,7 +10,7 @@ from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares.factorisations.dual import Dual
 from exactcp.measures.least_squares.factorisations.form import Factorisation, on_one_thread
-from exactcp.measures.least_squares.factorisations.primal import Primal
+from exactcp.measures.least_squares.factorisations.primal import Primal, singular_sentence
 from exactcp.measures.least_squares.factorisations.singular_values import KernelSpectral, RowSpectral
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import TILE
 
@@ -32,11 +32,7 @@ def factorise(
                 primal = Primal(store, rho, intercept=intercept)
             except linalg.LinAlgError:
                 if solver == "primal":
-                    msg = (
-                        f"solver='primal' cannot factorise Phi'Phi + rho I with rho={rho:g}: it is singular to working "
-                        "precision. Use solver='svd' or a larger rho."
-                    )
-                    raise ValueError(msg) from None
+                    raise ValueError(singular_sentence(rho)) from None
             else:
                 if solver == "primal" or primal.is_accurate:
                     return primal

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from scipy import linalg
@@ -24,6 +26,40 @@ WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain prim
 DIVISOR_ROWS = 1 << 16
 
 
+def penalised(gram: np.ndarray, rho: float, *, intercept: bool) -> np.ndarray:
+    """Return Phi'Phi + rho I from Phi'Phi; a bias, the first of the features, has no penalty."""
+    penalty = np.full(gram.shape[0], rho)
+    penalty[0] = 0.0 if intercept else rho
+    return np.asarray(gram + np.diag(penalty))
+
+
+def inverse_root(S: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return C, of which C'C is the inverse of S, and whether that keeps 12 digits; S is scaled to a unit diagonal."""
+    scale = 1.0 / np.sqrt(S.diagonal())
+    scaled = S * scale[:, None] * scale
+    L = linalg.cholesky(scaled, lower=True, check_finite=False)
+    rcond, _ = linalg.lapack.dpocon(L, np.abs(scaled).sum(axis=0).max(), uplo="L")
+    root = linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
+    return root, bool(rcond >= WELL_CONDITIONED)
+
+
+def divisors_of(rows: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Return 1 - h_i of every row."""
+    divisors = np.empty(rows.shape[0])
+    for first in range(0, rows.shape[0], DIVISOR_ROWS):
+        part = rows[first : first + DIVISOR_ROWS] @ root.T
+        divisors[first : first + DIVISOR_ROWS] = 1.0 - np.einsum("ij,ij->i", part, part)
+    return divisors
+
+
+def singular_sentence(rho: float) -> str:
+    """Say that the primal form has no inverse."""
+    return (
+        f"solver='primal' cannot factorise Phi'Phi + rho I with rho={rho:g}: it is singular to working "
+        "precision. Use solver='svd' or a larger rho."
+    )
+
+
 class Primal:
     """M itself, from the Cholesky factor of Phi'Phi + rho I scaled to a unit diagonal."""
 
@@ -32,25 +68,15 @@ class Primal:
     def __init__(self, store: FeatureStore, rho: float, *, intercept: bool) -> None:
         self._store, self._rho, self._intercept = store, rho, intercept
         rows = store.rows
-        self._S = rows.T @ rows
-        penalty = np.full(rows.shape[1], rho)
-        penalty[0] = 0.0 if intercept else rho
-        self._S[np.diag_indices_from(self._S)] += penalty
-        scale = 1.0 / np.sqrt(self._S.diagonal())
-        scaled = self._S * scale[:, None] * scale
-        L = linalg.cholesky(scaled, lower=True, check_finite=False)
-        rcond, _ = linalg.lapack.dpocon(L, np.abs(scaled).sum(axis=0).max(), uplo="L")
-        inverse = linalg.solve_triangular(L, np.diag(scale), lower=True, check_finite=False)
-        self._M = np.ascontiguousarray(inverse.T @ inverse)
-        self._divisors = np.empty(rows.shape[0])
-        for first in range(0, rows.shape[0], DIVISOR_ROWS):
-            part = rows[first : first + DIVISOR_ROWS] @ inverse.T
-            self._divisors[first : first + DIVISOR_ROWS] = 1.0 - np.einsum("ij,ij->i", part, part)
-        self.is_accurate = bool(rcond >= WELL_CONDITIONED and self._divisors.min() >= LEAST_DIVISOR)
+        self._S = penalised(rows.T @ rows, rho, intercept=intercept)
+        root, is_well_conditioned = inverse_root(self._S)
+        self._M = np.ascontiguousarray(root.T @ root)
+        self._divisors = divisors_of(rows, root)
+        self.is_accurate = bool(is_well_conditioned and self._divisors.min() >= LEAST_DIVISOR)
         self._updates = 0
         self._tolerated = max(DRIFT, 30.0 * self._probe())
 
-    def fork(self, store: FeatureStore) -> Primal:
+    def fork(self, store: FeatureStore) -> Self:
         """Return the same with a fork of the store, to be changed while others read this one."""
         return twin(self, _store=store)
 
@@ -93,7 +119,7 @@ class Primal:
         """Add one example to the store and to M (theory LS.7); False if M must be made anew."""
         U, d = self.multipliers(seen)
         g = self._store.times(U[0])
-        self._divisors = np.append(self._divisors + g * g / d[0], 1.0 / d[0])
+        self._divisors = np.concatenate([self._divisors + g * g / d[0], 1.0 / d])
         self._M = _plus_outer(self._M, U[0], -1.0 / d[0])
         self._S = _plus_outer(self._S, seen[0], 1.0)
         self._store.append(x, seen)
@@ -125,7 +151,31 @@ class Primal:
         """|S (M z) - z| for a fixed random unit z, in units where S has a unit diagonal."""
         root = np.sqrt(self._S.diagonal())
         z = _direction(root.size)
-        return float(np.linalg.norm(self._S @ (self._M @ (root * z)) / root - z))
+        off = self._S @ (self._M @ (root * z)) / root - z
+        return math.sqrt(off @ off)
+
+
+class PartialPrimal(Primal):
+    """The same of some examples, where M and the coefficients are those of all; it does not change."""
+
+    def __init__(self, store: FeatureStore, root: np.ndarray, coefficients: np.ndarray, *, is_accurate: bool) -> None:
+        self._store, self.is_accurate, self._coefficients = store, is_accurate, coefficients
+        self._M = np.ascontiguousarray(root.T @ root)
+        self._divisors = divisors_of(store.rows, root)
+
+    @property
+    def store(self) -> FeatureStore:
+        """The examples."""
+        return self._store
+
+    @on_one_thread
+    def solve(self, T: np.ndarray) -> Solution:
+        """Return the regressions of all examples, with the residuals of these, whose targets are the columns of T."""
+        return Solution(self._coefficients, T - self._store.rows @ self._coefficients)
+
+    def can_learn(self, m: int) -> bool:  # noqa: ARG002
+        """Return False: others have a part in M."""
+        return False
 
 
 @lru_cache(maxsize=8)

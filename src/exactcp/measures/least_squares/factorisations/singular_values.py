@@ -264,7 +264,10 @@ class KernelSpectral(Spectral):
         mirror = _mirror(self._root) if intercept else None
         if mirror is not None:
             K = _reflect(mirror, _reflect(mirror, K).T)[1:, 1:]
-        values, U = linalg.eigh(K, driver="evd", overwrite_a=True) if K.size else (np.empty(0), np.empty((0, 0)))
+        if K.size > 1:
+            values, U = linalg.eigh(K, driver="evd", overwrite_a=True)
+        else:  # which scipy 1.12 refuses
+            values, U = K.ravel(), np.ones(K.shape)
         self.is_positive = bool(values.min(initial=0.0) >= -noise)
         kept = values > noise
         # a finite rank: what lies outside the span of the training objects is then known to be rounding

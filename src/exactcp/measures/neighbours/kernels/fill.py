@@ -5,8 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.screen import COLUMNS, ROWS, column_reach, find_hits, room_for_hits, row_half, row_threshold
+from exactcp.geometry.kinds import distance_of
+from exactcp.geometry.screen import (
+    COLUMNS,
+    ROWS,
+    column_reach,
+    compare_block,
+    find_hits,
+    left_rows,
+    room_for_hits,
+    row_half,
+    row_threshold,
+)
 from exactcp.geometry.sketch import whole_product
 from exactcp.measures.neighbours.kernels.lists import insert, insert_with
 
@@ -65,13 +75,25 @@ def _tighten(row, relation, delta, norm, units, least_product, reach):
     reach[relation, row] = column_reach(delta, units)
 
 
+@compiled
+def tighten_to(bounds, screen, thresholds):
+    """Let only pairs pass that are nearer than the bounds (n_relations, n) of either, by slot."""
+    for relation in range(bounds.shape[0]):
+        for row in range(screen.slots.shape[0]):
+            delta = bounds[relation, screen.slots[row]]
+            if delta < np.inf:
+                _tighten(
+                    row, relation, delta, screen.norms[row], screen.units, thresholds.least_product, thresholds.reach
+                )
+
+
 @inner
 def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hits):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
     Arrays are taken out of their tuples here: inside the loops each access would cost an atomic reference count.
     """
-    units, position = screen.units, hits.position
+    units, kind, position = screen.units, screen.units.kind, hits.position
     slots, codes, norms, starts = screen.slots, screen.codes, screen.norms, screen.starts
     prepared, is_sketched = screen.rows, screen.basis.shape[1] > 0
     least_product, reach, halves = thresholds.least_product, thresholds.reach, thresholds.half
@@ -96,7 +118,7 @@ def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hit
                 if not (enters_row or enters_column):
                     continue
                 here, there = slots[row], slots[column]
-                d = euclidean_distance(objects[here], objects[there])
+                d = distance_of(objects[here], objects[there], kind)
                 if enters_row and insert_partner(here, there, relation, d, k, values, lengths, partners) == k:
                     _tighten(row, relation, values[relation, here, k - 1], norms[row], units, least_product, reach)
                 if enters_column and insert_partner(there, here, relation, d, k, values, lengths, partners) == k:
@@ -112,8 +134,7 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
     same_only = lists.values.shape[0] == 1
     for top in range(rows[0], rows[1], ROWS):
         bottom = min(top + ROWS, rows[1])
-        left_rows = screen.sketch[top:bottom].copy()
-        left_rows[:, -1] = 1
+        own_rows = left_rows(screen, top, bottom)
         left, right = max(columns[0], top + 1), columns[1]
         if same_only:
             left = max(left, screen.starts[screen.codes[top]])
@@ -121,7 +142,7 @@ def fill_lists_screened(rows, columns, k, objects, screen, thresholds, lists):
         for first in range(left, right, COLUMNS):
             last = min(first + COLUMNS, right)
             block = products[: (bottom - top) * (last - first)].reshape(bottom - top, last - first)
-            np.dot(left_rows, screen.sketch[first:last].T, block)
+            compare_block(own_rows, screen, first, last, block)
             _meet_block(top, first, block, k, objects, screen, thresholds, lists, hits)
 
 

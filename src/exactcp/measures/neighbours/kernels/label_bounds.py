@@ -1,4 +1,4 @@
-"""Bounds on the sum of the k nearest of each label, from the screen's products alone (theory NN.13).
+"""Bounds on the sum of the k nearest of each label, from the screen's products alone (theory NN.15).
 
 Test objects stand side by side, and meet the examples label by label: the largest products of the label that passes are
 kept, and bound its sum when it has passed. Beside them, the pairs are kept that may be among the 2k nearest of all

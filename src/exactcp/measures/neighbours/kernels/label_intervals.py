@@ -1,4 +1,4 @@
-"""Counts for many labels: intervals of the candidates' scores decide most of them unmeasured (theory NN.13).
+"""Counts for many labels: intervals of the candidates' scores decide most of them unmeasured (theory NN.15).
 
 A label is decided if no score that it is compared with lies in its interval, which has room for the tie band: any
 number of the interval then has the candidate's counts. The others are *open*, and are measured. All goes label by

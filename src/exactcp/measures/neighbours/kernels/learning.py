@@ -1,7 +1,8 @@
 """Learning and unlearning one example in the sorted lists (theory NN.7).
 
 A list holds the `length` smallest of `available` distances, k <= length <= width, or all of them. The entries beyond
-the k-th are a reserve: forgetting an example costs a search for the next neighbour only when the reserve is used up.
+the k-th are a reserve: forgetting an example costs a search for the next neighbour only when the reserve is used up. It
+is short until the first example is forgotten.
 """
 
 from typing import NamedTuple

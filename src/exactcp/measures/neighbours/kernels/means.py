@@ -39,7 +39,7 @@ class TargetSums(NamedTuple):
 
 
 @inner
-def _sums(distances, targets, boundary, origin):
+def sums_of(distances, targets, boundary, origin):
     """Sum the targets closer than the boundary, and those at it; what is farther is ignored."""
     size = distances.shape[0]
     inner_distances, inner, at = np.empty(size), np.empty(size), np.empty(size)
@@ -89,7 +89,7 @@ def predictions(met, targets, k, origin):
     for t in range(out.shape[0]):
         apart = distance[start[t] : start[t + 1]]
         boundary = apart.max() if apart.shape[0] > 0 else math.inf
-        out[t] = mean(k, _sums(apart, targets[member[start[t] : start[t + 1]]], boundary, origin))
+        out[t] = mean(k, sums_of(apart, targets[member[start[t] : start[t + 1]]], boundary, origin))
     return out
 
 
@@ -102,7 +102,7 @@ def write_predictions(block, k, targets, origin, out):
 
 
 @inner
-def _note_sums(i, boundary, sums, y, k, state):
+def note_sums(i, boundary, sums, y, k, state):
     """Note the sums of an example's neighbourhood, and the residual that follows."""
     state.boundary[i] = boundary
     state.inner_count[i], state.inner_sum[i] = sums.inner_count, sums.inner_sum
@@ -119,16 +119,16 @@ def sum_up_list(i, y, n, k, state):
     boundary = kth(values, length, k)
     if length < n - 1 and (length < k or values[length - 1] == boundary):
         return False
-    _note_sums(i, boundary, _sums(values, partners, boundary, state.origin), y, k, state)
+    note_sums(i, boundary, sums_of(values, partners, boundary, state.origin), y, k, state)
     return True
 
 
 @compiled
 def sum_up_lists(n, k, targets, state):
-    """Sum up all lists; return the slots of those that do not suffice."""
-    short = np.empty(n, np.int64)
+    """Sum up the lists of these targets' owners, some or all of n examples; return those that do not suffice."""
+    short = np.empty(targets.shape[0], np.int64)
     used = 0
-    for i in range(n):
+    for i in range(targets.shape[0]):
         if not sum_up_list(i, targets[i], n, k, state):
             short[used] = i
             used += 1
@@ -153,7 +153,7 @@ def scan(slots, own, gone, distances, targets, k, rows):
                 length = insert_with(rows.values[r], rows.partners[r], length, width, apart[j], targets[j])
         rows.lengths[r] = length
         boundary = kth(rows.values[r], length, k)
-        _note_sums(r, boundary, _sums(apart, targets, boundary, rows.origin), own[r], k, rows)
+        note_sums(r, boundary, sums_of(apart, targets, boundary, rows.origin), own[r], k, rows)
 
 
 @inner

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import distance_of
 from exactcp.geometry.screen import distance_bounds
 from exactcp.measures.neighbours.kernels.lists import insert, kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
@@ -101,7 +101,7 @@ def _members_screened(block, k):
     _, screen, reach = block.screened
     slots, column_norms, units = screen.slots, screen.norms, screen.units
     least_product, half, test_norms = batch.least_product, batch.half, batch.norms
-    X, objects, touch = block.X, block.stored.objects, block.stored.touch
+    X, objects, touch, kind = block.X, block.stored.objects, block.stored.touch, block.stored.kind
     kept_test, kept_row, product = kept.test[:used], kept.row[:used], kept.value[:used]
     m = X.shape[0]
     nearest, lengths = np.empty((m, k)), np.zeros(m, np.int64)
@@ -114,7 +114,7 @@ def _members_screened(block, k):
         is_near = s > least_product[t, 0]
         if is_near or s + reach[row] > half[t]:
             if is_near:
-                near = far = euclidean_distance(X[t], objects[slot[r]])
+                near = far = distance_of(X[t], objects[slot[r]], kind)
                 distance[r] = near
                 lengths[t] = insert(nearest[t], lengths[t], k, near)
             else:
@@ -136,31 +136,31 @@ def _members_by_trees(block, treed, k):
 
 
 @inner
-def _find_members(block, screened, treed, k):
+def _find_members(block, distances, treed, k):
     if treed is not None:  # then the rest is not compiled
         return _members_by_trees(block, treed, k)
-    if screened is None:
-        return _members_plain(block.distances, block.stored.touch, k)
+    if distances.ndim == 2:
+        return _members_plain(distances, block.stored.touch, k)
     return _members_screened(block, k)
 
 
 @inner
 def find_members(block, k):
     """Find who is at most as far as the k-th nearest, and the examples touched."""
-    return _find_members(block, block.screened, block.treed, k)
+    return _find_members(block, block.distances, block.treed, k)
 
 
 @inner
 def resolve(met, block, boundary):
     """Tell which touches are inside a neighbourhood and which at its boundary; measure where bounds do not tell."""
-    X, objects = block.X, block.stored.objects
+    X, objects, kind = block.X, block.stored.objects, block.stored.kind
     test, slot, lows, highs = met.test, met.slot, met.low, met.high
     size = test.shape[0]
     inside, keep = np.empty(size, np.bool_), np.empty(size, np.bool_)
     for r in range(size):
         i, low, high = slot[r], lows[r], highs[r]
         if low < high and low <= boundary[i] <= high:
-            low = high = euclidean_distance(X[test[r]], objects[i])
+            low = high = distance_of(X[test[r]], objects[i], kind)
         inside[r] = high < boundary[i]
         keep[r] = inside[r] or low == boundary[i]
     start, position = _group_pairs(test, keep, met.start.shape[0] - 1)

@@ -29,14 +29,11 @@ class Untouched(NamedTuple):
 
 
 @compiled
-def count_residuals(block, y, untouched, k, targets, state, counts):
-    """Write greater and equal training scores to the block's rows of `counts` (m, 2), for its rows of y (m,).
+def count_around(rows, center, touches, y, untouched, k, targets, state, counts):
+    """Write greater and equal scores to these rows of `counts` (m, 2), for their rows of y (m,) and their predictions.
 
-    The targets y are counted from the origin.
+    Predictions and the targets y are counted from the origin.
     """
-    met = find_members(block, k)
-    rows, center = block.rows, predictions(met, targets, k, state.origin)
-    touches = resolve(met, block, state.boundary)
     n, size = untouched.upper.shape[0], untouched.ordered_upper.shape[0]
     upper, lower, slack = untouched.upper, untouched.lower, untouched.slack
     start, slot, is_inside = touches.start, touches.slot, touches.is_inside
@@ -61,6 +58,17 @@ def count_residuals(block, y, untouched, k, targets, state, counts):
         counts[rows[t], 0], counts[rows[t], 1] = above, at_least - above
 
 
+@compiled
+def count_residuals(block, y, untouched, k, targets, state, counts):
+    """Write greater and equal training scores to the block's rows of `counts` (m, 2), for its rows of y (m,).
+
+    The targets y are counted from the origin.
+    """
+    met = find_members(block, k)
+    center, touches = predictions(met, targets, k, state.origin), resolve(met, block, state.boundary)
+    count_around(block.rows, center, touches, y, untouched, k, targets, state, counts)
+
+
 @inner
 def _untouched_size(rank, taken, ordered):
     """The rank-th largest (from 0) of the sizes whose ranks are not taken (ascending): skip those above it."""
@@ -78,7 +86,7 @@ def _untouched_size(rank, taken, ordered):
 def _select(wanted, extents, taken, ordered, near):
     """The wanted-th largest (from 1) of the extents (ascending) and the untouched sizes with their tie band."""
     r = extents.shape[0]
-    low, high = max(0, wanted - (ordered.shape[0] - r)), min(r, wanted)
+    low, high = max(0, wanted - (ordered.shape[0] - taken.shape[0])), min(r, wanted)
     while low < high:  # the fewest extents among the largest such that the next one is not larger than the rest
         middle = (low + high) // 2
         size = _untouched_size(wanted - middle - 1, taken, ordered)
@@ -93,6 +101,20 @@ def _select(wanted, extents, taken, ordered, near):
     return smallest
 
 
+@inner
+def _extents_of(t, touches, center, untouched, k, targets, state):
+    """How far below and above its prediction, (2, r), the r examples that row t touches are at least as strange."""
+    start, slot, is_inside, slack = touches.start, touches.slot, touches.is_inside, untouched.slack
+    first, near = start[t], abs(center) + untouched.typical
+    out = np.empty((2, start[t + 1] - first))
+    for j in range(out.shape[1]):
+        i = slot[first + j]
+        a, g = affine_with(i, is_inside[first + j], k, targets, state)
+        _, left, right = set_of(a - g * center, g, 1.0, slack[i], near)
+        out[0, j], out[1, j] = -left, right
+    return out
+
+
 @compiled
 def bound_residuals(block, thresholds, untouched, k, targets, state, out):
     """Write the closed intervals where thresholds (m, l) examples are at least as strange to its rows of out (m, l, 2).
@@ -102,17 +124,14 @@ def bound_residuals(block, thresholds, untouched, k, targets, state, out):
     met = find_members(block, k)
     rows, center = block.rows, predictions(met, targets, k, state.origin)
     touches = resolve(met, block, state.boundary)
-    ordered, rank, slack = untouched.ordered_upper, untouched.rank, untouched.slack
-    start, slot, is_inside = touches.start, touches.slot, touches.is_inside
-    n = ordered.shape[0]
+    ordered, rank, n = untouched.ordered_upper, untouched.rank, untouched.ordered_upper.shape[0]
+    start, slot = touches.start, touches.slot
     for t in range(center.shape[0]):
         r, near = start[t + 1] - start[t], abs(center[t]) + untouched.typical
-        below, above, taken = np.empty(r), np.empty(r), np.empty(r)
+        extents = _extents_of(t, touches, center[t], untouched, k, targets, state)
+        below, above, taken = extents[0], extents[1], np.empty(r)
         for j in range(r):
-            i = slot[start[t] + j]
-            a, g = affine_with(i, is_inside[start[t] + j], k, targets, state)
-            _, left, right = set_of(a - g * center[t], g, 1.0, slack[i], near)
-            below[j], above[j], taken[j] = -left, right, rank[i]
+            taken[j] = rank[slot[start[t] + j]]
         sort_in_place(below)
         sort_in_place(above)
         sort_in_place(taken)
@@ -125,3 +144,71 @@ def bound_residuals(block, thresholds, untouched, k, targets, state, out):
             else:
                 ends[0] = center[t] - _select(wanted, below, taken, ordered, near)
                 ends[1] = center[t] + _select(wanted, above, taken, ordered, near)
+
+
+@compiled
+def write_extents(center, touches, untouched, k, targets, state, out):
+    """Write how far below and above the predictions each example that is touched is as strange to `out` (2, r)."""
+    start = touches.start
+    for t in range(center.shape[0]):
+        extents = _extents_of(t, touches, center[t], untouched, k, targets, state)
+        for j in range(extents.shape[1]):
+            out[0, start[t] + j], out[1, start[t] + j] = extents[0, j], extents[1, j]
+
+
+class Window(NamedTuple):
+    """The sizes of untouched residuals, of some examples, among which all answers are."""
+
+    ordered: np.ndarray  # ascending: all that are in
+    low: float  # the least and the largest size
+    high: float
+    above: int  # how many sizes are larger
+    n: int  # and how many there are at all
+
+
+class TouchedExtents(NamedTuple):
+    """How far below and above the prediction the examples that test objects touch are at least as strange."""
+
+    start: np.ndarray  # (m + 1,)
+    below: np.ndarray
+    above: np.ndarray
+    size: np.ndarray  # of their residuals, were they untouched
+
+
+@inner
+def _ranks_taken(sizes, window):
+    """Ranks in the window, from the largest and ascending, of these sizes (ascending) as far as they are there."""
+    ordered, out = window.ordered, np.empty(sizes.shape[0])
+    used, last = 0, -1
+    for j in range(sizes.shape[0] - 1, -1, -1):
+        if window.low <= sizes[j] <= window.high:
+            rank = ordered.shape[0] - count_below(ordered, sizes[j], True)
+            last = max(rank, last + 1)  # of equal sizes, the next one
+            out[used] = last
+            used += 1
+    return out[:used]
+
+
+@compiled
+def bound_in_window(rows, thresholds, center, touched, window, typical, out):
+    """Write the closed intervals where thresholds (m,) examples are at least as strange to these rows of `out` (m, 2).
+
+    They are counted from the origin, and nan if all examples are fewer.
+    """
+    start = touched.start
+    for t in rows:
+        wanted, near = thresholds[t], abs(center[t]) + typical
+        if wanted <= 0:
+            out[t, 0], out[t, 1] = -math.inf, math.inf
+        elif wanted > window.n:
+            out[t, 0] = out[t, 1] = math.nan
+        else:
+            below, above = touched.below[start[t] : start[t + 1]].copy(), touched.above[start[t] : start[t + 1]].copy()
+            sizes = touched.size[start[t] : start[t + 1]].copy()
+            sort_in_place(below)
+            sort_in_place(above)
+            sort_in_place(sizes)
+            taken = _ranks_taken(sizes, window)
+            rank = wanted - (window.above - (sizes.shape[0] - count_below(sizes, window.high, True)))
+            out[t, 0] = center[t] - _select(rank, below, taken, window.ordered, near)
+            out[t, 1] = center[t] + _select(rank, above, taken, window.ordered, near)

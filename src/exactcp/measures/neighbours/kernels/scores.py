@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.labels import LabelCounts, add_suffix_sums, bands_of, count_below
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import distance_of
 from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
 from exactcp.measures.neighbours.kernels.search import search
 
@@ -167,7 +167,7 @@ def score_bounds(relation, cards, low, high):
 
 
 @inner
-def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above):
+def correct(found, X, stored, lists, provisional, k, bands, at_least, above):
     """Replace, in the counts, the provisional scores of touched examples by those with the test example in the bag.
 
     Kind 0 concerns the candidate with the example's own label. Kind 1 concerns every other label: a histogram over the
@@ -175,6 +175,7 @@ def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, ab
     have the same rank among the thresholds, the score need not be known; else the pair is measured, the score summed.
     """
     values, lengths, sums, cards = lists.values, lists.lengths, provisional.sums, provisional.cards
+    objects, codes, kind = stored.objects, stored.codes, stored.kind
     lo, hi, order, lo_sorted, hi_sorted = bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted
     test, touched, lows, highs = found.test, found.slot, found.low, found.high
     m, n_labels = lo.shape
@@ -194,7 +195,7 @@ def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, ab
                 or rank_lo != count_below(lo_sorted[t], other_end, True)
                 or rank_hi != count_below(hi_sorted[t], other_end, False)
             ):
-                d = low if low == high else euclidean_distance(X[t], objects[i])
+                d = low if low == high else distance_of(X[t], objects[i], kind)
                 if d >= delta:
                     continue
                 new = score_with(relation, values, lengths, sums, i, k, d)
@@ -216,10 +217,10 @@ def correct(found, X, objects, lists, codes, provisional, k, bands, at_least, ab
 
 
 @inner
-def _count_labels(found, X, objects, lists, codes, provisional, k):
+def count_met(found, X, stored, lists, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
-    `objects` are the training objects, for pairs of which only bounds are known.
+    The stored objects are for pairs of which only bounds are known.
     """
     n_relations = lists.values.shape[0]
     scores = score_candidates(found, n_relations == 2)
@@ -227,8 +228,8 @@ def _count_labels(found, X, objects, lists, codes, provisional, k):
     bands = bands_of(scores, 0.0)
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
-        count_provisional(bands.lo[t], bands.hi[t], codes, provisional, at_least[t], above[t])
-    correct(found, X, objects, lists, codes, provisional, k, bands, at_least, above)
+        count_provisional(bands.lo[t], bands.hi[t], stored.codes, provisional, at_least[t], above[t])
+    correct(found, X, stored, lists, provisional, k, bands, at_least, above)
     equal = at_least - above
     return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], scores)
 
@@ -240,6 +241,16 @@ def put(rows, part, out):
             out[rows[t], c] = part[t, c]
 
 
+@inner
+def put_counts(rows, part, out):
+    """Put the counts of some test objects into those of all."""
+    put(rows, part.greater_same, out.greater_same)
+    put(rows, part.equal_same, out.equal_same)
+    put(rows, part.greater_other, out.greater_other)
+    put(rows, part.equal_other, out.equal_other)
+    put(rows, part.scores, out.scores)
+
+
 @compiled
 def write_scores(block, k, use_ratio, out):
     """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
@@ -249,13 +260,7 @@ def write_scores(block, k, use_ratio, out):
 @compiled
 def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    X, rows, objects, codes = block.X, block.rows, block.stored.objects, block.stored.codes
-    part = _count_labels(search(block, k), X, objects, lists, codes, provisional, k)
-    put(rows, part.greater_same, out.greater_same)
-    put(rows, part.equal_same, out.equal_same)
-    put(rows, part.greater_other, out.greater_other)
-    put(rows, part.equal_other, out.equal_other)
-    put(rows, part.scores, out.scores)
+    put_counts(block.rows, count_met(search(block, k), block.X, block.stored, lists, provisional, k), out)
 
 
 @compiled

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import EUCLIDEAN, distance_of
 from exactcp.geometry.screen import (
     COLUMNS,
     Hits,
     Screen,
     Tests,
     certain_product,
+    compare_block,
     distance_bounds,
     find_hits,
     product_threshold,
@@ -50,6 +51,7 @@ class Stored(NamedTuple):
     codes: np.ndarray  # (n,) labels
     n_labels: int
     touch: np.ndarray  # (n,) touched by what is closer
+    kind: int = EUCLIDEAN  # of the metric
 
 
 class Screened(NamedTuple):
@@ -67,7 +69,7 @@ class TestBlock(NamedTuple):
     X: np.ndarray  # (m, p)
     stored: Stored
     screened: Screened | None
-    distances: np.ndarray  # (m, n), or none where there is the screen
+    distances: np.ndarray  # (m, n), or none where there is the screen or the trees; with the screen, of one dimension
     treed: Any = None  # a `Treed`, where there is neither
 
 
@@ -187,7 +189,7 @@ def _measure_kept(block, batch, kept, used):
     _, screen, reach = block.screened
     codes, slots, norms, units = screen.codes, screen.slots, screen.norms, screen.units
     least_product, half, test_norms = batch.least_product, batch.half, batch.norms
-    X, objects, touch = block.X, block.stored.objects, block.stored.touch
+    X, objects, touch, kind = block.X, block.stored.objects, block.stored.touch, block.stored.kind
     kept_test, kept_row, product = kept.test, kept.row, kept.value
     m, n_labels, k = batch.best.shape
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
@@ -199,7 +201,7 @@ def _measure_kept(block, batch, kept, used):
         is_near = s > least_product[t, label]
         if is_near or s + reach[row] > half[t]:
             if is_near:
-                near = far = euclidean_distance(X[t], objects[slot])
+                near = far = distance_of(X[t], objects[slot], kind)
                 lengths[t, label] = insert(nearest[t, label], lengths[t, label], k, near)
             else:
                 near, far = distance_bounds(s, test_norms[t], norms[row], units)
@@ -225,16 +227,16 @@ def screen_pairs(block, k):
     for first in range(0, n, COLUMNS):
         last = min(first + COLUMNS, n)
         part = products[: m * (last - first)].reshape(m, last - first)
-        np.dot(prepared, screen.sketch[first:last].T, part)
+        compare_block(prepared, screen, first, last, part)
         kept = room_for(kept, used + m * (last - first))
         used = _keep_part(first, part, block, batch, kept, used, room)
     return batch, kept, used
 
 
 @inner
-def _search(block, screened, k):
-    if screened is None:  # then the rest is not compiled
-        return _search_plain(block.distances, block.stored, k)
+def _search(block, distances, k):
+    if distances.ndim == 2:  # known before this is compiled: then the rest is not, and else this is not
+        return _search_plain(distances, block.stored, k)
     batch, kept, used = screen_pairs(block, k)
     return _measure_kept(block, batch, kept, used)
 
@@ -242,4 +244,4 @@ def _search(block, screened, k):
 @inner
 def search(block, k):
     """Find the k nearest of each label, and the examples touched."""
-    return _search(block, block.screened, k)
+    return _search(block, block.distances, k)

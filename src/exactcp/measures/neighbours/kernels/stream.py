@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
-from exactcp.geometry.distances import euclidean_distance
+from exactcp.geometry.kinds import distance_of
 from exactcp.measures.neighbours.kernels.learning import available, refresh, store_object
 from exactcp.measures.neighbours.kernels.lists import insert, kth, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of, score_with
@@ -78,7 +78,7 @@ def _meet(distances, label, codes, entrances, own):
 
 
 @inner
-def _count_stored(scores, codes, label, lo, hi, n, at_least, above):
+def count_stored(scores, codes, label, lo, hi, n, at_least, above):
     """Count the provisional scores of n examples: [same label, other labels]."""
     same_at_least = same_above = all_at_least = all_above = np.int64(0)
     for i in range(n):
@@ -106,12 +106,24 @@ def count_example(distances, label, k, examples, own, out):
 @inner
 def count_met(distances, label, k, examples, own, used, out):
     """Count for an example whose own lists are filled, and that enters `used` lists: of those, distances are known."""
-    values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
-    for relation in range(values.shape[0]):
-        own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
-    lo, hi = tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
+    lo, hi = own_band(k, own)
     at_least, above = np.empty(2, np.int64), np.empty(2, np.int64)
-    _count_stored(scores, codes, label, lo, hi, distances.shape[0], at_least, above)
+    count_stored(examples.scores, examples.codes, label, lo, hi, distances.shape[0], at_least, above)
+    correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out)
+
+
+@inner
+def own_band(k, own):
+    """Sum an example's own lists, and return the band in which scores are equal to its own."""
+    for relation in range(own.sums.shape[0]):
+        own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
+    return tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
+
+
+@inner
+def correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out):
+    """Correct counts of stored scores by the lists that an example enters, and write what follows."""
+    values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
     for r in range(used):
         i = own.touched[r]
         d, relation, old = distances[i], 0 if codes[i] == label else 1, scores[i]
@@ -124,11 +136,11 @@ def count_met(distances, label, k, examples, own, used, out):
 
 
 @compiled
-def count_euclidean(x, label, k, examples, own, distances, out):
+def count_row(x, label, k, kind, examples, own, distances, out):
     """Do the same for an object, and leave its distances from the n stored ones."""
     rows = examples.rows
     for i in range(distances.shape[0]):
-        distances[i] = euclidean_distance(x, rows[i])
+        distances[i] = distance_of(x, rows[i], kind)
     return count_example(distances, label, k, examples, own, out)
 
 
@@ -172,7 +184,7 @@ def count_and_learn(distances, label, x, is_matrix, k, examples, own, out):
 
 
 @compiled
-def stream_euclidean(X, labels, n, k, examples, own):
+def stream_rows(X, labels, n, k, kind, examples, own):
     """Count and learn the rows of X one after another, after n stored rows; return their counts (m, 4)."""
     m, rows = X.shape[0], examples.rows
     out = np.empty((m, 4), np.int64)
@@ -180,6 +192,6 @@ def stream_euclidean(X, labels, n, k, examples, own):
     for t in range(m):
         x, size = X[t], n + t
         for i in range(size):
-            distances[i] = euclidean_distance(x, rows[i])
+            distances[i] = distance_of(x, rows[i], kind)
         count_and_learn(distances[:size], labels[t], x, False, k, examples, own, out[t])
     return out

@@ -7,6 +7,7 @@ from exactcp.counting.labels import bands_of
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.trees import DEEP, place, room_of
 from exactcp.measures.neighbours.kernels.cones import correct_by_cones
+from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.scores import correct, count_provisional, put, score_candidates
 from exactcp.measures.neighbours.kernels.search import Found
 from exactcp.measures.neighbours.kernels.tree_search import find_nearest
@@ -19,7 +20,7 @@ def _find_rows(X, k, stored, near, always, Z, rooms, far):
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
     test, slot, distance = np.empty(m * size, np.int64), np.empty(m * size, np.int64), np.empty(m * size)
-    roots = near.grove.roots
+    roots, lists = near.grove.roots, new_lane_lists(k, False)
     for t in range(m):
         far[t] = not place(X[t], near.centre, near.units.scale, Z[t])
         rooms[t] = room_of(Z[t], near.units)
@@ -34,6 +35,7 @@ def _find_rows(X, k, stored, near, always, Z, rooms, far):
                     stored.objects,
                     near.grove,
                     near.units,
+                    lists,
                     nearest[t, c],
                     waiting,
                     waiting_gap,
@@ -66,7 +68,7 @@ def count_labels_by_trees(rows, X, k, stored, near, asked, lists, provisional, o
     at_least, above = np.zeros((m, 2, n_labels), np.int64), np.zeros((m, 2, n_labels), np.int64)
     for t in range(m):
         count_provisional(lo[t], hi[t], stored.codes, provisional, at_least[t], above[t])
-    correct(found, X, stored.objects, lists, stored.codes, provisional, k, bands, at_least, above)
+    correct(found, X, stored, lists, provisional, k, bands, at_least, above)
     roots, waiting = asked.grove.roots, np.empty(DEEP, np.int64)
     for t in range(m):
         for c in range(n_labels):

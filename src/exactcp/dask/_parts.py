@@ -1,0 +1,126 @@
+"""What users give, arrays and frames of Dask or not, as parts that tasks take; and answers in the form they gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from exactcp._rows import count_rows, take_rows
+from exactcp._validation import is_collection
+from exactcp.dask._graph import Graph, Promised
+from exactcp.dask._modules import dask_module
+
+SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
+ROW_BYTES, FEATURE_BYTES = 1000, 32  # that a task holds of each of two shards, beside those of its features
+BLOCK_ROWS = 2048  # test objects of arrays in memory that are asked about at a time
+
+
+class Parts(NamedTuple):
+    """A table in parts."""
+
+    promises: list[Promised]
+    sizes: list[float]  # rows of each; nan where nobody knows yet
+    is_lazy: bool  # whether it is a collection of Dask
+
+
+def shard_rows(memory_limit: int | None, n_threads: int, X: Any) -> int:
+    """Return how many rows a shard may have, if so many tasks at a time are to hold no more than the limit."""
+    if memory_limit is None:
+        return SHARD_ROWS
+    shape: Any = getattr(X, "shape", ())
+    features = int(shape[1]) if len(shape) == 2 else 1
+    return max(1, memory_limit // (n_threads * 2 * (ROW_BYTES + FEATURE_BYTES * features)))
+
+
+def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = None) -> Parts:
+    """Return the parts of a table: chunks of an array, partitions of a frame; what is not cut is, by so many rows.
+
+    Chunks with more than `at_most` rows are cut, too; partitions of frames are not.
+    """
+    if not is_collection(X):
+        n = count_rows(X, name)
+        bounds = [*range(0, n, rows), n]
+        cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
+        return Parts([graph.call(_same, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
+    if hasattr(X, "npartitions") and hasattr(X, "divisions"):
+        promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
+        return Parts(promises, [math.nan] * len(promises), is_lazy=True)
+    if not hasattr(X, "chunks"):
+        msg = (
+            f"{name} is a Dask {type(X).__name__}: expected a Dask array or a Dask frame. Give {name}.to_dataframe(), "
+            "or another collection with rows."
+        )
+        raise TypeError(msg)
+    return _chunks(graph, X, name, at_most)
+
+
+def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> Parts:
+    sizes = list(X.chunks[0]) if X.ndim else []
+    if not sizes or X.ndim > 2:
+        msg = f"{name} is a Dask array of {X.ndim} dimensions: expected rows, (n, p) for X and (n,) for y."
+        raise ValueError(msg)
+    if any(math.isnan(size) for size in sizes):
+        msg = (
+            f"{name} is a Dask array whose chunks have unknown sizes: expected known ones. Call "
+            f"{name}.compute_chunk_sizes() first, or give the frame that it was made of."
+        )
+        raise ValueError(msg)
+    if 0 in sizes:
+        msg = (
+            f"chunk {sizes.index(0)} of {name} has no rows: expected some in every chunk. Call {name}.rechunk(), for "
+            f"example with {{0: {max(sizes) or 1}}}."
+        )
+        raise ValueError(msg)
+    if X.ndim == 2 and len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    if rows is not None and max(sizes) > rows:
+        X = X.rechunk({0: rows})
+    delayed = X.to_delayed(optimize_graph=False)  # which would take out what the workers hold already
+    return Parts(graph.include(delayed.ravel()), list(X.chunks[0]), is_lazy=True)
+
+
+def check_matching(X: Parts, y: Parts) -> None:
+    """Refuse parts of X and y that do not belong together."""
+    if len(X.promises) != len(y.promises):
+        msg = (
+            f"X has {len(X.promises)} parts and y has {len(y.promises)}: expected the same, so that examples stay "
+            "together. Of arrays, give y.rechunk(X.chunks[0]); of frames, columns of one frame."
+        )
+        raise ValueError(msg)
+    for number, (rows, answers) in enumerate(zip(X.sizes, y.sizes, strict=True)):
+        if rows != answers and not (math.isnan(rows) or math.isnan(answers)):
+            msg = (
+                f"part {number} of X has {rows} rows and that of y {answers} (inconsistent numbers of samples): "
+                "expected the same. Give y.rechunk(X.chunks[0])."
+            )
+            raise ValueError(msg)
+
+
+def lazy_array(graph: Graph, parts: Parts, answers: Sequence[Promised], like: np.ndarray) -> Any:
+    """Return answers, one for each part, as a Dask array with the chunks of the question.
+
+    Parameters
+    ----------
+    graph : Graph
+    parts : Parts
+    answers : sequence of Promised
+    like : ndarray
+        An answer without rows.
+    """
+    array = dask_module("dask.array")
+    tokenize = dask_module("dask.tokenize").tokenize
+    name = f"exactcp-{tokenize([one.key for one in answers])}"
+    keys = [one.key for one in answers]
+    rest = (0,) * (like.ndim - 1)
+    tasks = graph.needed_for(keys) | {(name, i, *rest): key for i, key in enumerate(keys)}
+    layers = dask_module("dask.highlevelgraph").HighLevelGraph.from_collections(name, tasks, dependencies=[])
+    chunks = (tuple(parts.sizes), *((size,) for size in like.shape[1:]))
+    return array.Array(layers, name, chunks, meta=like)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,58 @@
+"""LS-SVM and ridge regression in shards: when the examples stay where they are, feature maps, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from exactcp.measures import LSSVM
+from exactcp.measures._shards import AtOnce
+from shards import cuts, label_shards
+
+
+def _assert_equal_counts(measure, X, codes, asked, n_shards=4):
+    """Compare the counts with those of one bag; return the states."""
+    tasks, sharded = AtOnce(), measure.sharded()
+    states = sharded.states(tasks, label_shards(X, codes, cuts(codes.size, n_shards, seed=0)), 3)
+    found, wanted = sharded.label_counts(tasks, states, asked), measure.bag(X, codes, 3).label_counts(asked)
+    for field in wanted._fields[:4]:
+        np.testing.assert_array_equal(getattr(found, field), getattr(wanted, field))
+    return states
+
+
+@pytest.mark.parametrize(
+    ("measure", "stays"),
+    [
+        (LSSVM(), True),
+        (LSSVM(1e-3, fit_intercept=False), True),
+        (LSSVM(10.0, solver="primal"), True),
+        (LSSVM(solver="svd"), False),
+        (LSSVM(0.1, feature_map=lambda X: np.column_stack([X, X**2])), True),
+        (LSSVM(0.1, feature_map=lambda X: np.column_stack([X, 1e6 * X + 1e-3 * X**2])), False),
+    ],
+    ids=["default", "no bias", "primal", "svd", "squares", "dependent"],
+)
+def test_examples_stay_in_their_shards_where_no_digits_are_lost(measure, stays, rng):
+    X, codes = rng.normal(size=(300, 4)).round(1), rng.integers(0, 3, 300)
+    asked = np.concatenate([X[:20], rng.normal(size=(30, 4))])
+    states = _assert_equal_counts(measure, X, codes, asked)
+    assert [state is not None for state in states] == [True, *[stays] * 3]
+
+
+def test_fewer_examples_than_features_are_brought_together(rng):
+    X, codes = rng.normal(size=(9, 20)), np.arange(9) % 3
+    states = _assert_equal_counts(LSSVM(), X, codes, rng.normal(size=(5, 20)))
+    assert [state is None for state in states] == [False, True, True, True]
+
+
+@pytest.mark.parametrize("parameters", [{"kernel": "rbf"}, {"kernel": "precomputed"}, {"solver": "dual"}])
+def test_kernels_are_refused(parameters):
+    with pytest.raises(ValueError, match=r"LSSVM needs all examples in one place.*kernel='linear'"):
+        LSSVM(**parameters).sharded()
+
+
+def test_a_singular_primal_form_is_refused():
+    X = 1e9 * np.arange(6.0)[:, None] * np.ones(2)
+    sharded = LSSVM(1e-9, solver="primal").sharded()
+    with pytest.raises(ValueError, match="singular to working precision"):
+        sharded.states(AtOnce(), label_shards(X, np.arange(6) % 2, np.array([0, 3, 6])), 2)

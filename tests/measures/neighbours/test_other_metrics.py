@@ -1,0 +1,244 @@
+"""Cosine, correlation, Manhattan and Chebyshev: by every route, in a stream or at once, the textbook's counts."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from conftest import some_basis
+from exactcp import ExchangeabilityTest, FullConformalClassifier, FullConformalRegressor, VennPredictor, textbook
+from exactcp._parallel import Effort
+from exactcp.geometry.metric import Distance
+from exactcp.geometry.objects import VectorStore
+from exactcp.measures import KNN, NN, KNNResidual, SimplifiedKNN
+from exactcp.measures.neighbours import _filling, _search, _tuning
+from exactcp.pvalues import compare_scores
+from hostile_rows import ROWS, hostile_rows
+from slices import sliced
+
+METRICS = ["cosine", "correlation", "manhattan", "chebyshev"]
+MEASURES = {"KNN": KNN(k=3), "SimplifiedKNN": SimplifiedKNN(k=2), "NN": NN()}
+# of the normal lane: what needs no kernels that nothing else needs, and those of k-NN with differences in float32
+COUNTED = {
+    *(("cosine", kind, "KNN") for kind in ("parallel", "all scales", "nearly parallel", "noise apart", "clusters")),
+    *(("cosine", kind, "SimplifiedKNN") for kind in ("antiparallel", "grid", "tiny components")),
+    *(("correlation", kind, "NN") for kind in ("offset", "sparse", "parallel")),
+    *((metric, kind, "KNN") for metric in ("manhattan", "chebyshev") for kind in ("normal", "grid", "sparse")),
+}
+SAME_BITS = {
+    *(("cosine", kind, "KNN", p) for kind, p in (("normal", 70), ("noise apart", 2), ("nearly parallel", 19))),
+    *(("correlation", kind, "SimplifiedKNN", p) for kind, p in (("all scales", 19), ("clusters", 2), ("offset", 70))),
+    *((metric, kind, "KNN", 70) for metric in ("manhattan", "chebyshev") for kind in ("normal", "parallel")),
+}
+ALL = 10**6  # of so many combinations one is in the normal lane
+
+
+def _measure(name, metric):
+    return clone(MEASURES[name]).set_params(metric=metric)
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Return what forces a route: plain, screened, or sketched."""
+
+    def force(route):
+        knobs = _tuning.NeighbourTuning()
+        if route == "plain":
+            monkeypatch.setattr(_tuning, "KNOBS", knobs._replace(few=10**9, plain_up_to=10**18, screen_from=10**18))
+        else:
+            monkeypatch.setattr(_tuning, "KNOBS", knobs._replace(few=0, small=-1, screen_from=0, plain_up_to=-1))
+        if route == "sketched":
+            monkeypatch.setattr(_search, "find_basis", some_basis)
+
+    return force
+
+
+def _scores_of_textbook(metric, kind, name):
+    """Training and candidate scores of Algorithm 1."""
+    X, y, asked = hostile_rows(kind, 1, 24, 4)
+    score = _measure(name, metric).twin()
+    return [[textbook.algorithm_1(score, X, y, x, label) for label in range(3)] for x in asked]
+
+
+@pytest.mark.parametrize(("metric", "kind", "name"), sliced(ALL, METRICS, ROWS, MEASURES, also=COUNTED))
+def test_counts_are_the_textbooks(metric, kind, name, forced):
+    X, y, asked = hostile_rows(kind, 1, 24, 4)
+    expected = _scores_of_textbook(metric, kind, name)
+    for route in ("plain", "screened", "sketched"):
+        forced(route)
+        bag = _measure(name, metric).bag(X, y, 3)
+        _assert_counts(bag.label_counts(asked), y, expected)
+        assert (bag.search._screen is None) == (route == "plain")
+
+
+def _assert_counts(found, y, expected):
+    for t, row in enumerate(expected):
+        for c, (training, candidate) in enumerate(row):
+            same = compare_scores(training[None, y == c], np.array([candidate]), floor=0.0, tolerance=1e-10)
+            other = compare_scores(training[None, y != c], np.array([candidate]), floor=0.0, tolerance=1e-10)
+            counts = [part[t, c] for part in found[:4]]
+            assert counts == [same.greater[0], same.equal[0], other.greater[0], other.equal[0]], (t, c)
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "name", "p"), sliced(ALL, METRICS, ROWS, MEASURES, [2, 19, 70], also=SAME_BITS)
+)
+def test_routes_give_the_same_bits(metric, kind, name, p, forced):
+    X, y, asked = hostile_rows(kind, p, 150, p)
+    found = []
+    for route in ("plain", "screened", "sketched"):
+        forced(route)
+        bag = _measure(name, metric).bag(X, y, 3)
+        found.append([bag._lists.values[:, :, : bag.k], *bag.label_counts(asked)])
+    for others in found[1:]:
+        for some, more in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(some, more)
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    sliced(ALL, METRICS, ROWS, also={("cosine", "parallel"), ("cosine", "noise apart"), ("correlation", "grid")}),
+)
+def test_regression_and_votes_do_not_depend_on_the_route(metric, kind, forced):
+    X, y, asked = hostile_rows(kind, 3, 90, 3)
+    targets, found = y + 0.5 * np.arange(90), []
+    for route in ("plain", "screened", "sketched"):
+        forced(route)
+        bag = KNNResidual(k=4, metric=metric).bag(X, targets)
+        thresholds = np.full((len(asked), 1), 30)
+        venn = VennPredictor(k=4, metric=metric).fit(X, y)
+        counts = bag.counts(asked, np.full(len(asked), 20.0))
+        found.append([*counts, bag.intervals_at(asked, thresholds), bag.residuals(), *venn.predict_proba(asked)])
+    for others in found[1:]:
+        for some, more in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(some, more)
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    sliced(
+        ALL,
+        METRICS,
+        ["normal", "grid", "parallel", "antiparallel"],
+        also={("cosine", "grid"), ("correlation", "antiparallel"), ("cosine", "parallel")},
+    ),
+)
+def test_counts_of_targets_are_the_textbooks(metric, kind, forced):
+    X, y, asked = hostile_rows(kind, 5, 24, 3)
+    targets, candidates = 2.0 * y + np.arange(24) % 5, np.arange(12) % 4 + 0.0
+    forced("screened")
+    measure = KNNResidual(k=3, metric=metric)
+    bag = measure.bag(X, targets)
+    greater, equal, _ = bag.counts(asked, candidates)
+    score = textbook.absolute(measure.twin())
+    expected = textbook.target_counts(score, X, targets, asked, candidates, origin=bag.origin())
+    np.testing.assert_array_equal(greater, expected.greater)
+    np.testing.assert_array_equal(equal, expected.equal)
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"), sliced(ALL, METRICS, MEASURES, also={("correlation", "SimplifiedKNN"), ("manhattan", "KNN")})
+)
+def test_learning_unlearning_and_streams_equal_a_fresh_fit(metric, name, forced):
+    X, y, asked = hostile_rows("parallel", 7, 80, 3)
+    forced("screened")
+    measure = _measure(name, metric)
+    bag, streamed = measure.bag(X[:50], y[:50], 3), measure.bag(X[:50], y[:50], 3)
+    for i in range(50, 80):
+        counts = bag.label_counts(X[i : i + 1])
+        expected = [part[0, y[i]] for part in counts[:4]]
+        one = (streamed.fork() if i == 60 else streamed).stream(X[i : i + 1], y[i : i + 1])
+        assert one[0].tolist() == expected
+        if i == 60:
+            streamed.learn(X[i : i + 1], y[i : i + 1])
+        bag.learn(X[i : i + 1], y[i : i + 1])
+    bag.unlearn(np.array([0, 13, 79]))
+    streamed.unlearn(np.array([0, 13, 79]))
+    kept = np.delete(np.arange(80), [0, 13, 79])
+    fresh = measure.bag(X[kept], y[kept], 3).label_counts(asked)
+    for some, more, expected in zip(bag.label_counts(asked), streamed.label_counts(asked), fresh, strict=True):
+        np.testing.assert_array_equal(some, expected)
+        np.testing.assert_array_equal(more, expected)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_stream_has_the_p_values_of_the_textbook(metric):
+    X, y, _ = hostile_rows("parallel", 9, 25, 3)
+    test = ExchangeabilityTest(KNN(k=2, metric=metric), random_state=0)
+    test.update_many(X[:20], y[:20])
+    for x, label in zip(X[20:], y[20:], strict=True):
+        test.update(x, label)
+    again = ExchangeabilityTest(KNN(k=2, metric=textbook.between(metric)), random_state=0)
+    again.update_many(X, y)
+    np.testing.assert_array_equal(test.p_values_, again.p_values_)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("p", [2, 16, 31, 100])
+def test_distances_are_those_of_the_textbook_bit_for_bit(metric, p):
+    X = np.concatenate([hostile_rows(kind, 2, 12, p)[0] for kind in ROWS])
+    distance, expected = Distance(metric), textbook.between(metric)
+    rows = distance.prepared(X)
+    found = distance.between(rows[::3], rows)
+    assert found.tolist() == [[expected(a, b) for b in X] for a in X[::3]]
+
+
+@pytest.mark.parametrize("metric", [*METRICS, "canberra", "precomputed"])
+def test_lists_do_not_depend_on_threads_or_blocks(metric, monkeypatch):
+    X, y, _ = hostile_rows("grid", 4, 200, 4)
+    if metric == "precomputed":
+        X = Distance("canberra").between(X, X)
+    asked, used = [], []
+    monkeypatch.setattr(
+        _filling,
+        "map_blocks",
+        lambda *args, effort, **how: (used.append(effort.n_jobs), _map_blocks(*args, effort=effort, **how)),
+    )
+    for block_bytes, jobs in ((2**24, 1), (2**12, 1), (2**12, 2), (2**15, 3)):
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.NeighbourTuning(block_bytes=block_bytes))
+        bag = KNN(k=5, metric=metric).bag(X, y, 3, effort=Effort(jobs))
+        asked.append(bag._lists.values[:, :, :5])
+        assert used[-1] == jobs
+    for others in asked[1:]:
+        np.testing.assert_array_equal(asked[0], others)
+
+
+_map_blocks = _filling.map_blocks
+
+
+def test_a_function_is_asked_by_one_thread(monkeypatch):
+    used = []
+    monkeypatch.setattr(
+        _filling,
+        "map_blocks",
+        lambda *args, effort, **how: (used.append(effort.n_jobs), _map_blocks(*args, effort=effort, **how)),
+    )
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.NeighbourTuning(block_bytes=2**10))
+    X, y, _ = hostile_rows("grid", 4, 60, 3)
+    KNN(k=2, metric=lambda a, b: float(np.abs(a - b).sum())).bag(X, y, 3, effort=Effort(2))
+    assert set(used) == {1}
+
+
+def test_rows_kept_as_they_came_become_directions():
+    """So they were in files of 0.1.0."""
+    X, _, _ = hostile_rows("all scales", 0, 20, 3)
+    store = VectorStore(X, Distance("cosine"))
+    state = {name: value for name, value in store.__getstate__().items() if name != "is_prepared"}
+    old = object.__new__(VectorStore)
+    old.__setstate__({**state, "_rows": np.concatenate([X, np.zeros((2, 3))])})
+    np.testing.assert_array_equal(old.objects, store.objects)
+    again = pickle.loads(pickle.dumps(old))
+    np.testing.assert_array_equal(again.objects, store.objects)
+
+
+@pytest.mark.parametrize("predictor", [FullConformalClassifier(KNN(k=2)), FullConformalRegressor(KNNResidual(k=2))])
+def test_what_is_learned_has_a_direction(predictor):
+    X, y, _ = hostile_rows("normal", 0, 40, 3)
+    predictor = clone(predictor).set_params(measure__metric="cosine").fit(X, y)
+    expected = predictor.predict(X)
+    with pytest.raises(ValueError, match=r"got an object of zeros only \(row 1 of 2\), which has no direction: leave"):
+        predictor.partial_fit([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]], [0, 1])
+    np.testing.assert_array_equal(predictor.predict(X), expected)

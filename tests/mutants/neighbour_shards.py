@@ -1,0 +1,52 @@
+"""Mutants of nearest neighbours in shards: what they have for each other, what is merged, who is counted."""
+
+from __future__ import annotations
+
+from mutants import Family, Mutant
+
+SHARDS = "measures/neighbours/test_neighbour_shards.py"
+ONE_EACH = (f"{SHARDS}::test_shards_of_one_example",)
+METRIC = (f"{SHARDS}::test_every_metric_takes_shards[manhattan]",)
+SCREENED = (f"{SHARDS}::test_counts_of_shards_are_those_of_one_bag[screened-normal-two]",)
+
+FAMILY = Family(
+    tests=ONE_EACH,
+    compiled=False,
+    mutants={
+        "what is nearer than the bound is left out": Mutant(
+            "measures/neighbours/kernels/shards.py",
+            "values[relation, i, length - 1] >= bounds[relation, i]",
+            "values[relation, i, length - 1] < bounds[relation, i]",
+        ),
+        "the last entry is not merged": Mutant(
+            "measures/neighbours/kernels/shards.py",
+            "for _ in range(entries.lengths[relation, i]):",
+            "for _ in range(entries.lengths[relation, i] - 1):",
+        ),
+        "the last of the nearest is not merged": Mutant(
+            "measures/neighbours/kernels/shards.py",
+            "for j in range(more_lengths[t, c]):",
+            "for j in range(more_lengths[t, c] - 1):",
+        ),
+        "one shard's lists are forgotten": Mutant(
+            "measures/neighbours/_shards.py", "for entries in parts:", "for entries in parts[1:]:"
+        ),
+        "bounds of a list that is not full": Mutant(
+            "measures/neighbours/_shards.py",
+            "np.where(lengths == self.k, values[:, :, -1], np.inf)",
+            "np.where(lengths > 0, values[:, :, -1], np.inf)",
+        ),
+        "the screen is half as wide": Mutant(
+            "measures/neighbours/kernels/fill.py",
+            "delta = bounds[relation, screen.slots[row]]",
+            "delta = 0.5 * bounds[relation, screen.slots[row]]",
+            SCREENED,
+        ),
+        "touched examples of other categories are counted": Mutant(
+            "measures/neighbours/_shard_bag.py",
+            "(of_objects[test] == category) & (kind == category)",
+            "of_objects[test] == category",
+            METRIC,
+        ),
+    },
+)
