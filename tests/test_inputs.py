@@ -24,7 +24,7 @@ from exactcp import (
     VennAbersPredictor,
     VennPredictor,
 )
-from exactcp._validation import check_labels, distinct
+from exactcp._answers import check_labels, distinct_labels
 from exactcp.measures import (
     KDE,
     KNN,
@@ -299,7 +299,7 @@ def test_distinct_labels_are_those_of_numpy(dtype):
     rng = np.random.default_rng(0)
     for n, most in ((0, 2), (1, 2), (2, 5), (40, 3), (1000, 120)):
         y = rng.integers(-most if np.dtype(dtype).kind == "i" else 0, most, size=n).astype(dtype)
-        found = distinct(y)
+        found = distinct_labels(y)
         assert found.dtype == np.unique(y).dtype
         assert found.tolist() == np.unique(y).tolist()
 

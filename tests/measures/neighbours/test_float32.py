@@ -143,7 +143,9 @@ class TestAnswers:
             FullConformalClassifier(KNN(k=3, metric=lambda a, b: float(np.abs(a - b).sum()))),
             VennAbersPredictor(),
         ],
-        ids=str,
+        ids=lambda predictor: (
+            f"{type(predictor).__name__} {type(predictor.measure).__name__}"
+        ),  # a function's is random
     )
     def test_of_all_others(self, predictor):
         X, y, asked = problem("normal", 64, n=40)
