@@ -16,8 +16,8 @@ from sklearn.neighbors import KDTree, KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from benchmarks.stopwatch import best_seconds, median_seconds, side_by_side
-from exactcp import FullConformalClassifier, FullConformalRegressor
-from exactcp.measures import KNN, KNNResidual
+from exactcp import ExchangeabilityTest, FullConformalClassifier, FullConformalRegressor
+from exactcp.measures import KNN, KNNResidual, SimplifiedKNN
 
 K = 15
 METRICS = (("cosine", 30), ("cosine", 100), ("cosine", 384), ("manhattan", 30), ("manhattan", 100), ("chebyshev", 30))
@@ -82,12 +82,14 @@ def _compare(n: int, p: int) -> dict[str, Any]:
 
 
 def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield how one row's time grows with n, and one row where features are many."""
+    """Yield how one row's time grows with n, one row where features are many, a large fit, and a long stream."""
     sizes = (10_000, 100_000) if quick else (10_000, 1_000_000)
     with threadpool_limits(1):
         for p in (3, 5):
-            yield _growth(p, sizes)
+            yield from _growth(p, sizes)
         yield _many_features(4000 if quick else 40_000)
+        yield _large_fit(sizes[1])
+        yield _long_stream(10_000 if quick else 100_000)
 
 
 def metrics(*, quick: bool) -> Iterator[dict[str, Any]]:
@@ -123,7 +125,7 @@ def _compare_metrics(metric: str, n: int, p: int) -> dict[str, Any]:
     }
 
 
-def _growth(p: int, sizes: tuple[int, int]) -> dict[str, Any]:
+def _growth(p: int, sizes: tuple[int, int]) -> Iterator[dict[str, Any]]:
     spent = []
     for n in sizes:
         X, y, X_test = _data(n, p)
@@ -138,13 +140,12 @@ def _growth(p: int, sizes: tuple[int, int]) -> dict[str, Any]:
             "intervals": partial(_ask, reg.predict_interval, X_test),
         }
         spent.append(median_seconds(works))
-    return {
-        "p": p,
-        "from n": sizes[0],
-        "to n": sizes[1],
-        "one row, p-values of labels": spent[1]["labels"] / spent[0]["labels"],
-        "one row, interval": spent[1]["intervals"] / spent[0]["intervals"],
-    }
+    for what in ("labels", "intervals"):
+        yield {
+            "p": p,
+            "what": f"one row, {what}: n = {sizes[1]:,} / n = {sizes[0]:,}",
+            "ratio": spent[1][what] / spent[0][what],
+        }
 
 
 def _ask(method: Any, X_test: np.ndarray, i: int) -> Any:
@@ -159,10 +160,34 @@ def _many_features(n: int) -> dict[str, Any]:
         {"ours": partial(_ask, clf.predict_p, X_test), "KNeighbors": partial(_ask, neighbours.predict, X_test)},
         repeat=50,
     )
-    return {
-        "p": 30,
-        "from n": n,
-        "to n": n,
-        "one row, p-values of labels": one["ours"] / one["KNeighbors"],
-        "one row, interval": "the first is / KNeighbors",
-    }
+    return {"p": 30, "what": f"one row, labels, n = {n:,} / KNeighbors", "ratio": one["ours"] / one["KNeighbors"]}
+
+
+def _large_fit(n: int, asked: int = 2000) -> dict[str, Any]:
+    """Compare a fit with scikit-learn's KDTree: its building, and what the neighbours of n rows would take, by some."""
+    X, y, _ = _data(n, 5)
+    start = time.process_time()
+    _fitted(X, y)
+    built = time.process_time()
+    index = KDTree(X)
+    queried = time.process_time()
+    index.query(X[:: n // asked], K)
+    end = time.process_time()
+    seconds = queried - built + (end - queried) * n / X[:: n // asked].shape[0]
+    what = f"fit, n = {n:,} / KDTree built and queried (by {asked:,} rows)"
+    return {"p": 5, "what": what, "ratio": (built - start) / seconds}
+
+
+def _long_stream(n: int) -> dict[str, Any]:
+    """Compare a stream with one product of all its examples with all, 256 rows at a time."""
+    X = np.random.default_rng(0).normal(size=(n, 5))
+    ExchangeabilityTest(SimplifiedKNN(search="tree"), random_state=0).update_many(X[:2000])  # which compiles it
+    start = time.process_time()
+    ExchangeabilityTest(SimplifiedKNN(), random_state=0).update_many(X)
+    streamed = time.process_time()
+    products = np.empty((256, n))
+    for first in range(0, n - 255, 256):
+        np.matmul(X[first : first + 256], X.T, out=products)
+    seconds = time.process_time() - streamed
+    what = f"{n:,} examples through ExchangeabilityTest / product n x n"
+    return {"p": 5, "what": what, "ratio": (streamed - start) / seconds}

@@ -17,15 +17,17 @@ from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
-from exactcp.measures.neighbours.kernels import cones, label_bounds, tree_fill, tree_search
+from exactcp.measures.neighbours.kernels import cones, label_bounds, loose, tree_fill, tree_search
+
+LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.squared_distance = written_order.squared_distance
     distances.inner_product = angles.inner_product = written_order.inner_product
     kinds.manhattan_distance = written_order.manhattan_distance
     kinds.chebyshev_distance = written_order.chebyshev_distance
-    for module in (cones, label_bounds, tree_fill, tree_search):
-        for name in ("within", "within_cones", "near_box", "lowest", "keep_largest", "hits_among"):
+    for module in (cones, label_bounds, loose, tree_fill, tree_search):
+        for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))
 

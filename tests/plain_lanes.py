@@ -1,4 +1,4 @@
-"""What `exactcp.geometry.lanes` and `exactcp.geometry.row_lanes` do with vectors, in plain Python."""
+"""What `exactcp.geometry.lanes`, `row_lanes`, and the lists of leaves, do with vectors, in plain Python."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from exactcp.geometry.lanes import LEAF
 from exactcp.geometry.row_lanes import GROUP
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM
 
 
 def _mask(flags: np.ndarray) -> int:
@@ -21,6 +22,10 @@ def _squares(z: np.ndarray, points: np.ndarray, leaf: int) -> np.ndarray:
 
 def within(z, points, leaf, limit):
     return _mask(_squares(z, points, leaf) <= np.float32(limit))
+
+
+def within_either(z, points, leaf, limit, limits):
+    return _mask(_squares(z, points, leaf) <= np.maximum(np.float32(limit), limits[leaf]))
 
 
 def within_cones(z, points, leaf, radius, slope, score, least, most, room, grow):
@@ -48,3 +53,12 @@ def keep_largest(values, best, group, length):
 def hits_among(values, group, least, reach, half):
     some = slice(group * GROUP, group * GROUP + GROUP)
     return _mask((values[some] > least[some]) | (values[some] + reach > half[some]))
+
+
+def join(keys, partners, found, row, d, partner):
+    position = np.searchsorted(keys[row, ROOM : ROOM + found[row]], d, side="right") + ROOM
+    for array, new in ((keys[row], d), (partners[row], partner)):
+        if position < array.shape[0]:
+            array[position + 1 :] = array[position:-1].copy()
+            array[position] = new
+    found[row] += 1

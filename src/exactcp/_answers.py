@@ -91,7 +91,7 @@ def are_plain_labels(y: Any) -> bool:
     )
 
 
-def distinct(labels: np.ndarray) -> np.ndarray:
+def distinct_labels(labels: np.ndarray) -> np.ndarray:
     """Return the different labels, ascending; of few different integers without sorting them."""
     if not are_plain_labels(labels):
         return np.unique(labels)

@@ -17,7 +17,7 @@ from exactcp._kernel_cache import KernelCache
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-class Kernel(CPUDispatcher):
+class CompiledKernel(CPUDispatcher):
     """What `compiled` makes of a function."""
 
     def get_call_template(self, args: Any, named: Any) -> Any:
@@ -27,7 +27,7 @@ class Kernel(CPUDispatcher):
         return super().get_call_template(plain, named)
 
 
-class InnerKernel(Kernel):
+class InnerKernel(CompiledKernel):
     """What `inner` makes of a function."""
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
@@ -39,7 +39,7 @@ class InnerKernel(Kernel):
 
 def compiled(function: Any = None, **options: Any) -> Any:
     """Compile a kernel that Python may call; it releases the GIL unless `nogil=False`."""
-    return _made(Kernel, function, options)
+    return _made(CompiledKernel, function, options)
 
 
 def inner(function: Any = None, **options: Any) -> Any:
@@ -47,7 +47,7 @@ def inner(function: Any = None, **options: Any) -> Any:
     return _made(InnerKernel, function, {"no_cpython_wrapper": True, **options})
 
 
-def _made(kind: type[Kernel], function: Any, options: dict[str, Any]) -> Any:
+def _made(kind: type[CompiledKernel], function: Any, options: dict[str, Any]) -> Any:
     if function is None:
         return lambda decorated: _made(kind, decorated, options)
     kernel: Any = njit(**{**JIT_OPTIONS, **options})(function)

@@ -23,13 +23,13 @@ def check_unmasked(values: Any, name: str) -> None:
 
 def check_size(values: np.ndarray, name: str = "X") -> None:
     """Refuse numbers whose squares overflow."""
-    if not float(np.vdot(values, values)) < LARGEST**2 and _largest(values) > LARGEST:
-        most = _largest(values)
+    if not float(np.vdot(values, values)) < LARGEST**2 and _largest_size(values) > LARGEST:
+        most = _largest_size(values)
         msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
         raise ValueError(msg)
 
 
-def _largest(values: np.ndarray) -> float:
+def _largest_size(values: np.ndarray) -> float:
     """Return the largest size of the values, without a copy of them."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
@@ -37,7 +37,7 @@ def _largest(values: np.ndarray) -> float:
 def check_scale(X: np.ndarray) -> None:
     """Refuse training objects whose squares overflow, or all vanish: every object would be at the same place."""
     check_size(X)
-    most = _largest(X)
+    most = _largest_size(X)
     if 0 < most < SMALLEST:
         msg = f"X has no value beyond {most:.3g}, and the squares of all vanish: scale X to above {SMALLEST:g}."
         raise ValueError(msg)

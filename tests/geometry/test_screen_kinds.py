@@ -41,7 +41,7 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, rows, p, kind, dtype
     if kind == ANGLE:
         X, asked = directions(X, "cosine"), directions(asked, "cosine")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screens, "_float32_resolves", lambda rows, norms, kind: dtype == np.float32)
+        patch.setattr(screens, "_float32_resolves", lambda *_: dtype == np.float32)
         screen = screens.prepare_training(X, np.zeros(40, np.int64), 1, None, kind)
     tests, near = screens.prepare_tests(screen, asked)
     norms, products, k = tests.norms, _products(tests, screen), 5

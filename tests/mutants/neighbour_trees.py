@@ -26,6 +26,7 @@ STREAMS = (
     f"{TREES}::test_streams_are_those_of_brute_force[normal-KNN 4-a tiny one]",
     f"{TREES}::test_a_stream_goes_the_faster_way[True]",
 )
+LISTS = ("measures/neighbours/test_lane_lists.py",)
 CONES = "measures/neighbours/kernels/cones.py"
 
 FAMILY = Family(
@@ -54,9 +55,6 @@ FAMILY = Family(
         ),
         "a box ends where it begins": Mutant(
             "geometry/trees.py", "z[f] - box[node, 1, f]", "z[f] - box[node, 0, f]", LIMITS
-        ),
-        "boxes are farther apart": Mutant(
-            "geometry/trees.py", "beside = max(least - high,", "beside = max(most - low,"
         ),
         "a node's slope is its steepest": Mutant(
             "geometry/growing.py", "min(slope, asking.slope[i])", "max(slope, asking.slope[i])", GROWN
@@ -97,15 +95,21 @@ FAMILY = Family(
             "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n    always = always[:0]\n",
         ),
         "an example is its own neighbour": Mutant(
-            "measures/neighbours/kernels/tree_fill.py", "if there != here:", "if there >= 0:"
+            "measures/neighbours/kernels/tree_fill.py", "if leaf == other:", "if leaf == -1:"
         ),
         "the limit of a list is its first": Mutant(
             "measures/neighbours/kernels/tree_fill.py",
-            "values[relation, here, k - 1] * units.scale",
-            "values[relation, here, 0] * units.scale",
+            "keys[j, ROOM + k - 1] * units.scale",
+            "keys[j, ROOM] * units.scale",
+        ),
+        "the nearest label's lists are all": Mutant(
+            "measures/neighbours/kernels/tree_fill.py", "n_trees if relation == 1 else 1", "min(n_trees, 2)"
+        ),
+        "lists without room for the k-th": Mutant(
+            "measures/neighbours/kernels/lane_lists.py", "(k + ROOM - 1) // ROOM", "k // ROOM", LISTS
         ),
         "the limit of a row is its first": Mutant(
-            "measures/neighbours/kernels/tree_search.py", "limit_of(values[k - 1]", "limit_of(values[0]"
+            "measures/neighbours/kernels/tree_search.py", "keys[0, ROOM + k - 1]", "keys[0, ROOM]"
         ),
         "far rows keep what trees said": Mutant(
             "measures/neighbours/_label_bag.py", "                counts[far] = some\n", "                pass\n", FAR
@@ -124,6 +128,39 @@ FAMILY = Family(
         ),
         "examples since the trees were grown are not met": Mutant(
             "measures/neighbours/kernels/tree_stream.py", "start = held", "start = n", STREAMS
+        ),
+        "loose examples are met by one of their lists": Mutant(
+            "measures/neighbours/kernels/loose.py",
+            "max(entrances[0, i], entrances[entrances.shape[0] - 1, i])",
+            "entrances[0, i]",
+            STREAMS,
+        ),
+        "own lists end among the loose": Mutant(
+            "measures/neighbours/kernels/loose.py", "return np.float32(np.inf)", "return np.float32(0)", STREAMS
+        ),
+        "loose examples too far for float32": Mutant(
+            "measures/neighbours/kernels/tree_stream.py",
+            "if start == held and all_near:",
+            "if start == held:",
+            STREAMS,
+        ),
+        "scores that were count as well": Mutant(
+            "measures/neighbours/kernels/ranked.py",
+            "np.int64(new[r] >= lo) - np.int64(old[r] >= lo)",
+            "np.int64(new[r] >= lo)",
+            STREAMS,
+        ),
+        "a score changes once": Mutant(
+            "measures/neighbours/kernels/ranked.py",
+            "    ranked.new[at] = after\n",
+            "        ranked.new[at] = after\n",
+            STREAMS,
+        ),
+        "balls have no room": Mutant(
+            "measures/neighbours/kernels/tree_search.py",
+            "limit_of(radius[leaf, j], room_of(z, units), units.grow)",
+            "0.9 * radius[leaf, j] ** 2",
+            STREAMS,
         ),
         "balls of one relation": Mutant(
             "measures/neighbours/_streaming.py",

@@ -269,7 +269,10 @@ FAMILY = Family(
             "measures/neighbours/_label_bag.py", "wide = None if fits else np.dtype(np.float64)", "wide = None", WIDENED
         ),
         "an example of a stream is rounded in place": Mutant(
-            "measures/neighbours/_label_bag.py", "        if not holds(store, x):", "        if store.n < 0:", WIDENED
+            "measures/neighbours/_label_bag.py",
+            "        if not has_room_for(store, x):",
+            "        if store.n < 0:",
+            WIDENED,
         ),
         "lists never get a longer reserve": Mutant(
             "measures/neighbours/_label_bag.py",

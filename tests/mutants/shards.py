@@ -45,22 +45,10 @@ FAMILY = Family(
             "        sizes[part] = is_there.sum(axis=1)\n",
             "        is_there &= is_home\n        sizes[part] = is_there.sum(axis=1)\n",
         ),
-        "touched examples move no rank": Mutant(
-            "measures/neighbours/_residual_windows.py",
-            "(thresholds + touched)[is_asked]",
-            "thresholds[is_asked]",
-            RANKS,
-        ),
         "touched examples above a window": Mutant(
             "measures/neighbours/kernels/residuals.py",
             "rank = wanted - (window.above - (sizes.shape[0] - count_below(sizes, window.high, True)))",
             "rank = wanted - window.above",
-            RANKS,
-        ),
-        "equal sizes have one rank": Mutant(
-            "measures/neighbours/kernels/residuals.py",
-            "last = max(rank, last + 1)",
-            "last = rank",
             RANKS,
         ),
         "a label is what a shard has of it": Mutant(
@@ -80,8 +68,8 @@ FAMILY = Family(
         ),
         "what is above the bounds does not count": Mutant(
             "measures/least_squares/_ridge_shard.py",
-            "[is_there], above, above + inside)",
-            "[is_there], above, inside)",
+            "place = kept.size - (int(thresholds[t]) - int(above[t, side]))",
+            "place = kept.size - int(thresholds[t])",
             RIDGE,
         ),
         "every machine grows the first trees": Mutant(

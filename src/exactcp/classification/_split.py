@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from exactcp import pvalues
-from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct, encode
+from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct_labels, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
@@ -144,7 +144,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_labelled(X, y)
         fixed = measure.fixed_classes
-        classes = distinct(y) if fixed is None else np.unique(fixed)
+        classes = distinct_labels(y) if fixed is None else np.unique(fixed)
         check_two_classes(classes, self)
         if fixed is not None or X_calibration is None:
             codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)

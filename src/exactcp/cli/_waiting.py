@@ -28,7 +28,7 @@ WORTH_ASKING = 5_000_000  # such pairs of a saved model, which transforms its ro
 FEW, MORE = 8, 32  # rows that such a model is asked about first
 SHORTEST = 1e-6  # seconds
 SUSPICIOUS = 0.05  # seconds of a try: if kernels were loaded in them, they say little
-ENOUGH = 0.15  # seconds of the last try: whether one waits need not be known better
+LONG_ENOUGH = 0.15  # seconds of the last try: whether one waits need not be known better
 
 
 def told_before_fitting(job: Job) -> Job:
@@ -56,7 +56,7 @@ def expect_job_seconds(job: Job, least: int | None = None) -> float:
         return 0.0
     X = job.X_train if job.folds is not None else pd.concat([job.X_train, job.X_test], ignore_index=True)
     y = job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
-    seconds = _pilot.expect_seconds(new_predictor(job, job.method), X, y, _positions(job), _try, enough=ENOUGH)
+    seconds = _pilot.expect_seconds(new_predictor(job, job.method), X, y, _positions(job), _try, enough=LONG_ENOUGH)
     return 0.0 if math.isnan(seconds) else seconds
 
 

@@ -13,7 +13,7 @@ from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
-PUT_ASIDE_FROM = 2**20  # bytes from which a result is put into a file
+LARGE_RESULT = 2**20  # bytes from which a result is put into a file
 
 
 class Place:
@@ -27,13 +27,13 @@ class Place:
         """Put a value into a file if it is large."""
         from dask.sizeof import sizeof
 
-        if sizeof(value) < PUT_ASIDE_FROM:
+        if sizeof(value) < LARGE_RESULT:
             return Aside(value, None, self)
         path = os.path.join(self.path, uuid4().hex)
         with Path(path).open("wb") as file:
             pickle.dump(value, file, protocol=5)
         aside = Aside(None, path, self)
-        weakref.finalize(aside, _delete_file, path)
+        weakref.finalize(aside, _delete, path)
         return aside
 
     def __dask_tokenize__(self) -> str:
@@ -62,13 +62,13 @@ def _aside(value: Any) -> Aside:
     return Aside(value, None, None)  # type: ignore[arg-type]
 
 
-def _delete_file(path: str) -> None:
+def _delete(path: str) -> None:
     Path(path).unlink(missing_ok=True)
 
 
-def _brought_back(argument: Any) -> Any:
+def _read_aside(argument: Any) -> Any:
     if isinstance(argument, list):
-        return [_brought_back(one) for one in argument]
+        return [_read_aside(one) for one in argument]
     return argument.read() if isinstance(argument, Aside) else argument
 
 
@@ -79,7 +79,7 @@ class reading:  # noqa: N801  (it is called, and a task must have a name that ca
     function: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.function(*map(_brought_back, arguments))
+        return self.function(*map(_read_aside, arguments))
 
 
 @dataclass(frozen=True)
@@ -90,4 +90,4 @@ class putting_aside:  # noqa: N801
     place: Place
 
     def __call__(self, *arguments: Any) -> Aside:
-        return self.place.put(self.function(*map(_brought_back, arguments)))
+        return self.place.put(self.function(*map(_read_aside, arguments)))

@@ -108,14 +108,14 @@ def read_state(url: str) -> Any:
             )
             raise ValueError(msg)
         file.seek(0)
-        if not _is_undamaged(file, files.size(path)):
+        if not _has_its_digest(file, files.size(path)):
             msg = f"{url} is damaged, its digest is another: delete the file, and call fit again."
             raise ValueError(msg)
         file.seek(len(HEAD))
         return pickle.load(file)
 
 
-def _is_undamaged(file: Any, size: int) -> bool:
+def _has_its_digest(file: Any, size: int) -> bool:
     """Tell whether the end of a file is the digest of what is before it."""
     digest, left = blake2b(digest_size=DIGEST_SIZE), size - DIGEST_SIZE
     while left > 0:

@@ -216,7 +216,7 @@ class DaskFront(Estimator):
         runner, sources = self._running(), self._known_sources()
         graph = runner.graph(sources.tasks)
         parts = runner.values(graph, [*sources.X, *sources.y])
-        X, y = (_rows_of_all(some) for some in (parts[: len(sources.X)], parts[len(sources.X) :]))
+        X, y = (_all_rows(some) for some in (parts[: len(sources.X)], parts[len(sources.X) :]))
         question = self._question
         named = {"mondrian": self.mondrian, "smoothed": self.smoothed, "random_state": question.random_state}
         return self._plain_class(clone(question.measure), **named, verbose=self.verbose).fit(X, y)
@@ -282,7 +282,7 @@ class DaskFront(Estimator):
         states = self._states(graph, question, taken)
         written: dict[Any, str] = {}
         if self._checkpoint is not None:
-            states, written = _states_in_files(runner, graph, states, Checkpoint(self._checkpoint))
+            states, written = _filed_states(runner, graph, states, Checkpoint(self._checkpoint))
         known = runner.keep(graph, [*categories, *([] if written and runner.client is None else states)])
         self._shards = Shards(known, states, categories, [part.n for part in facts], written)
         self._question, self._sources = question, sources
@@ -328,7 +328,7 @@ class DaskFront(Estimator):
         return np.concatenate([like, *runner.values(graph, answers)])
 
 
-def _states_in_files(
+def _filed_states(
     runner: Threads | Cluster, graph: Graph, states: list[Promised], checkpoint: Checkpoint
 ) -> tuple[list[Promised], dict[Any, str]]:
     """Have the states in files, those that are not there yet; return the promises of what is read, and from where."""
@@ -339,7 +339,7 @@ def _states_in_files(
     return read, {one.key: url for one, url in zip(read, urls, strict=True)}
 
 
-def _rows_of_all(parts: list[Any]) -> Any:
+def _all_rows(parts: list[Any]) -> Any:
     """Return the rows of all parts."""
     whole = parts[0]
     for part in parts[1:]:

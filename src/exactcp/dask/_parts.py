@@ -45,7 +45,7 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
         cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
-        return TableParts([graph.call(_embedded, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
+        return TableParts([graph.call(_as_it_is, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
         promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
         return TableParts(promises, [math.nan] * len(promises), is_lazy=True)
@@ -122,5 +122,5 @@ def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], lik
     return array.Array(layers, name, chunks, meta=like)
 
 
-def _embedded(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value

@@ -105,7 +105,7 @@ class _Question(FrontDoor):
             self.feature_names_in_ = np.array(facts[0].names, dtype=object)
         known, numbers = numbered(facts)
         self._taxonomy = self._new_taxonomy(beside=False).knowing(known)
-        self._category_sizes = _sizes_added(len(known), numbers, [part.category_sizes for part in facts])
+        self._category_sizes = _sizes_by_place(len(known), numbers, [part.category_sizes for part in facts])
 
 
 class LabelQuestion(_Question, FullConformalClassifier):
@@ -131,7 +131,7 @@ class LabelQuestion(_Question, FullConformalClassifier):
         self._declared = None
         self._know(facts)
         codes = [np.searchsorted(self.classes_, part.labels) for part in facts]
-        self._bag = Told(_sizes_added(self.classes_.size, codes, [part.label_sizes for part in facts]))
+        self._bag = Told(_sizes_by_place(self.classes_.size, codes, [part.label_sizes for part in facts]))
         return self
 
     def warn_of(self, levels: Levels) -> None:
@@ -237,14 +237,14 @@ class TargetQuestion(_Question, FullConformalRegressor):
     def _how(self, categories: np.ndarray) -> dict[str, Any]:
         if self._taxonomy.is_trivial:
             return {}
-        return {"within": ComparedSizes(sizes_among(self._category_sizes, categories))}
+        return {"within": ComparedWith(sizes_among(self._category_sizes, categories))}
 
 
 # as users know them, in sentences; pickles go by __qualname__
 LabelQuestion.__name__, TargetQuestion.__name__ = "DaskFullConformalClassifier", "DaskFullConformalRegressor"
 
 
-class ComparedSizes(NamedTuple):
+class ComparedWith(NamedTuple):
     """Whom test objects are compared with, as far as the question needs to know."""
 
     sizes: np.ndarray  # (m,)
@@ -306,12 +306,12 @@ def wanted_of(asked: AskedPart) -> np.ndarray:
     return asked.wanted
 
 
-def threshold_column(table: np.ndarray, number: int) -> np.ndarray:
+def column_numbered(table: np.ndarray, number: int) -> np.ndarray:
     """Return a column."""
     return np.ascontiguousarray(table[:, number])
 
 
-def _sizes_added(size: int, places: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
+def _sizes_by_place(size: int, places: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
     """Return the sums of the sizes that belong to each of so many places."""
     total = np.zeros(size, np.int64)
     for place, part in zip(places, sizes, strict=True):

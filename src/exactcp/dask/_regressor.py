@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._parts import QUESTION_ROWS, check_matching, parts_of
-from exactcp.dask._questions import TargetQuestion, asked_objects, target_shard, threshold_column, wanted_of
+from exactcp.dask._questions import TargetQuestion, asked_objects, column_numbered, target_shard, wanted_of
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
@@ -117,7 +117,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
                 graph.call(self._question.thresholds, asked, levels.epsilons),
             )
             within = self._within(graph, asked)
-            counts = [graph.call(threshold_column, thresholds, j) for j in range(len(levels.given))]
+            counts = [graph.call(column_numbered, thresholds, j) for j in range(len(levels.given))]
             ends = [self._sharded.intervals(graph, self._shards.states, objects, one, within) for one in counts]
             return graph.last(self._question.answer, "predict_interval", [confidence_level], part, ends)
 

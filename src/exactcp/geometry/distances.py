@@ -52,7 +52,7 @@ def _typed(a, b, term, join=None):
         return None
     if any(row.dtype not in (types.float32, types.float64) for row in (a, b)):
         return None
-    return types.float64(a, b), partial(_sum_in_order, term, join or _added)
+    return types.float64(a, b), partial(_sum_in_order, term, join or _sum_of_two)
 
 
 def _squared_difference(builder, a, b):
@@ -71,7 +71,7 @@ def _size_of_difference(builder, a, b):
     return builder.bitcast(unsigned, difference.type)
 
 
-def _added(builder, a, b):
+def _sum_of_two(builder, a, b):
     return builder.fadd(a, b)
 
 

@@ -125,7 +125,7 @@ def _divide_asking(order, start, stop, asking, key, box, node, widest, cones):
 
 @inner
 def _divide(order, start, stop, Z, asking, key, box, node, cones):
-    """Bound the points of a node, and divide them in two if they are more than a leaf's; return where."""
+    """Bound the points of a node, and divide them in two if they are too many; return where, and the widest feature."""
     widest = _bound_points(order, start, stop, Z, box, node)
     by, middle = 0, start + ((stop - start + LEAF - 1) // LEAF // 2) * LEAF
     if asking.radius.shape[0] > 0:
@@ -137,7 +137,7 @@ def _divide(order, start, stop, Z, asking, key, box, node, cones):
             _select_middle(order, key, start, stop, middle)
         else:
             _select_by(asking.rank if by == 1 else asking.radius, order, start, stop, middle, key)
-    return middle
+    return middle, widest
 
 
 @inner
@@ -166,8 +166,8 @@ def _grow_tree(order, start, stop, Z, asking, grove, cones, tree):
         start, stop, parent = waiting[used, 0], waiting[used, 1], waiting[used, 2]
         if parent >= 0:
             grove.link[parent, 0] = node
-        middle = _divide(order, start, stop, Z, asking, key, grove.box, node, cones.node)
-        grove.link[node, 0], grove.link[node, 1] = 0, -1
+        middle, widest = _divide(order, start, stop, Z, asking, key, grove.box, node, cones.node)
+        grove.link[node, 0], grove.link[node, 1] = 0, widest
         if stop - start <= LEAF:
             grove.link[node, 1], grove.home[leaf] = leaf, node
             _fill_leaf(order, start, stop, Z, asking, grove, cones, leaf)

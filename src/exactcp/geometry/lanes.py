@@ -21,9 +21,23 @@ def within(typingctx, z, points, leaf, limit):  # noqa: ARG001  (the signature o
 
     def code(context, builder, signature, args):
         squares = _squares(context, builder, signature, args)
-        return _mask(builder, builder.fcmp_ordered("<=", squares, _spread(builder, args[3], _SINGLE)))
+        return _mask(builder, builder.fcmp_ordered("<=", squares, spread_value(builder, args[3], _SINGLE)))
 
     return types.int64(z, points, types.int64, types.float32), code
+
+
+@intrinsic
+def within_either(typingctx, z, points, leaf, limit, limits):  # noqa: ARG001
+    """Mask of the points of a leaf whose squared distance from z is at most the limit, or their own."""
+
+    def code(context, builder, signature, args):
+        squares = _squares(context, builder, signature, args)
+        at = builder.mul(args[2], args[2].type(LEAF))
+        own = _load_lanes(builder, _data(context, builder, signature.args[4], args[4]), at, _SINGLE)
+        larger = _larger(builder, own, spread_value(builder, args[3], _SINGLE))
+        return _mask(builder, builder.fcmp_ordered("<=", squares, larger))
+
+    return types.int64(z, points, types.int64, types.float32, limits), code
 
 
 @intrinsic
@@ -36,7 +50,7 @@ def within_cones(typingctx, z, points, leaf, radius, slope, score, least, most, 
         r, slopes, scores = (
             _load_lanes(builder, _data(context, builder, signature.args[i], args[i]), at, _DOUBLE) for i in (3, 4, 5)
         )
-        floor, ceiling, room, grow = (_spread(builder, args[i], _DOUBLE) for i in (6, 7, 8, 9))
+        floor, ceiling, room, grow = (spread_value(builder, args[i], _DOUBLE) for i in (6, 7, 8, 9))
         over = _larger(builder, builder.fsub(scores, ceiling), ir.Constant(_DOUBLE, [0.0] * LEAF))
         r = builder.fsub(r, builder.fmul(slopes, over))
         wide = builder.fadd(r, room)
@@ -61,8 +75,8 @@ def near_box(typingctx, points, leaf, box, node, limits):  # noqa: ARG001
         with cgutils.for_range(builder, q) as loop:
             values = _load_lanes(builder, points, builder.add(start, builder.mul(loop.index, q.type(LEAF))), _SINGLE)
             low = builder.add(corner, loop.index)
-            least = _spread(builder, builder.load(builder.gep(box, [low])), _SINGLE)
-            most = _spread(builder, builder.load(builder.gep(box, [builder.add(low, q)])), _SINGLE)
+            least = spread_value(builder, builder.load(builder.gep(box, [low])), _SINGLE)
+            most = spread_value(builder, builder.load(builder.gep(box, [builder.add(low, q)])), _SINGLE)
             gap = _larger(builder, builder.fsub(least, values), builder.fsub(values, most))
             _add_square(builder, total, _larger(builder, gap, _NONE))
         own = _load_lanes(builder, limits, q.type(0), _SINGLE)
@@ -96,11 +110,11 @@ def _load_lanes(builder, data, at, vector):
     return builder.load(builder.bitcast(builder.gep(data, [at]), vector.as_pointer()), align=align)
 
 
-def _spread(builder, value, vector):
+def spread_value(builder, value, vector):
     """A vector of one value."""
     empty = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(ir.IntType(32), LEAF), [0] * LEAF))
+    return builder.shuffle_vector(one, empty, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None))
 
 
 def _larger(builder, a, b):
@@ -117,7 +131,7 @@ def _squares(context, builder, signature, args):
     q, start = _leaf_start(context, builder, signature.args[1], args[1], args[2])
     total = cgutils.alloca_once_value(builder, _NONE)
     with cgutils.for_range(builder, q) as loop:
-        own = _spread(builder, builder.load(builder.gep(z, [loop.index])), _SINGLE)
+        own = spread_value(builder, builder.load(builder.gep(z, [loop.index])), _SINGLE)
         values = _load_lanes(builder, points, builder.add(start, builder.mul(loop.index, q.type(LEAF))), _SINGLE)
         _add_square(builder, total, builder.fsub(own, values))
     return builder.load(total)

@@ -218,7 +218,7 @@ def store_of(X: np.ndarray, distance: Distance) -> Store:
     return FunctionStore(X, distance) if distance.is_function else VectorStore(X, distance)
 
 
-def holds(store: Store, X: np.ndarray) -> bool:
+def has_room_for(store: Store, X: np.ndarray) -> bool:
     """Tell whether new objects, as the store's `by_slot` gave them, can be written to its room as they are."""
     return np.can_cast(store.as_rows(X).dtype, store.room.dtype)
 

@@ -33,7 +33,7 @@ class Grove(NamedTuple):
     """Trees, one after another in one set of arrays. The left child of a node is the next node."""
 
     box: np.ndarray  # (nodes, 2, q) least and largest coordinates, float32
-    link: np.ndarray  # (nodes, 2) the right child, 0 at a leaf; and which leaf
+    link: np.ndarray  # (nodes, 2) the right child, 0 at a leaf; and the widest feature, or which leaf
     points: np.ndarray  # (leaves, q, LEAF) coordinates, float32; nan where there is no point
     slot: np.ndarray  # (leaves, LEAF) the example of each point; -1 where there is none
     home: np.ndarray  # (leaves,) node of each leaf
@@ -90,19 +90,6 @@ def box_gap(z, box, node):
         gap = max(box[node, 0, f] - z[f], z[f] - box[node, 1, f], np.float32(0))
         total += gap * gap
     return total
-
-
-@inner
-def gap_of_boxes(box, one, other):
-    """Squared distance between two boxes, and four times that between their centres."""
-    gap, apart = np.float32(0), np.float32(0)
-    for f in range(box.shape[2]):
-        low, high, least, most = box[one, 0, f], box[one, 1, f], box[other, 0, f], box[other, 1, f]
-        beside = max(least - high, low - most, np.float32(0))
-        gap += beside * beside
-        off = (low + high) - (least + most)
-        apart += off * off
-    return gap, apart
 
 
 @inner

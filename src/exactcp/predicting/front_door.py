@@ -32,7 +32,7 @@ from exactcp.measures._choice import held_by, keeps_float32, objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
-from exactcp.predicting.taxonomy import Taxonomy, columns_of, without_columns
+from exactcp.predicting.taxonomy import Taxonomy, columns_of_taxonomy, without_columns
 
 
 class FrontDoor(Estimator):
@@ -112,7 +112,7 @@ class FrontDoor(Estimator):
         mondrian = vars(self).get("mondrian")
         if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X
-        columns = columns_of(mondrian)
+        columns = columns_of_taxonomy(mondrian)
         return without_columns(X, columns) if columns else X
 
     def _take_objects(self, X: Any) -> Any:

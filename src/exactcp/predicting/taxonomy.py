@@ -58,7 +58,7 @@ OBJECT_TAXONOMY = Allowed(
 MONDRIAN_COLUMNS = one_of("drop", "keep")
 
 
-def columns_of(mondrian: TaxonomyLike) -> list[str]:
+def columns_of_taxonomy(mondrian: TaxonomyLike) -> list[str]:
     """Return the columns that hold categories."""
     if isinstance(mondrian, str):
         return [] if mondrian == "label" else [mondrian]
@@ -117,7 +117,7 @@ class Taxonomy:
             raise ValueError(msg)
         self.is_trivial = mondrian is None and not beside
         self.is_by_label = isinstance(mondrian, str) and mondrian == "label"
-        self._columns = columns_of(mondrian)
+        self._columns = columns_of_taxonomy(mondrian)
         self._function = mondrian if callable(mondrian) else None
         self._asks_for_label = labelled and self._function is not None and _count_needed(self._function) != 1
         self._beside = beside

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from conftest import always_trees
 from exactcp import (
     ConformalAnomalyDetector,
+    ConformalClusterer,
     FullConformalClassifier,
     FullConformalRegressor,
     JackknifePlusRegressor,
@@ -204,6 +205,16 @@ def test_anomalies_are_those_of_brute_force():
     np.testing.assert_array_equal(tree, brute)
 
 
+def test_clusters_are_those_of_brute_force():
+    X, _, _ = hostile("densities", "one", 1, 300, 2)
+    tree, brute = (
+        ConformalClusterer(SimplifiedKNN(4, search=search), n_grid=12).fit(X) for search in ("tree", "brute")
+    )
+    np.testing.assert_array_equal(tree.p_values_, brute.p_values_)
+    np.testing.assert_array_equal(tree.labels_, brute.labels_)
+    assert (tree.measure_.search_.name, brute.measure_.search_.name) == ("tree", "brute")
+
+
 def test_threads_and_blocks_do_not_matter():
     X, y, asked = hostile("densities", "five", 3, 600, 3)
     asked = np.concatenate([asked] * 7)
@@ -311,7 +322,7 @@ class TestChoice:
         _assert_same_lists(bag, brute, 3)
         _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
 
-    @pytest.mark.parametrize("ratio", [0.4, 0.8])
+    @pytest.mark.parametrize("ratio", [0.1, 0.8])
     def test_batches_go_by_trees_that_are_much_faster(self, ratio, monkeypatch):
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=100))
         monkeypatch.setattr(_choosing, "_tree_seconds", lambda *_: ratio)
@@ -320,7 +331,7 @@ class TestChoice:
         bag, brute = KNN(3).bag(X, y, 5), KNN(3, search="brute").bag(X, y, 5)
         assert bag.search.route.name == "tree"
         _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
-        assert (bag._reverse is not None) == (ratio < 0.5)
+        assert (bag._reverse is not None) == (ratio < _choosing.BATCH_SHARE)
         _assert_same_counts(bag.label_counts(asked[:1]), brute.label_counts(asked[:1]))
         assert bag._reverse is not None
 

@@ -17,7 +17,14 @@ from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
-from exactcp.measures.density._routes import CountedWithin, KernelSums, Summation, rank_label, scores_of, sum_kernels
+from exactcp.measures.density._routes import (
+    CountedWithin,
+    KernelSums,
+    Summation,
+    rank_label,
+    scores_from_sums,
+    sum_kernels,
+)
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, alternative_sums, log_sum
 
 SHARE_ANEW = 8  # changing more than one example in this many of a label makes its sums anew
@@ -36,7 +43,7 @@ def bandwidth_of(bandwidth: float | str, n: int, p: int) -> float:
 def density_scores(summations: Sequence[Summation], sizes: np.ndarray) -> np.ndarray:
     """Return the scores (m, l) of objects from their sums over every label."""
     parts = [KernelSums(summation.result.top, summation.result.total) for summation in summations]
-    return np.column_stack([scores_of(part, size) for part, size in zip(parts, sizes.tolist(), strict=True)])
+    return np.column_stack([scores_from_sums(part, size) for part, size in zip(parts, sizes.tolist(), strict=True)])
 
 
 class CategorisedSums(NamedTuple):

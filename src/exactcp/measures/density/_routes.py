@@ -83,7 +83,7 @@ class KernelSums(NamedTuple):
     total: np.ndarray
 
 
-def scores_of(sums: KernelSums, size: int) -> np.ndarray:
+def scores_from_sums(sums: KernelSums, size: int) -> np.ndarray:
     """Return the scores (m,) of objects from their sums over a label of N: -log of (1/N) sum K (theory DE.1)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sums.total > 0, math.log(max(size, 1)) - sums.top - np.log(sums.total), np.inf)
@@ -133,7 +133,7 @@ class Summation:
             self._wanted = within.wanted[:, None]
         self._scores, self._whole = np.empty((m, 0)), np.empty((m, 0))  # not known, for every row
         if known is not None:
-            self._scores = scores_of(known, label.size)[:, None]
+            self._scores = scores_from_sums(known, label.size)[:, None]
             self._whole = (np.exp(known.top) * known.total)[:, None]
         self._linear = np.exp(self._examples.log)
         self._columns: dict[int, np.ndarray] = {}
@@ -190,7 +190,7 @@ class Summation:
         """Keep counts that so far say only how many ranks are lost."""
         if self._counts:
             known, size = self._scores[rows].ravel(), self._label.size
-            scores = known if known.size else scores_of(KernelSums(part.top, part.total), size)
+            scores = known if known.size else scores_from_sums(KernelSums(part.top, part.total), size)
             at_least, above = self._rank(rows, scores)
             part = part._replace(at_least=at_least + part.at_least, above=above + part.above)
         self._keep(rows, part)

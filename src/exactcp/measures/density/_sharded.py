@@ -11,7 +11,7 @@ from exactcp._parallel import ALONE
 from exactcp.counting.labels import LabelCounts, add_label_counts
 from exactcp.measures._shards import LabelShard, Promise, Tasks, together
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, columns_of
-from exactcp.measures.density._routes import CountedWithin, KernelSums, Summation, scores_of, sum_kernels
+from exactcp.measures.density._routes import CountedWithin, KernelSums, Summation, scores_from_sums, sum_kernels
 
 
 class ShardedKDE:
@@ -43,25 +43,27 @@ class ShardedKDE:
         """Return the `DensityShard` of each shard among all."""
         sizes = [tasks.call(_sizes, shard, n_labels) for shard in shards]
         alone = [tasks.call(_placed, *self._parameters, shard, sizes) for shard in shards]
-        objects = [tasks.call(_objects, shard) for shard in alone]
+        objects = [tasks.call(_shard_objects, shard) for shard in alone]
         sums = [
             [tasks.call(_sums_at, there, here, i == j) for j, there in enumerate(alone)]
             for i, here in enumerate(objects)
         ]
         merged = [together(tasks, merge_sums, parts) for parts in sums]
-        return [tasks.call(_summed, *parts) for parts in zip(alone, merged, strict=True)]
+        return [tasks.call(_with_sums, *parts) for parts in zip(alone, merged, strict=True)]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
         sums = self._sums(tasks, states, X)
-        return together(tasks, add_label_counts, [tasks.call(_count, state, X, sums) for state in states])
+        return together(tasks, add_label_counts, [tasks.call(_count_density, state, X, sums) for state in states])
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
         sums, pairs = self._sums(tasks, states, X), zip(states, categories, strict=True)
-        return together(tasks, add_label_counts, [tasks.call(_count_within, *pair, X, sums, wanted) for pair in pairs])
+        return together(
+            tasks, add_label_counts, [tasks.call(_count_density_within, *pair, X, sums, wanted) for pair in pairs]
+        )
 
     def _sums(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the sums of the test objects over all examples of each label."""
@@ -136,7 +138,8 @@ class DensityShard(KDEBag):
         return self._with_others_within(summations, within, ranked.everyone, self._scores_of(sums))
 
     def _scores_of(self, sums: Sequence[KernelSums]) -> np.ndarray:
-        return np.column_stack([scores_of(own, label.size) for label, own in zip(self._labels, sums, strict=True)])
+        parts = zip(self._labels, sums, strict=True)
+        return np.column_stack([scores_from_sums(own, label.size) for label, own in parts])
 
 
 def _sizes(shard: LabelShard, n_labels: int) -> _Sizes:
@@ -149,7 +152,7 @@ def _placed(bandwidth: float | str, kernel: int, shard: LabelShard, sizes: Seque
     return DensityShard(shard, labels, bandwidth_of(bandwidth, int(labels.sum()), sizes[0].n_features), kernel)
 
 
-def _objects(shard: DensityShard) -> list[np.ndarray]:
+def _shard_objects(shard: DensityShard) -> list[np.ndarray]:
     return shard.objects()
 
 
@@ -163,10 +166,10 @@ def _sums_of(shard: DensityShard, X: np.ndarray) -> list[KernelSums]:
 
 def merge_sums(parts: Sequence[Sequence[KernelSums]]) -> list[KernelSums]:
     """Return the sums of kernels over the examples of several shards, for each label."""
-    return [_merged(of_label) for of_label in zip(*parts, strict=True)]
+    return [_merged_sums(of_label) for of_label in zip(*parts, strict=True)]
 
 
-def _merged(parts: Sequence[KernelSums]) -> KernelSums:
+def _merged_sums(parts: Sequence[KernelSums]) -> KernelSums:
     top, total = np.max([part.top for part in parts], axis=0), np.zeros(parts[0].top.size)
     for part in parts:
         is_there = part.total > 0
@@ -174,15 +177,15 @@ def _merged(parts: Sequence[KernelSums]) -> KernelSums:
     return KernelSums(top, total)
 
 
-def _summed(shard: DensityShard, sums: Sequence[KernelSums]) -> DensityShard:
+def _with_sums(shard: DensityShard, sums: Sequence[KernelSums]) -> DensityShard:
     return shard.with_sums(sums)
 
 
-def _count(shard: DensityShard, X: np.ndarray, sums: Sequence[KernelSums]) -> LabelCounts:
+def _count_density(shard: DensityShard, X: np.ndarray, sums: Sequence[KernelSums]) -> LabelCounts:
     return shard.count(X, sums)
 
 
-def _count_within(
+def _count_density_within(
     shard: DensityShard, categories: np.ndarray, X: np.ndarray, sums: Sequence[KernelSums], wanted: np.ndarray
 ) -> LabelCounts:
     return shard.count_within(X, sums, categories, wanted)

@@ -145,18 +145,20 @@ def narrowed(parts: Sequence[Pivots], thresholds: np.ndarray, bounds: Bounds) ->
         if 0 < wanted <= sum(int(part.n[t]) for part in parts):
             for side in range(2):
                 low, high = bounds[t, side].tolist()
-                out[t, side] = bounds_of_ranks([_told(part, t, side) for part in parts], wanted, wanted, (low, high))
+                out[t, side] = bounds_of_ranks(
+                    [_shard_pivots(part, t, side) for part in parts], wanted, wanted, (low, high)
+                )
     return out
 
 
-def _told(pivots: Pivots, t: int, side: int) -> SomeRanks:
+def _shard_pivots(pivots: Pivots, t: int, side: int) -> SomeRanks:
     """Return the pivots of a shard for one test object and side."""
     is_there = ~np.isnan(pivots.values[t, side])
     above, inside = int(pivots.above[t, side]), int(pivots.inside[t, side])
     return SomeRanks(pivots.values[t, side][is_there], pivots.ranks[t, side][is_there], above, above + inside)
 
 
-def between(shard: RidgeShard, X: np.ndarray, members: Sequence[np.ndarray | None], bounds: Bounds) -> Between:
+def extents_between(shard: RidgeShard, X: np.ndarray, members: Sequence[np.ndarray | None], bounds: Bounds) -> Between:
     """Return all extents of a shard between the bounds."""
     values, above, n = [], np.zeros((X.shape[0], 2), np.int64), np.zeros(X.shape[0], np.int64)
     for t, found in shard.extents_of(X, members):

@@ -58,7 +58,7 @@ class Factor(NamedTuple):
     is_accurate: bool
 
 
-class Verdict(NamedTuple):
+class FactorVerdict(NamedTuple):
     """Whether the factor serves."""
 
     is_used: bool
@@ -68,30 +68,30 @@ class Verdict(NamedTuple):
 def factorise_shards(
     tasks: Tasks, setting: RidgeSetting, shards: Sequence[Promise], targets: Callable[..., np.ndarray], *known: Any
 ) -> tuple[Promise, Promise]:
-    """Return the `Factor` of all shards, and the `Verdict` on it.
+    """Return the `Factor` of all shards, and the `FactorVerdict` on it.
 
     `targets(shard, *known)` are those of the examples of a shard, (n, k).
     """
     sums = [tasks.call(_feature_sums, setting, shard) for shard in shards]
     shift = tasks.call(_shift, setting, sums)
     products = [tasks.call(_products, setting, shard, shift, targets, *known) for shard in shards]
-    factor = tasks.call(_factor, setting, together(tasks, _added, products), shift)
+    factor = tasks.call(_factorised, setting, together(tasks, _summed_products, products), shift)
     least = [tasks.call(_least_divisor, setting, shard, factor) for shard in shards]
     return factor, tasks.call(_verdict, setting, factor, least)
 
 
 def gather_shards(tasks: Tasks, shards: Sequence[Promise], verdict: Promise) -> Promise:
     """Return the examples of all shards in one, if they are needed, else None."""
-    return tasks.call(_joined, [tasks.call(_unless_used, shard, verdict) for shard in shards])
+    return tasks.call(_gathered_shards, [tasks.call(_unless_used, shard, verdict) for shard in shards])
 
 
-def part_of(setting: RidgeSetting, X: np.ndarray, factor: Factor, verdict: Verdict) -> PartialPrimal:
+def part_of(setting: RidgeSetting, X: np.ndarray, factor: Factor, verdict: FactorVerdict) -> PartialPrimal:
     """Return the factorisation of a shard's examples."""
-    store = _store(setting, X, factor.shift)
+    store = _shard_store(setting, X, factor.shift)
     return PartialPrimal(store, factor.root, factor.coefficients, is_accurate=verdict.is_accurate)
 
 
-def _store(setting: RidgeSetting, X: np.ndarray, shift: np.ndarray) -> FeatureStore:
+def _shard_store(setting: RidgeSetting, X: np.ndarray, shift: np.ndarray) -> FeatureStore:
     return FeatureStore.shifted(FeatureMap(setting.feature_map), X, shift, intercept=setting.intercept)
 
 
@@ -112,17 +112,17 @@ def _shift(setting: RidgeSetting, sums: Sequence[FeatureSums]) -> np.ndarray:
 def _products(
     setting: RidgeSetting, shard: Any, shift: np.ndarray, targets: Callable[..., np.ndarray], *known: Any
 ) -> Products:
-    rows = _store(setting, shard.X, shift).rows
+    rows = _shard_store(setting, shard.X, shift).rows
     return Products(rows.T @ rows, rows.T @ targets(shard, *known), rows.shape[0])
 
 
-def _added(parts: Sequence[Products]) -> Products:
+def _summed_products(parts: Sequence[Products]) -> Products:
     gram, moments = np.sum([part.gram for part in parts], axis=0), np.sum([part.moments for part in parts], axis=0)
     return Products(gram, moments, sum(part.n for part in parts))
 
 
 @on_one_thread
-def _factor(setting: RidgeSetting, products: Products, shift: np.ndarray) -> Factor:
+def _factorised(setting: RidgeSetting, products: Products, shift: np.ndarray) -> Factor:
     """Factorise the sums, if that may serve."""
     none, q = np.empty((0, 0)), products.gram.shape[0]
     if setting.solver == "svd" or (setting.solver == "auto" and products.n < q):
@@ -141,19 +141,19 @@ def _least_divisor(setting: RidgeSetting, shard: Any, factor: Factor) -> float:
     """Return the smallest 1 - h_i of a shard."""
     if not factor.root.size:
         return -np.inf
-    return float(divisors_of(_store(setting, shard.X, factor.shift).rows, factor.root).min(initial=np.inf))
+    return float(divisors_of(_shard_store(setting, shard.X, factor.shift).rows, factor.root).min(initial=np.inf))
 
 
-def _verdict(setting: RidgeSetting, factor: Factor, least: Sequence[float]) -> Verdict:
+def _verdict(setting: RidgeSetting, factor: Factor, least: Sequence[float]) -> FactorVerdict:
     is_accurate = factor.is_accurate and min(least) >= LEAST_DIVISOR
-    return Verdict(is_accurate or setting.solver == "primal", is_accurate)
+    return FactorVerdict(is_accurate or setting.solver == "primal", is_accurate)
 
 
-def _unless_used(shard: Any, verdict: Verdict) -> Any:
+def _unless_used(shard: Any, verdict: FactorVerdict) -> Any:
     return None if verdict.is_used else shard
 
 
-def _joined(shards: Sequence[Any]) -> Any:
+def _gathered_shards(shards: Sequence[Any]) -> Any:
     if shards[0] is None:
         return None
     return type(shards[0])(*(np.concatenate(parts) for parts in zip(*shards, strict=True)))

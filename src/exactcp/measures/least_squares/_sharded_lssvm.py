@@ -13,8 +13,8 @@ from exactcp.measures._shards import LabelShard, Promise, Tasks, together
 from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._shard_factor import (
     Factor,
+    FactorVerdict,
     RidgeSetting,
-    Verdict,
     factorise_shards,
     gather_shards,
     part_of,
@@ -48,24 +48,26 @@ class ShardedLSSVM:
     def states(self, tasks: Tasks, shards: Sequence[Promise], n_labels: int) -> list[Promise]:
         """Return the bag of each shard among all; where the examples are brought together, the first has them all."""
         setting = self._setting
-        factor, verdict = factorise_shards(tasks, setting, shards, _targets, n_labels)
+        factor, verdict = factorise_shards(tasks, setting, shards, _code_targets, n_labels)
         gathered = [gather_shards(tasks, shards, verdict)] + [None] * (len(shards) - 1)
         return [
-            tasks.call(_state, setting, self._whole, *pair, factor, verdict, n_labels)
+            tasks.call(_label_state, setting, self._whole, *pair, factor, verdict, n_labels)
             for pair in zip(shards, gathered, strict=True)
         ]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
-        return together(tasks, _added, [tasks.call(_count, state, X) for state in states])
+        return together(tasks, _add_known_counts, [tasks.call(_count_labels_in, state, X) for state in states])
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
-        first = tasks.call(_categories, states[0], list(categories))
+        first = tasks.call(_categories_of_first, states[0], list(categories))
         pairs = zip(states, [first, *categories[1:]], strict=True)
-        return together(tasks, _added, [tasks.call(_count_within, *pair, X, wanted) for pair in pairs])
+        return together(
+            tasks, _add_known_counts, [tasks.call(_count_labels_within, *pair, X, wanted) for pair in pairs]
+        )
 
 
 class LSSVMShard(LSSVMBag):
@@ -95,17 +97,17 @@ class LSSVMShard(LSSVMBag):
         return self._part
 
 
-def _targets(shard: LabelShard, n_labels: int) -> np.ndarray:
+def _code_targets(shard: LabelShard, n_labels: int) -> np.ndarray:
     return targets(shard.codes, n_labels)
 
 
-def _state(
+def _label_state(
     setting: RidgeSetting,
     whole: Callable[..., LSSVMBag],
     shard: LabelShard,
     gathered: LabelShard | None,
     factor: Factor,
-    verdict: Verdict,
+    verdict: FactorVerdict,
     n_labels: int,
 ) -> LSSVMBag | None:
     """Return the bag of a shard, or of all shards, or none if another has all."""
@@ -115,21 +117,21 @@ def _state(
     return None if gathered is None else whole(gathered.X, gathered.codes, n_labels, effort=ALONE)
 
 
-def _count(bag: LSSVMBag | None, X: np.ndarray) -> LabelCounts | None:
+def _count_labels_in(bag: LSSVMBag | None, X: np.ndarray) -> LabelCounts | None:
     return None if bag is None else bag.label_counts(X, effort=ALONE)
 
 
-def _categories(bag: LSSVMBag, categories: Sequence[np.ndarray]) -> np.ndarray:
+def _categories_of_first(bag: LSSVMBag, categories: Sequence[np.ndarray]) -> np.ndarray:
     """Return the categories of the examples of the first bag: all, or those of the first shard."""
     return categories[0] if bag.n == categories[0].size else np.concatenate(categories)
 
 
-def _count_within(
+def _count_labels_within(
     bag: LSSVMBag | None, categories: np.ndarray, X: np.ndarray, wanted: np.ndarray
 ) -> LabelCounts | None:
     return None if bag is None else bag.category_counts(X, categories, wanted, effort=ALONE)
 
 
-def _added(parts: Sequence[LabelCounts | None]) -> LabelCounts | None:
+def _add_known_counts(parts: Sequence[LabelCounts | None]) -> LabelCounts | None:
     counted = [part for part in parts if part is not None]
     return add_label_counts(counted) if counted else None

@@ -18,7 +18,7 @@ from exactcp.measures.least_squares._ridge_shard import (
     Pivots,
     RidgeShard,
     Typical,
-    between,
+    extents_between,
     intervals_between,
     intervals_of_ends,
     narrowed,
@@ -27,14 +27,14 @@ from exactcp.measures.least_squares._ridge_shard import (
 )
 from exactcp.measures.least_squares._shard_factor import (
     Factor,
+    FactorVerdict,
     RidgeSetting,
-    Verdict,
     factorise_shards,
     gather_shards,
     part_of,
 )
 
-ROUNDS = 2  # of pivots, before what is left between the bounds is put together
+PIVOT_ROUNDS = 2  # of pivots, before what is left between the bounds is put together
 
 
 class ShardedRidge:
@@ -67,11 +67,11 @@ class ShardedRidge:
         """Return the bag of each shard among all; where the examples are brought together, the first has them all."""
         setting = self._setting
         typical = tasks.call(_typical, setting, sample_targets(tasks, shards))
-        factor, verdict = factorise_shards(tasks, setting, shards, _targets, typical)
+        factor, verdict = factorise_shards(tasks, setting, shards, _shifted_targets, typical)
         gathered = [gather_shards(tasks, shards, verdict)] + [None] * (len(shards) - 1)
         made = setting, self._residual, self._whole
         fitted = factor, verdict, typical
-        return [tasks.call(_state, *made, *pair, *fitted) for pair in zip(shards, gathered, strict=True)]
+        return [tasks.call(_target_state, *made, *pair, *fitted) for pair in zip(shards, gathered, strict=True)]
 
     def predict(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the point predictions (m,)."""
@@ -81,9 +81,9 @@ class ShardedRidge:
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, y: Promise, within: WithinShards | None = None
     ) -> Promise:
         """Return how many scores are greater than and equal to the candidate's, and out of how many: three (m,)."""
-        categories, wanted = _categories(tasks, states, within)
+        categories, wanted = _ridge_categories(tasks, states, within)
         pairs = zip(states, categories, strict=True)
-        return tasks.call(_added, [tasks.call(_count, *pair, X, y, wanted) for pair in pairs])
+        return tasks.call(_sum_known, [tasks.call(_count_targets_in, *pair, X, y, wanted) for pair in pairs])
 
     def intervals(
         self,
@@ -94,11 +94,11 @@ class ShardedRidge:
         within: WithinShards | None = None,
     ) -> Promise:
         """Return the hulls (m, 2) of where thresholds[t] examples are at least as strange."""
-        categories, wanted = _categories(tasks, states, within)
+        categories, wanted = _ridge_categories(tasks, states, within)
         first = tasks.call(_whole_intervals, states[0], categories[0], X, thresholds, wanted)
         shards = [(state, own, X, wanted) for state, own in zip(states, categories, strict=True)]
         bounds = tasks.call(_no_bounds, X)
-        for _ in range(ROUNDS):
+        for _ in range(PIVOT_ROUNDS):
             pivots = [tasks.call(_pivots, *shard, bounds) for shard in shards]
             bounds = tasks.call(_narrowed, pivots, thresholds, bounds)
         parts = [tasks.call(_between, *shard, bounds) for shard in shards]
@@ -126,18 +126,18 @@ def _typical(setting: RidgeSetting, sample: SampledTargets) -> Typical:
     return Typical(*typical_of(sample.some, intercept=setting.intercept), sample.n)
 
 
-def _targets(shard: TargetShard, typical: Typical) -> np.ndarray:
+def _shifted_targets(shard: TargetShard, typical: Typical) -> np.ndarray:
     return (shard.y - typical.origin)[:, None]
 
 
-def _state(
+def _target_state(
     setting: RidgeSetting,
     residual: str,
     whole: Callable[..., RidgeBag],
     shard: TargetShard,
     gathered: TargetShard | None,
     factor: Factor,
-    verdict: Verdict,
+    verdict: FactorVerdict,
     typical: Typical,
 ) -> RidgeState:
     """Return the bag of a shard, or of all shards, or none if another has all."""
@@ -154,7 +154,7 @@ def _predict(state: RidgeShard | WholeRidge, X: np.ndarray) -> np.ndarray:
     return _bag(state).predict(X, effort=ALONE)
 
 
-def _categories(
+def _ridge_categories(
     tasks: Tasks, states: Sequence[Promise], within: WithinShards | None
 ) -> tuple[Sequence[Promise], Promise]:
     """Return the categories of the examples of each state, and those of the test objects."""
@@ -171,7 +171,7 @@ def _within(categories: np.ndarray | None, wanted: np.ndarray | None) -> Within 
     return None if categories is None or wanted is None else Within(categories, wanted)
 
 
-def _count(
+def _count_targets_in(
     state: RidgeState, categories: np.ndarray | None, X: np.ndarray, y: np.ndarray, wanted: np.ndarray | None
 ) -> np.ndarray | None:
     """Return how many of a shard are stranger, as strange, and how many there are: (m, 3)."""
@@ -180,7 +180,7 @@ def _count(
     return np.column_stack(_bag(state).counts(X, y, within=_within(categories, wanted), effort=ALONE))
 
 
-def _added(parts: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sum_known(parts: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return added_counts([part for part in parts if part is not None])
 
 
@@ -197,7 +197,7 @@ def _whole_intervals(
     return Middle(None, state.centers(X), state.typical)
 
 
-def _members(categories: np.ndarray | None, wanted: np.ndarray | None, m: int) -> list[np.ndarray | None]:
+def _compared_members(categories: np.ndarray | None, wanted: np.ndarray | None, m: int) -> list[np.ndarray | None]:
     """Return the positions of those whom each of m test objects is compared with; None: all."""
     within = _within(categories, wanted)
     return [None if within is None else within.of(t) for t in range(m)]
@@ -212,7 +212,7 @@ def _pivots(
 ) -> Pivots | None:
     if not isinstance(state, RidgeShard) or not state.has_extents:
         return None
-    return pivots_of(state, X, _members(categories, wanted, X.shape[0]), bounds)
+    return pivots_of(state, X, _compared_members(categories, wanted, X.shape[0]), bounds)
 
 
 def _narrowed(parts: Sequence[Pivots | None], thresholds: np.ndarray, bounds: Bounds) -> Bounds:
@@ -226,8 +226,8 @@ def _between(
     """Return what a shard has between the bounds, or all of its ends where there are no extents."""
     if not isinstance(state, RidgeShard):
         return None
-    members = _members(categories, wanted, X.shape[0])
-    return between(state, X, members, bounds) if state.has_extents else state.ends_of(X, members)
+    members = _compared_members(categories, wanted, X.shape[0])
+    return extents_between(state, X, members, bounds) if state.has_extents else state.ends_of(X, members)
 
 
 def _intervals(first: Middle, parts: Sequence[Between | list[np.ndarray]], thresholds: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter
 
-from exactcp._answers import distinct
+from exactcp._answers import distinct_labels
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, check_parameters, integer, number, one_of
@@ -251,7 +251,7 @@ class ModelScore(Measure):
         self._check(fit_parameters)
         check_unmasked(X, "X")
         check_unmasked(y, "y")
-        labels = distinct(np.asarray(y))
+        labels = distinct_labels(np.asarray(y))
         self.estimator_ = None
         if is_precomputed(self.estimator):
             self.classes_ = labels if self.classes is None else np.asarray(self.classes)

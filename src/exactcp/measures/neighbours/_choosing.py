@@ -14,6 +14,7 @@ from exactcp.geometry.screen import good_order
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._route import ASKED_FOR, Route
 from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._trees import leaf_order
 from exactcp.measures.neighbours.kernels.fill import (
     Lists,
     Thresholds,
@@ -35,7 +36,7 @@ class Rate(NamedTuple):
         return self.pair * n * n / 2 + self.entry * n * entries * (1 + math.log(max(n / entries, 1.0)))
 
 
-BATCH_SHARE = 0.5  # of the time of products that trees may take in a fit, to be the faster ones in batches too
+BATCH_SHARE = 0.15  # of the time of products that trees may take in a fit, to be the faster ones in batches too
 PAIRS_OF_LEAVES = 300  # one in so many is filled to see how long it takes
 _rates: dict[tuple[int, int, int], Rate] = {}  # by features, relations and k
 
@@ -64,14 +65,14 @@ def choose_route(search: NeighbourSearch, lists: Lists, k: int) -> Route:
 
 def _tree_seconds(search: NeighbourSearch, lists: Lists, k: int) -> float:
     """Return the time that trees take, by pairs of leaves here and there; the lists are empty then as before."""
-    near, objects = search.near(), search.store.objects
-    total = near.grove.slot.shape[0]
+    near = search.near()
+    rows, total = leaf_order(near, search.store.objects), near.grove.slot.shape[0]
     few = np.linspace(0, total - 2, max(3, total // PAIRS_OF_LEAVES)).astype(np.int64).tolist()
-    fill_lists_by_trees((0, 0), k, objects, near.grove, near.units, lists)  # which compiles it
+    fill_lists_by_trees((0, 0), k, rows, near.grove, near.units, lists)  # which compiles it
     lists.values[:] = 0.0  # memory that both ways touch first
     start = time.thread_time()
     for leaf in few:
-        fill_lists_by_trees((leaf, leaf + 2), k, objects, near.grove, near.units, lists)
+        fill_lists_by_trees((leaf, leaf + 2), k, rows, near.grove, near.units, lists)
     spent = time.thread_time() - start
     lists.lengths[:] = 0
     return float(spent / (2 * len(few)) * total)

@@ -13,6 +13,7 @@ from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._choosing import choose_route
 from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._trees import leaf_order
 from exactcp.measures.neighbours.kernels.fill import Lists, fill_lists, fill_lists_screened, open_thresholds
 from exactcp.measures.neighbours.kernels.tree_fill import fill_lists_by_trees
 
@@ -43,13 +44,13 @@ def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, l
 
 
 def _fill_by_trees(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
-    near, objects = search.near(), search.store.objects
-    total = near.grove.slot.shape[0]
+    near = search.near()
+    rows, total = leaf_order(near, search.store.objects), near.grove.slot.shape[0]
     bounds = np.linspace(0, total, min(total, 16 * effort.threads()) + 1).astype(np.int64)
 
     def meet(i: int) -> None:
         leaves = int(bounds[i]), int(bounds[i + 1])
-        fill_lists_by_trees(leaves, limit, objects, near.grove, near.units, lists)
+        fill_lists_by_trees(leaves, limit, rows, near.grove, near.units, lists)
 
     map_blocks(meet, range(bounds.size - 1), effort=effort, task="fitting")
 

@@ -14,7 +14,7 @@ from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.geometry.kinds import OTHER
-from exactcp.geometry.objects import Store, VectorStore, copied_with_room, holds, remembering
+from exactcp.geometry.objects import Store, VectorStore, copied_with_room, has_room_for, remembering
 from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
@@ -297,7 +297,7 @@ class NeighbourBag(LabelBagBase):
 
     def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
         """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
-        room, fits = self._scores.shape[0], X is None or holds(self._store, X)
+        room, fits = self._scores.shape[0], X is None or has_room_for(self._store, X)
         if not self._owns_arrays or needed > room or not fits:
             room = room if needed <= room else max(needed, 2 * self.n)
             wide = None if fits else np.dtype(np.float64)
@@ -365,7 +365,7 @@ class NeighbourBag(LabelBagBase):
         if m * _tuning.KNOBS.many > n or m > _batch_size(n + m) or not self._can_change(n + m):
             return None
         X = self._by_slot(X)
-        return self._change(self._store.arrived(X), self._arrival(X, y)) if holds(self._store, X) else None
+        return self._change(self._store.arrived(X), self._arrival(X, y)) if has_room_for(self._store, X) else None
 
     def _change(self, store: Store, commit: CommitLists, *, streaming: bool = False) -> Change:
         """Return the change that a compiled function makes to the examples, which are then in this store."""
@@ -425,7 +425,7 @@ class NeighbourBag(LabelBagBase):
             return None
         store.check_new(X)
         x, code = np.ascontiguousarray(store.by_slot(X, self.order)), int(codes[0])
-        if not holds(store, x):
+        if not has_room_for(store, x):
             return None
         self._stand_at_entrances()
         examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)

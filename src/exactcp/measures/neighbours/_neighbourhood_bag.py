@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import Bag, Change, twin
 from exactcp._parallel import FREE, Effort, Result, map_blocks
 from exactcp.geometry.measured import FunctionStore
-from exactcp.geometry.objects import Store, copied_with_room, holds, remembering
+from exactcp.geometry.objects import Store, copied_with_room, has_room_for, remembering
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -196,7 +196,7 @@ class NeighbourhoodBag(Bag):
 
     def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
         """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
-        room, fits = self._targets.size, X is None or holds(self._store, X)
+        room, fits = self._targets.size, X is None or has_room_for(self._store, X)
         if not self._owns_arrays or needed > room or not fits:
             room = room if needed <= room else max(needed, 2 * self.n)
             wide = None if fits else np.dtype(np.float64)
@@ -269,7 +269,7 @@ class NeighbourhoodBag(Bag):
             return None
         self._store.check_new(X)
         x = np.ascontiguousarray(self._store.by_slot(X, self.order))
-        if not holds(self._store, x):
+        if not has_room_for(self._store, x):
             return None
         return self._change(self._store.arrived(x), *self._arrival(x, float(y[0]), FREE))
 

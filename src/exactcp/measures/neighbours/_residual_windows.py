@@ -40,12 +40,12 @@ def bounds_of_windows(
     """Return, for each category that is wanted, the least and the largest size that an answer may be."""
     touched = np.sum([np.diff(own.start) for own in extents], axis=0)
     return [
-        _bound([own[g] for own in quantiles], touched[rows], thresholds[rows])
+        _answer_bounds([own[g] for own in quantiles], touched[rows], thresholds[rows])
         for g, (_, rows) in enumerate(groups_of_rows(wanted, thresholds.size))
     ]
 
 
-def _bound(quantiles: Sequence[SomeRanks], touched: np.ndarray, thresholds: np.ndarray) -> tuple[float, float]:
+def _answer_bounds(quantiles: Sequence[SomeRanks], touched: np.ndarray, thresholds: np.ndarray) -> tuple[float, float]:
     """Return the least and the largest size that an answer may be: a touched example moves no rank by more than 1."""
     is_asked = (thresholds > 0) & (thresholds <= sum(own.until for own in quantiles))
     if not is_asked.any():
@@ -69,7 +69,7 @@ def windows_of(
     return out
 
 
-def _together(windows: Sequence[Window]) -> Window:
+def _whole_window(windows: Sequence[Window]) -> Window:
     """Return the window of all shards."""
     ordered = np.sort(np.concatenate([part.ordered for part in windows]))
     above, n = sum(part.above for part in windows), sum(part.n for part in windows)
@@ -89,6 +89,6 @@ def ends_in_windows(
     touched = TouchedExtents(start, below, above, size)
     everyone, out = center.everyone, np.empty((thresholds.size, 2))
     for g, (_, rows) in enumerate(groups_of_rows(wanted, thresholds.size)):
-        window = _together([own[g] for own in windows])
+        window = _whole_window([own[g] for own in windows])
         bound_in_window(rows, thresholds, center.predictions, touched, window, everyone.typical, out)
     return counted_from_zero(out, everyone.origin)

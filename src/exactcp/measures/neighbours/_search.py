@@ -20,7 +20,7 @@ from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, 
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
 from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_trees
-from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees, Treed
+from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees, Treed
 
 NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
 NO_DISTANCES = np.empty(0)  # with the screen
@@ -54,7 +54,7 @@ class NeighbourSearch:
     route: Route = NOT_ASKED
     trees_serve_batches = True
     _near: NearTrees | None = None
-    _balls: tuple[np.ndarray | None, ReverseTrees] | None = None  # and the touch that they are of
+    _balls: tuple[np.ndarray | None, Balls] | None = None  # and the touch that they are of
     _reach: tuple[np.ndarray | None, np.ndarray] | None = None  # of the screen's rows, and the touch that it is of
     rows_asked = 0  # since the stored examples changed
 

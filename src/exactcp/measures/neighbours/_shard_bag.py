@@ -13,7 +13,7 @@ from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._search import NONE_KNOWN
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.scores import Provisional, scores_of, sum_lists
-from exactcp.measures.neighbours.kernels.shards import TOUCHED_PAIR, count_touched, find_touched
+from exactcp.measures.neighbours.kernels.shards import TOUCH_RECORD, count_touched, find_touched
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 
 
@@ -24,11 +24,11 @@ class Nearest(NamedTuple):
     lengths: np.ndarray  # (m, l) how many of them exist
 
 
-class MetInShard(NamedTuple):
+class Met(NamedTuple):
     """What test objects meet in a shard."""
 
     nearest: Nearest
-    touches: np.ndarray  # (r,) of TOUCHED_PAIR
+    touches: np.ndarray  # (r,) of TOUCH_RECORD
 
 
 class ShardBag(NeighbourBag):
@@ -48,7 +48,7 @@ class ShardBag(NeighbourBag):
         own = (*self._lists, self._sums, self._scores, self._codes, self._order, self._store.room)
         return sum(array.nbytes for array in own)
 
-    def find(self, X: np.ndarray) -> MetInShard:
+    def find(self, X: np.ndarray) -> Met:
         """Return the k nearest of each label in this shard, and the examples touched."""
         m, n_labels = X.shape[0], self.search.n_labels
         touch = self._provisional(in_order=True).touch
@@ -56,13 +56,13 @@ class ShardBag(NeighbourBag):
         given = X[:, self.columns] if self._store.is_matrix else X
         how = (given, self.order, touch, self.k, *nearest)
         touches = self.search.visit(find_touched, *how, treed=self._trees_by_touch(m, touch), effort=ALONE)
-        return MetInShard(nearest, np.concatenate([np.empty(0, TOUCHED_PAIR), *touches]))
+        return Met(nearest, np.concatenate([np.empty(0, TOUCH_RECORD), *touches]))
 
     def _trees_by_touch(self, m: int, touch: np.ndarray) -> Treed | None:
         """Return trees, if they serve; examples with lists shorter than k are touched by everybody."""
         return self.search.treed(m, touch) if np.isfinite(touch).all() else None
 
-    def count(self, X: np.ndarray, met: MetInShard, nearest: Nearest) -> LabelCounts:
+    def count(self, X: np.ndarray, met: Met, nearest: Nearest) -> LabelCounts:
         """Return the counts in this shard, given the nearest in all."""
         return self._count_touched(X, met.touches, nearest, self._provisional(in_order=True))
 
@@ -77,7 +77,7 @@ class ShardBag(NeighbourBag):
         return out
 
     def count_within(
-        self, X: np.ndarray, met: MetInShard, nearest: Nearest, categories: np.ndarray, wanted: np.ndarray
+        self, X: np.ndarray, met: Met, nearest: Nearest, categories: np.ndarray, wanted: np.ndarray
     ) -> LabelCounts:
         """Return the counts among the examples of the wanted categories (m, l); `categories` are in the given order."""
         by_slot = np.empty_like(categories)

@@ -20,7 +20,7 @@ from exactcp.measures._shards import LabelShard, Promise, Tasks, together
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
-from exactcp.measures.neighbours._shard_bag import MetInShard, Nearest, ShardBag
+from exactcp.measures.neighbours._shard_bag import Met, Nearest, ShardBag
 from exactcp.measures.neighbours.kernels.fill import (
     Lists,
     fill_lists,
@@ -103,7 +103,7 @@ class ShardedNeighbours:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
         met, nearest = self._meet_all(tasks, states, X)
         parts = zip(states, met, categories, strict=True)
-        counts = [tasks.call(count_in_categories, state, one, own, X, nearest, wanted) for state, one, own in parts]
+        counts = [tasks.call(count_shard_within, state, one, own, X, nearest, wanted) for state, one, own in parts]
         return together(tasks, add_label_counts, counts)
 
     def _meet_all(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> tuple[list[Promise], Promise]:
@@ -157,7 +157,7 @@ class ShardedNeighbours:
         else:
             self._fill_plain(one, other, codes, lists)
         parts = (slice(0, n), slice(n, None))
-        return tuple(_entries_of(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
+        return tuple(_label_entries(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
 
     def _fill_plain(self, one: Arranged, other: Arranged, codes: np.ndarray, lists: Lists) -> None:
         """Let the examples of two shards meet at their distances, in blocks."""
@@ -179,7 +179,7 @@ class ShardedNeighbours:
         lists = new_lists(n_relations, n, self.k)
         for entries in parts:
             insert_entries(entries, self.k, lists)
-        return _entries_of(lists, np.full((n_relations, n), np.inf))
+        return _label_entries(lists, np.full((n_relations, n), np.inf))
 
     def state(self, shard: Arranged, own: ShardLists, more: Entries | None, n_labels: int) -> ShardBag:
         """Return the bag of a shard, whose lists know the examples of the others, too."""
@@ -205,7 +205,7 @@ def _check_symmetric(one: Arranged, other: Arranged) -> None:
         raise ValueError(msg)
 
 
-def _entries_of(lists: Lists, bounds: np.ndarray) -> Entries:
+def _label_entries(lists: Lists, bounds: np.ndarray) -> Entries:
     lists = Lists(*(np.ascontiguousarray(field) for field in lists))
     values = entries_below(lists, np.ascontiguousarray(bounds))
     return Entries(values, lists.lengths.astype(np.min_scalar_type(lists.values.shape[2])))
@@ -241,12 +241,12 @@ def second_of(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def find(state: ShardBag, X: np.ndarray) -> MetInShard:
+def find(state: ShardBag, X: np.ndarray) -> Met:
     """Return what test objects meet in a shard."""
     return state.find(X)
 
 
-def nearest_of(met: MetInShard) -> Nearest:
+def nearest_of(met: Met) -> Nearest:
     """Return the part of it that travels."""
     return met.nearest
 
@@ -260,13 +260,13 @@ def merge_nearest(parts: list[Nearest]) -> Nearest:
     return nearest
 
 
-def count(state: ShardBag, met: MetInShard, X: np.ndarray, nearest: Nearest) -> LabelCounts:
+def count(state: ShardBag, met: Met, X: np.ndarray, nearest: Nearest) -> LabelCounts:
     """Return the counts in a shard, given the nearest in all."""
     return state.count(X, met, nearest)
 
 
-def count_in_categories(
-    state: ShardBag, met: MetInShard, categories: np.ndarray, X: np.ndarray, nearest: Nearest, wanted: np.ndarray
+def count_shard_within(
+    state: ShardBag, met: Met, categories: np.ndarray, X: np.ndarray, nearest: Nearest, wanted: np.ndarray
 ) -> LabelCounts:
     """Return the counts in a shard among the examples of the wanted categories."""
     return state.count_within(X, met, nearest, categories, wanted)

@@ -12,6 +12,7 @@ from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._trees import grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
+from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, unranked
 from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
@@ -28,7 +29,7 @@ class StreamTrees(NamedTuple):
 
     def last(self) -> int:
         """Return with how many examples the trees are grown anew."""
-        return self.held + max(_tuning.KNOBS.stream_part, self.held // _tuning.KNOBS.many)
+        return self.held + max(_tuning.KNOBS.stream_part, self.held // _tuning.KNOBS.stream_share)
 
 
 class Pace(NamedTuple):
@@ -66,7 +67,7 @@ def stream_vectors(
             counts.append(stream_rows(*some, size, k, kind, examples, own))
             pace = pace._replace(plain=(time.thread_time() - start) / (last - first) / max(size, 1))
         else:
-            args = (trees.held, k, trees.treed, trees.touch, examples, own)
+            args = (trees.held, k, trees.treed, trees.touch, _ranked(last - first, size, examples), examples, own)
             counts.append(stream_by_trees(*some, size, *args))
             seconds, rows = trees.seconds + time.thread_time() - start, trees.rows + last - first
             pace = pace._replace(trees=trees._replace(seconds=seconds, rows=rows))
@@ -74,10 +75,17 @@ def stream_vectors(
     return np.concatenate(counts), pace
 
 
+def _ranked(rows: int, size: int, examples: ListArrays) -> OrderedScores:
+    """Return the scores of so many examples in order, if enough rows are counted against them."""
+    if rows * _tuning.KNOBS.few < _tuning.KNOBS.ranked_rows:
+        return unranked()
+    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, size + rows)
+
+
 def _end_of_part(pace: Pace, size: int, wanted: str) -> int:
     """Return with how many examples the next part ends."""
     if pace.trees is not None:
-        return pace.trees.last()
+        return min(pace.trees.last(), size + _tuning.KNOBS.ranked_rows)
     is_unknown = wanted == "auto" and math.isinf(pace.plain)
     return size + (_tuning.KNOBS.rows_together if is_unknown else _tuning.KNOBS.stream_part)
 

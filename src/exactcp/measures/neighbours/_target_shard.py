@@ -137,7 +137,7 @@ def place_shard(measure: NeighbourParameters, shard: TargetShard, everyone: Ever
     examples, order = good_order(no_labels), np.empty(n, np.int64)
     order[examples] = np.arange(n)
     X, targets = shard.X[examples], shard.y[examples].astype(np.float64)
-    store = _store(X, Distance(measure.metric, measure.metric_params))
+    store = _target_store(X, Distance(measure.metric, measure.metric_params))
     search, lists = NeighbourSearch(store, no_labels, 1, measure.search), new_lists(1, n, limit, with_partners=True)
     with remembering(store):
         fill_all(search, lists, limit, effort=ALONE)
@@ -147,7 +147,7 @@ def place_shard(measure: NeighbourParameters, shard: TargetShard, everyone: Ever
     return PlacedTargets(search, order, X, targets, own)
 
 
-def _store(X: np.ndarray, distance: Distance) -> Store:
+def _target_store(X: np.ndarray, distance: Distance) -> Store:
     """Return the store of a shard, whose scale alone tells nothing about that of all."""
     if distance.is_function:
         return store_of(X, distance)
@@ -161,28 +161,28 @@ def _no_lists(n: int, limit: int) -> TargetLists:
     return TargetLists(values, partners, np.zeros(n, np.int64))
 
 
-def _bounds(lists: TargetLists) -> np.ndarray:
+def _last_distances(lists: TargetLists) -> np.ndarray:
     """Return the last distance of every list that is full."""
     return np.where(lists.lengths == lists.values.shape[1], lists.values[:, -1], np.inf)
 
 
 def visitors_of(placed: PlacedTargets) -> Visitors:
     """Return a shard's examples as visitors of others."""
-    return Visitors(placed.X, placed.targets, _bounds(placed.lists))
+    return Visitors(placed.X, placed.targets, _last_distances(placed.lists))
 
 
 def meet_shards(placed: PlacedTargets, visitors: Visitors, everyone: Everyone) -> tuple[ListEntries, ListEntries]:
     """Return whom the examples of a shard and its visitors find in each other: for the former, and for the latter."""
     search, limit = placed.search, everyone.limit
     found, theirs = _no_lists(placed.targets.size, limit), _no_lists(visitors.targets.size, limit)
-    touch = _bounds(placed.lists)
+    touch = _last_distances(placed.lists)
     args = (limit, visitors.targets, placed.targets, theirs, found)
     treed, order = search.treed(visitors.targets.size, touch), np.arange(touch.size)
     search.visit(meet_visitors, visitors.X, order, touch, *args, treed=treed, effort=ALONE)
-    return _entries(found, touch), _entries(theirs, visitors.bounds)
+    return _target_entries(found, touch), _target_entries(theirs, visitors.bounds)
 
 
-def _entries(lists: TargetLists, bounds: np.ndarray) -> ListEntries:
+def _target_entries(lists: TargetLists, bounds: np.ndarray) -> ListEntries:
     """Return what is in lists closer than the bounds."""
     is_wanted = (np.arange(lists.values.shape[1]) < lists.lengths[:, None]) & (lists.values < bounds[:, None])
     return ListEntries(is_wanted.sum(axis=1), lists.values[is_wanted], lists.partners[is_wanted])

@@ -8,10 +8,10 @@ import numpy as np
 
 from exactcp.geometry.growing import Asking, grow_grove
 from exactcp.geometry.screen import centred, middle_of
-from exactcp.geometry.trees import FARTHEST, Grove, units_of
+from exactcp.geometry.trees import FARTHEST, Grove, TreeUnits, units_of
 from exactcp.measures.neighbours.kernels.cones import write_cones
 from exactcp.measures.neighbours.kernels.fill import Lists
-from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees
+from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees, ReverseTrees, write_limits
 
 
 def grow_near(objects: np.ndarray, codes: np.ndarray, n_labels: int) -> NearTrees:
@@ -64,20 +64,31 @@ def grow_reverse(
     return ReverseTrees(grove, cones, always)
 
 
-def grow_balls(near: NearTrees, touch: np.ndarray) -> ReverseTrees:
-    """Return a tree over the examples by how close a row must come to touch them; none of them is asked always."""
+def grow_balls(near: NearTrees, touch: np.ndarray) -> Balls:
+    """Return a tree over the examples by how close a row must come to touch them."""
     radius, flat = touch * near.units.scale, np.zeros(touch.size)
     asking = Asking(radius, flat, flat, flat, flat)
     grove, cones = grow_grove(_coordinates(near.grove, touch.size), [np.arange(touch.size)], asking)
-    return ReverseTrees(grove, cones, np.empty(0, np.int64))
+    return _balls(grove, cones.radius, near.units)
+
+
+def _balls(grove: Grove, radius: np.ndarray, units: TreeUnits) -> Balls:
+    """Return balls of these radii (leaves, LEAF)."""
+    limits, largest = np.empty(grove.slot.shape, np.float32), np.empty(grove.link.shape[0], np.float32)
+    write_limits(grove, radius, units, limits, largest)
+    return Balls(grove, largest, limits)
 
 
 @cache
-def no_balls(q: int) -> ReverseTrees:
+def no_balls(q: int) -> Balls:
     """Return trees over no examples of q features."""
-    nothing = np.empty(0, np.int64)
-    grove, cones = grow_grove(np.empty((0, q), np.float32), [nothing])
-    return ReverseTrees(grove, cones, nothing)
+    grove, cones = grow_grove(np.empty((0, q), np.float32), [np.empty(0, np.int64)])
+    return _balls(grove, cones.radius, units_of(1.0, q))
+
+
+def leaf_order(near: NearTrees, objects: np.ndarray) -> np.ndarray:
+    """Return the objects in the order of the leaves, where neighbours are next to each other; some row for no point."""
+    return np.asarray(objects[near.grove.slot.ravel()])
 
 
 def are_near(X: np.ndarray, near: NearTrees) -> np.ndarray:

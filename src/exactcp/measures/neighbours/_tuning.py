@@ -19,6 +19,8 @@ class NeighbourTuning(NamedTuple):
     plain_share: int = 16  # trees do not pay if one example in this many must be met by every row
     rows_together: int = 64  # test objects that go through trees in one call
     stream_trees_from: int = 8192  # examples from which trees are tried in a stream
+    ranked_rows: int = 256  # rows of a stream at most, after which scores are put in order anew
+    stream_share: int = 3  # trees are grown anew when one in this many examples more is in none
     stream_part: int = 512  # rows of a stream at least, after which trees are grown anew
     many_labels: int = 32  # labels from which intervals of scores are tried
     telling_rows: int = 32  # test objects of a block that tells whether these pay: they do while those of one look at

@@ -22,7 +22,7 @@ from exactcp.measures.neighbours.kernels.lists import insert, ratio, sum_first
 from exactcp.measures.neighbours.kernels.scores import count_sorted, others_sum, score_bounds, score_with
 
 WIDE = 1e-9  # of a score: ten times its tie band, which leaves the rest for the rounding of sums and quotients
-TILE = 16  # test objects that are turned together
+LABEL_TILE = 16  # test objects that are turned together
 
 
 class Intervals(NamedTuple):
@@ -32,7 +32,7 @@ class Intervals(NamedTuple):
     hi: np.ndarray
 
 
-class Candidates(NamedTuple):
+class LabelStanding(NamedTuple):
     """Where every test object stands with each label."""
 
     lo: np.ndarray  # (l, m padded) the interval of the score; the tie band, where it is measured
@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
     above: np.ndarray
 
 
-class Met(NamedTuple):
+class MetByAll(NamedTuple):
     """What test objects have met: the nearest of all labels, and the examples they touch."""
 
     closest: np.ndarray  # (m, 2k) ascending, no label more than k times,
@@ -58,7 +58,7 @@ class Met(NamedTuple):
 
 
 @inner
-def _meet(block, k, bounds):
+def _meet_nearest(block, k, bounds):
     """Measure what may be among the 2k nearest of a test object, and bound its touches."""
     tests, screen, _ = block.screened
     slots, codes, norms, units = screen.slots, screen.codes, screen.norms, screen.units
@@ -80,11 +80,11 @@ def _meet(block, k, bounds):
             test[touches], touched[touches], low[touches], high[touches] = t, slot, near, far
             touches += 1
     new = np.full((2, touches), np.nan)
-    return Met(closest, label, length, test[:touches], touched[:touches], low[:touches], high[:touches], new)
+    return MetByAll(closest, label, length, test[:touches], touched[:touches], low[:touches], high[:touches], new)
 
 
 @inner
-def _divide(met, k, low, high):
+def _divide_bounds(met, k, low, high):
     """Divide the bounds of F_same by F_other, which is that of all labels but for those among the k nearest."""
     closest, label, length = met.closest, met.label, met.length
     m, (n_labels, width) = closest.shape[0], low.shape
@@ -120,7 +120,7 @@ def _place(m, low, high, provisional):
             same = 0 if size == 0 or own[size - 1] < low[c, t] else size - count_below(own, low[c, t], False)
             at_least[c, t, 0], at_least[c, t, 1] = same, n - rank - same
     by_test = Intervals(_turned(low, m), _turned(high, m))
-    return Candidates(low, high, by_test, np.full((n_labels, m), np.nan), is_open, at_least, at_least.copy())
+    return LabelStanding(low, high, by_test, np.full((n_labels, m), np.nan), is_open, at_least, at_least.copy())
 
 
 @inner
@@ -128,8 +128,8 @@ def _turned(by_label, m):
     """Return (m, l) of (l, m padded)."""
     n_labels = by_label.shape[0]
     out = np.empty((m, n_labels))
-    for first in range(0, m, TILE):
-        last = min(first + TILE, m)
+    for first in range(0, m, LABEL_TILE):
+        last = min(first + LABEL_TILE, m)
         for c in range(n_labels):
             for t in range(first, last):
                 out[t, c] = by_label[c, t]
@@ -202,7 +202,7 @@ def _rescore(block, lists, provisional, k, met, candidates):
 
 
 @inner
-def _measure(c, t, block, k, use_ratio, met, least, nearest):
+def _measure_label(c, t, block, k, use_ratio, met, least, nearest):
     """Measure the score of a label."""
     tests, screen, _ = block.screened
     rows, slots, starts, own = screen.rows, screen.slots, screen.starts, tests.rows[t]
@@ -222,7 +222,7 @@ def _measure_open(block, k, use_ratio, met, least_of_label, provisional, candida
     for c in range(is_open.shape[0]):
         for t in range(is_open.shape[1]):
             if is_open[c, t] and math.isnan(scores[c, t]):
-                scores[c, t] = _measure(c, t, block, k, use_ratio, met, least_of_label[c, t], nearest)
+                scores[c, t] = _measure_label(c, t, block, k, use_ratio, met, least_of_label[c, t], nearest)
                 looked_at += starts[c + 1] - starts[c]
                 if is_counted:
                     band = tie_band(scores[c, t], 0.0, TOLERANCE)
@@ -253,7 +253,7 @@ def _replace_scores(codes, cards, met, candidates):
 
 
 @inner
-def _summed(counts, weight):
+def _weighted_sum(counts, weight):
     return counts[0] + weight * counts[1]
 
 
@@ -268,15 +268,15 @@ def _open_tied(sizes, weight, m, candidates):
     best, tied, wins = np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros((sizes.shape[0], m), np.bool_)
     for c in range(1, sizes.shape[0]):
         for t in range(m):
-            its = _summed(at_least[best[t], t], weight) + 1
-            if (_summed(at_least[c, t], weight) + 1) * (sizes[best[t]] + 1) > its * (sizes[c] + 1):
+            its = _weighted_sum(at_least[best[t], t], weight) + 1
+            if (_weighted_sum(at_least[c, t], weight) + 1) * (sizes[best[t]] + 1) > its * (sizes[c] + 1):
                 best[t] = c
     for c in range(sizes.shape[0]):
         for t in range(m):
             b, own, its = best[t], sizes[c] + 1, sizes[best[t]] + 1
-            wins[c, t] = (_summed(at_least[c, t], weight) + 1) * its >= (
-                _summed(at_least[b, t], weight) + 1
-            ) * own or _summed(above[c, t], weight) * its >= _summed(above[b, t], weight) * own
+            wins[c, t] = (_weighted_sum(at_least[c, t], weight) + 1) * its >= (
+                _weighted_sum(at_least[b, t], weight) + 1
+            ) * own or _weighted_sum(above[c, t], weight) * its >= _weighted_sum(above[b, t], weight) * own
             tied[t] += wins[c, t]
     for c in range(sizes.shape[0]):
         for t in range(m):
@@ -289,8 +289,8 @@ def _put(rows, candidates, out):
     greater_same, equal_same, own_scores = out.greater_same, out.equal_same, out.scores
     greater_other, equal_other = out.greater_other, out.equal_other
     n_labels, m = scores.shape
-    for first in range(0, m, TILE):
-        last = min(first + TILE, m)
+    for first in range(0, m, LABEL_TILE):
+        last = min(first + LABEL_TILE, m)
         for c in range(n_labels):
             for t in range(first, last):
                 row = rows[t]
@@ -304,9 +304,9 @@ def count_labels_by_intervals(block, k, lists, provisional, out):
     """Write the counts of all labels for a screened block to its rows of `out`; return the size of open labels."""
     use_ratio, starts, m = lists.values.shape[0] == 2, provisional.starts, block.X.shape[0]
     bounds = bound_labels(block, k, use_ratio)
-    met = _meet(block, k, bounds)
+    met = _meet_nearest(block, k, bounds)
     if use_ratio:
-        _divide(met, k, bounds.low, bounds.high)
+        _divide_bounds(met, k, bounds.low, bounds.high)
     candidates = _place(m, bounds.low, bounds.high, provisional)
     _rescore(block, lists, provisional, k, met, candidates)
     args = block, k, use_ratio, met, bounds.least_of_label, provisional, candidates

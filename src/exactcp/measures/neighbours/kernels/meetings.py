@@ -27,14 +27,15 @@ def list_meetings(block, k, boundary):
     start, member, distance, rows = met.start, met.member, met.distance, block.rows
     touch_start, slot, is_inside = touches.start, touches.slot, touches.is_inside
     out = np.empty(start[-1] + touch_start[-1], MEETING)
+    whose, whom, apart, relation = out["row"], out["slot"], out["distance"], out["relation"]
     used = 0
     for t in range(rows.shape[0]):
         for r in range(start[t], start[t + 1]):
-            out[used].row, out[used].slot, out[used].distance, out[used].relation = rows[t], member[r], distance[r], 0
+            whose[used], whom[used], apart[used], relation[used] = rows[t], member[r], distance[r], NEAREST
             used += 1
         for r in range(touch_start[t], touch_start[t + 1]):
-            out[used].row, out[used].slot, out[used].distance = rows[t], slot[r], math.nan
-            out[used].relation = INSIDE if is_inside[r] else AT
+            whose[used], whom[used], apart[used] = rows[t], slot[r], math.nan
+            relation[used] = INSIDE if is_inside[r] else AT
             used += 1
     return out
 

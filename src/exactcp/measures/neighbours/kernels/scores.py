@@ -217,7 +217,7 @@ def correct(found, X, stored, lists, provisional, k, bands, at_least, above):
 
 
 @inner
-def count_found(found, X, stored, lists, provisional, k):
+def count_candidates(found, X, stored, lists, provisional, k):
     """Count, for all labels of all test objects X, the training scores greater than and equal to the candidate's.
 
     The stored objects are for pairs of which only bounds are known.
@@ -260,7 +260,7 @@ def write_scores(block, k, use_ratio, out):
 @compiled
 def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    put_counts(block.rows, count_found(search(block, k), block.X, block.stored, lists, provisional, k), out)
+    put_counts(block.rows, count_candidates(search(block, k), block.X, block.stored, lists, provisional, k), out)
 
 
 @compiled

@@ -11,12 +11,12 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.geometry.trees import DEEP, place, room_of
 from exactcp.measures.neighbours.kernels.lists import insert
-from exactcp.measures.neighbours.kernels.scores import count_found, put_counts
+from exactcp.measures.neighbours.kernels.scores import count_candidates, put_counts
 from exactcp.measures.neighbours.kernels.search import Found, Kept, search
 from exactcp.measures.neighbours.kernels.tree_search import find_nearest, note_touched
 
 # a test object, an example that it touches, and bounds on how far apart they are: equal where it has been measured
-TOUCHED_PAIR = np.dtype([("test", np.int64), ("slot", np.int64), ("low", np.float64), ("high", np.float64)], align=True)
+TOUCH_RECORD = np.dtype([("test", np.int64), ("slot", np.int64), ("low", np.float64), ("high", np.float64)], align=True)
 
 
 class Entries(NamedTuple):
@@ -105,7 +105,7 @@ def _search_trees(block, treed, k):
 
 
 @inner
-def _find_in_shard(block, treed, k):
+def _find_near(block, treed, k):
     if treed is not None:  # then the rest is not compiled
         return _search_trees(block, treed, k)
     return search(block, k)
@@ -114,13 +114,13 @@ def _find_in_shard(block, treed, k):
 @compiled
 def find_touched(block, k, nearest, lengths):
     """Write the k nearest of each label, and how many exist, to the block's rows; return its touches."""
-    rows, found = block.rows, _find_in_shard(block, block.treed, k)
+    rows, found = block.rows, _find_near(block, block.treed, k)
     for t in range(rows.shape[0]):
         for c in range(nearest.shape[1]):
             lengths[rows[t], c] = found.lengths[t, c]
             for j in range(found.lengths[t, c]):
                 nearest[rows[t], c, j] = found.nearest[t, c, j]
-    out = np.empty(found.test.shape[0], TOUCHED_PAIR)
+    out = np.empty(found.test.shape[0], TOUCH_RECORD)
     for r in range(out.shape[0]):
         touch = out[r]
         touch["test"], touch["slot"] = rows[found.test[r]], found.slot[r]
@@ -137,5 +137,5 @@ def count_touched(X, touches, nearest, lengths, stored, k, lists, provisional, o
         touch = touches[r]
         test[r], slot[r], low[r], high[r] = touch["test"], touch["slot"], touch["low"], touch["high"]
     found = Found(nearest, lengths, test, slot, low, high)
-    part = count_found(found, X, stored, lists, provisional, k)
+    part = count_candidates(found, X, stored, lists, provisional, k)
     put_counts(np.arange(nearest.shape[0]), part, out)

@@ -78,7 +78,7 @@ def _meet(distances, label, codes, entrances, own):
 
 
 @inner
-def _count_stored(scores, codes, label, lo, hi, n, at_least, above):
+def count_stored(scores, codes, label, lo, hi, n, at_least, above):
     """Count the provisional scores of n examples: [same label, other labels]."""
     same_at_least = same_above = all_at_least = all_above = np.int64(0)
     for i in range(n):
@@ -106,12 +106,24 @@ def count_example(distances, label, k, examples, own, out):
 @inner
 def count_met(distances, label, k, examples, own, used, out):
     """Count for an example whose own lists are filled, and that enters `used` lists: of those, distances are known."""
-    values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
-    for relation in range(values.shape[0]):
-        own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
-    lo, hi = tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
+    lo, hi = own_band(k, own)
     at_least, above = np.empty(2, np.int64), np.empty(2, np.int64)
-    _count_stored(scores, codes, label, lo, hi, distances.shape[0], at_least, above)
+    count_stored(examples.scores, examples.codes, label, lo, hi, distances.shape[0], at_least, above)
+    correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out)
+
+
+@inner
+def own_band(k, own):
+    """Sum an example's own lists, and return the band in which scores are equal to its own."""
+    for relation in range(own.sums.shape[0]):
+        own.sums[relation, 0] = sum_first(own.values[relation], own.lengths[relation], k)
+    return tie_band(score_of(own.sums, 0), 0.0, TOLERANCE)
+
+
+@inner
+def correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out):
+    """Correct counts of stored scores by the lists that an example enters, and write what follows."""
+    values, lengths, codes, scores = examples.lists.values, examples.lists.lengths, examples.codes, examples.scores
     for r in range(used):
         i = own.touched[r]
         d, relation, old = distances[i], 0 if codes[i] == label else 1, scores[i]

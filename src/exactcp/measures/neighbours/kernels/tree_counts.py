@@ -7,6 +7,7 @@ from exactcp.counting.labels import bands_of
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.trees import DEEP, place, room_of
 from exactcp.measures.neighbours.kernels.cones import correct_by_cones
+from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.scores import correct, count_provisional, put, score_candidates
 from exactcp.measures.neighbours.kernels.search import Found
 from exactcp.measures.neighbours.kernels.tree_search import find_nearest
@@ -19,7 +20,7 @@ def _find_rows(X, k, stored, near, always, Z, rooms, far):
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
     test, slot, distance = np.empty(m * size, np.int64), np.empty(m * size, np.int64), np.empty(m * size)
-    roots = near.grove.roots
+    roots, lists = near.grove.roots, new_lane_lists(k, False)
     for t in range(m):
         far[t] = not place(X[t], near.centre, near.units.scale, Z[t])
         rooms[t] = room_of(Z[t], near.units)
@@ -34,6 +35,7 @@ def _find_rows(X, k, stored, near, always, Z, rooms, far):
                     stored.objects,
                     near.grove,
                     near.units,
+                    lists,
                     nearest[t, c],
                     waiting,
                     waiting_gap,

@@ -1,112 +1,126 @@
 """Filling the sorted lists of the training examples by trees, a leaf of neighbours at a time (theory TR.3)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.lanes import LEAF, lowest, near_box, within
-from exactcp.geometry.trees import DEEP, gap_of_boxes, limit_of, room_of
-from exactcp.measures.neighbours.kernels.fill import insert_partner
+from exactcp.geometry.trees import DEEP, limit_of, room_of
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM, LaneLists, clear, join, new_lane_lists
+
+
+class Leaf(NamedTuple):
+    """The examples of a leaf while their lists are filled."""
+
+    z: np.ndarray  # (LEAF, q) coordinates
+    rooms: np.ndarray  # (LEAF,)
+    limits: np.ndarray  # (LEAF,) of squares; below all of them where there is no example
+    lists: LaneLists
 
 
 @inner
-def _set_limits(slots, leaf, relation, k, units, values, lengths, rooms, limits):
-    """Make the limits of the examples of a leaf from their lists; where there is none it is below all squares."""
+def _enter(leaf, grove, units, asking):
+    """Take the examples of a leaf."""
     for j in range(LEAF):
-        slot = slots[leaf, j]
-        limits[j] = np.inf if slot >= 0 else -1.0
-        if slot >= 0 and lengths[relation, slot] == k:
-            limits[j] = limit_of(values[relation, slot, k - 1] * units.scale, rooms[j], units.grow)
+        for f in range(grove.points.shape[1]):
+            asking.z[j, f] = grove.points[leaf, f, j]
+        asking.rooms[j] = room_of(asking.z[j], units)
 
 
 @inner
-def _largest(limits):
-    largest = limits[0]
-    for j in range(1, LEAF):
-        largest = max(largest, limits[j])
-    return largest
+def _open(leaf, grove, asking):
+    """Begin with empty lists, that everybody enters."""
+    clear(asking.lists)
+    for j in range(LEAF):
+        asking.limits[j] = np.inf if grove.slot[leaf, j] >= 0 else -1.0
 
 
 @inner
-def _meet_leaf(leaf, node, relation, k, objects, grove, units, lists, rooms, limits, z):
-    """Let the examples of a leaf meet those of the leaf at a node; return whether a limit has become smaller."""
-    values, lengths, partners = lists.values, lists.lengths, lists.partners
-    points, slots = grove.points, grove.slot
-    other, tightened = grove.link[node, 1], False
-    asking = near_box(points, leaf, grove.box, node, limits)  # type: ignore[call-arg, var-annotated]
-    while asking != 0:
-        j = lowest(asking)
-        asking &= asking - 1
-        here = slots[leaf, j]
-        for f in range(z.shape[0]):
-            z[f] = points[leaf, f, j]
-        hits = within(z, points, other, limits[j])
-        while hits != 0:
-            there = slots[other, lowest(hits)]
-            hits &= hits - 1
-            if there != here:
-                d = euclidean_distance(objects[here], objects[there])
-                if insert_partner(here, there, relation, d, k, values, lengths, partners) == k:
-                    limits[j] = limit_of(values[relation, here, k - 1] * units.scale, rooms[j], units.grow)
-                    tightened = True
-    return tightened
+def _leave_lists(leaf, relation, k, grove, asking, lists):
+    """Put the lists where they belong."""
+    keys, partners, found = asking.lists.keys, asking.lists.partners, asking.lists.found
+    for j in range(LEAF):
+        slot = grove.slot[leaf, j]
+        if slot >= 0:
+            length = min(found[j], k)
+            lists.lengths[relation, slot] = length
+            for i in range(length):
+                lists.values[relation, slot, i] = keys[j, ROOM + i]
+                if partners.shape[1] > 0:
+                    lists.partners[relation, slot, i] = partners[j, ROOM + i]
 
 
 @inner
-def _meet_tree(leaf, root, relation, k, objects, grove, units, lists, rooms, limits, z, waiting, waiting_gap):
-    """Let the examples of a leaf meet those of a tree that may enter their lists, nearer nodes first."""
-    box, link, home = grove.box, grove.link, grove.home[leaf]
-    _set_limits(grove.slot, leaf, relation, k, units, lists.values, lists.lengths, rooms, limits)
-    largest = _largest(limits)
-    waiting[0], waiting_gap[0] = root, gap_of_boxes(box, home, root)[0]
+def _meet_leaf(leaf, other, reached, k, rows, points, slots, units, z, rooms, limits, keys, partners, found):
+    """Let those of the mask `reached`, of the examples of a leaf, meet the examples of another, or their own."""
+    here, there, one = LEAF * leaf, LEAF * other, np.int64(1)
+    while reached != 0:
+        j = lowest(reached)  # type: ignore[call-arg, var-annotated]
+        reached &= reached - 1
+        hits = within(z[j], points, other, limits[j])
+        if leaf == other:
+            hits &= ~(one << j)  # nobody is its own neighbour
+        if hits != 0:
+            x = rows[here + j]
+            while hits != 0:
+                i = lowest(hits)
+                hits &= hits - 1
+                d = euclidean_distance(x, rows[there + i])
+                join(keys, partners, found, j, d, slots[other, i])
+            limits[j] = limit_of(keys[j, ROOM + k - 1] * units.scale, rooms[j], units.grow)
+
+
+@inner
+def _meet_tree(leaf, root, k, rows, grove, units, asking, waiting):
+    """Let the examples of a leaf meet those of a tree that may enter their lists, nearer nodes first.
+
+    Arrays are taken out of their tuples here: inside the loop each access would cost an atomic reference count.
+    """
+    box, link, points, slots, home = grove.box, grove.link, grove.points, grove.slot, np.int64(grove.home[leaf])
+    z, rooms, limits, (keys, partners, found) = asking
+    waiting[0] = root
     used = 1
     while used > 0:
         used -= 1
-        node, gap = np.int64(waiting[used]), waiting_gap[used]
-        while gap <= largest and link[node, 0] != 0:
-            near, far = node + 1, np.int64(link[node, 0])
-            gap, apart = gap_of_boxes(box, home, near)
-            gap_far, apart_far = gap_of_boxes(box, home, far)
-            if gap_far < gap or (gap_far == gap and apart_far < apart):
-                near, far, gap, gap_far = far, near, gap_far, gap
-            waiting[used], waiting_gap[used] = far, gap_far
+        node = waiting[used]
+        reached = near_box(points, leaf, box, node, limits)  # type: ignore[call-arg, var-annotated]
+        while reached != 0 and link[node, 0] != 0:
+            near, far, f = node + 1, np.int64(link[node, 0]), link[node, 1]
+            if box[home, 0, f] + box[home, 1, f] > box[near, 1, f] + box[far, 0, f]:
+                near, far = far, near
+            waiting[used] = far
             used += 1
             node = near
-        if gap <= largest and _meet_leaf(leaf, node, relation, k, objects, grove, units, lists, rooms, limits, z):
-            largest = _largest(limits)
+            reached = near_box(points, leaf, box, node, limits)
+        if reached != 0:
+            other = np.int64(link[node, 1])
+            _meet_leaf(leaf, other, reached, k, rows, points, slots, units, z, rooms, limits, keys, partners, found)
 
 
 @compiled(error_model="numpy")
-def fill_lists_by_trees(leaves, k, objects, grove, units, lists):
-    """Let the examples of the leaves leaves[0]..leaves[1] - 1 meet all others; only their own lists are changed."""
-    q, n_trees = grove.points.shape[1], grove.roots.shape[0] - 1
-    z, rooms, limits = np.empty(q, np.float32), np.zeros(LEAF), np.empty(LEAF, np.float32)
-    waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
+def fill_lists_by_trees(leaves, k, rows, grove, units, lists):
+    """Let the examples of the leaves leaves[0]..leaves[1] - 1 meet all others; only their own lists are changed.
+
+    `rows` are the objects in the order of the leaves, LEAF for each.
+    """
+    n_trees, waiting = grove.roots.shape[0] - 1, np.empty(DEEP, np.int64)
+    asking = Leaf(
+        np.empty((LEAF, grove.points.shape[1]), np.float32),
+        np.empty(LEAF),
+        np.empty(LEAF, np.float32),
+        new_lane_lists(k, lists.partners.shape[2] > 0),
+    )
     roots, own = grove.roots, 0
     for leaf in range(leaves[0], leaves[1]):
         while grove.first[own + 1] <= leaf:
             own += 1
-        for j in range(LEAF):
-            for f in range(q):
-                z[f] = grove.points[leaf, f, j]
-            rooms[j] = room_of(z, units)
-        # the own label first: one relation may be all there is
-        for turn in range(n_trees if lists.values.shape[0] == 2 else 1):
-            tree = (own + turn) % n_trees
-            if roots[tree] < roots[tree + 1]:
-                relation = 0 if tree == own else 1
-                _meet_tree(
-                    leaf,
-                    roots[tree],
-                    relation,
-                    k,
-                    objects,
-                    grove,
-                    units,
-                    lists,
-                    rooms,
-                    limits,
-                    z,
-                    waiting,
-                    waiting_gap,
-                )
+        _enter(leaf, grove, units, asking)
+        for relation in range(lists.values.shape[0]):
+            _open(leaf, grove, asking)
+            for turn in range(relation, n_trees if relation == 1 else 1):  # the own label's is the first
+                tree = (own + turn) % n_trees
+                if roots[tree] < roots[tree + 1]:
+                    _meet_tree(leaf, roots[tree], k, rows, grove, units, asking, waiting)
+            _leave_lists(leaf, relation, k, grove, asking, lists)

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import inner
+from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.lanes import lowest, within, within_cones
+from exactcp.geometry.lanes import lowest, within, within_either
 from exactcp.geometry.trees import DEEP, Cones, Grove, TreeUnits, box_gap, limit_of, place, room_of
-from exactcp.measures.neighbours.kernels.lists import insert, kth
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM, join, new_lane_lists
+from exactcp.measures.neighbours.kernels.lists import kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for
 
 
@@ -29,11 +30,17 @@ class ReverseTrees(NamedTuple):
 
 
 @inner
-def find_nearest(z, x, room, root, k, objects, grove, units, values, waiting, waiting_gap):
-    """Put the k smallest distances of a row from the examples of a tree into `values`; return how many there are."""
+def find_nearest(z, x, room, root, k, objects, grove, units, lists, values, waiting, waiting_gap):
+    """Put the k smallest distances of a row from the examples of a tree into `values`; return how many there are.
+
+    The first of `lists` is where they are sorted.
+    """
     box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
+    keys, partners, found = lists.keys, lists.partners, lists.found
+    keys[0, ROOM:] = np.inf
+    found[0] = 0
     waiting[0], waiting_gap[0] = root, 0
-    used, length, limit = 1, 0, np.float32(np.inf)
+    used, limit = 1, np.float32(np.inf)
     while used > 0:
         used -= 1
         node, gap = np.int64(waiting[used]), waiting_gap[used]
@@ -52,75 +59,93 @@ def find_nearest(z, x, room, root, k, objects, grove, units, values, waiting, wa
         while hits != 0:
             d = euclidean_distance(x, objects[slots[leaf, lowest(hits)]])
             hits &= hits - 1
-            length = insert(values, length, k, d)
-        if length == k:
-            limit = limit_of(values[k - 1] * units.scale, room, units.grow)
+            join(keys, partners, found, 0, d, 0)
+        limit = limit_of(keys[0, ROOM + k - 1] * units.scale, room, units.grow)
+    length = min(found[0], k)
+    for i in range(length):
+        values[i] = keys[0, ROOM + i]
     return length
+
+
+class Balls(NamedTuple):
+    """A tree over the examples by how close a row touches them; its limits are of squares, with all their room."""
+
+    grove: Grove
+    node: np.ndarray  # (nodes,) largest limit, float32
+    limits: np.ndarray  # (leaves, LEAF) limit of each example, float32; below all squares where there is none
 
 
 class Treed(NamedTuple):
     """The trees between test objects and stored ones of one label."""
 
     near: NearTrees
-    reverse: ReverseTrees  # one tree over the examples by how close a row touches them; none if that is not asked
+    balls: Balls  # without examples if it is not asked whom a row touches
 
 
 @inner
-def _note_within(t, z, x, room, d, objects, grove, units, kept, used, waiting):
-    """Note all examples of a tree that are at most d from a row; return them, and how many are noted."""
+def _note_within(z, x, room, d, objects, grove, units, rows, distances, waiting):
+    """Note all examples of a tree that are at most d from a row, and their distances; return how many there are."""
+    box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
     limit = limit_of(d * units.scale, room, units.grow)
     waiting[0] = 0
-    left = 1
+    left, used = 1, 0
     while left > 0:
         left -= 1
         node = waiting[left]
-        if box_gap(z, grove.box, node) > limit:
+        if box_gap(z, box, node) > limit:
             continue
-        if grove.link[node, 0] != 0:
-            waiting[left], waiting[left + 1] = grove.link[node, 0], node + 1
+        if link[node, 0] != 0:
+            waiting[left], waiting[left + 1] = link[node, 0], node + 1
             left += 2
             continue
-        leaf = np.int64(grove.link[node, 1])
-        hits = within(z, grove.points, leaf, limit)  # type: ignore[call-arg, var-annotated]
-        kept = room_for(kept, used + grove.slot.shape[1])
+        leaf = np.int64(link[node, 1])
+        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
         while hits != 0:
-            i = grove.slot[leaf, lowest(hits)]
+            i = slots[leaf, lowest(hits)]
             hits &= hits - 1
             apart = euclidean_distance(x, objects[i])
             if apart <= d:
-                kept.test[used], kept.row[used], kept.value[used] = t, i, apart
+                rows[used], distances[used] = i, apart
                 used += 1
-    return kept, used
+    return used
 
 
 @inner
-def note_touched(t, z, x, room, objects, touch, reverse, units, kept, used, waiting):
-    """Note the examples that a row touches; return them, and how many are noted."""
-    grove, cones = reverse.grove, reverse.cones
+def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
+    """Note the examples that a row touches, and their distances; return how many there are."""
+    grove, largest, limits = balls.grove, balls.node, balls.limits
+    box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
     waiting[0] = 0
-    left = 1 if grove.slot.shape[0] > 0 else 0
+    left, used = 1 if slots.shape[0] > 0 else 0, 0
     while left > 0:
         left -= 1
         node = waiting[left]
-        if box_gap(z, grove.box, node) > limit_of(cones.node[node, 0], room, units.grow):
+        if box_gap(z, box, node) > largest[node]:
             continue
-        if grove.link[node, 0] != 0:
-            waiting[left], waiting[left + 1] = grove.link[node, 0], node + 1
+        if link[node, 0] != 0:
+            waiting[left], waiting[left + 1] = link[node, 0], node + 1
             left += 2
             continue
-        leaf = np.int64(grove.link[node, 1])
-        hits = within_cones(  # type: ignore[call-arg, var-annotated]
-            z, grove.points, leaf, cones.radius, cones.slope, cones.score, 0.0, 0.0, room, units.grow
-        )
-        kept = room_for(kept, used + grove.slot.shape[1])
+        leaf = np.int64(link[node, 1])
+        hits = within_either(z, points, leaf, np.float32(-1), limits)  # type: ignore[call-arg, var-annotated]
         while hits != 0:
-            i = grove.slot[leaf, lowest(hits)]
+            i = slots[leaf, lowest(hits)]
             hits &= hits - 1
             apart = euclidean_distance(x, objects[i])
             if apart < touch[i]:
-                kept.test[used], kept.row[used], kept.value[used] = t, i, apart
+                rows[used], distances[used] = i, apart
                 used += 1
-    return kept, used
+    return used
+
+
+@inner
+def _keep_found(t, rows, distances, found, kept, used):
+    """Keep what was found for a row; return it, and how many are kept."""
+    kept = room_for(kept, used + found)
+    kept.test[used : used + found] = t
+    kept.row[used : used + found] = rows[:found]
+    kept.value[used : used + found] = distances[:found]
+    return kept, used + found
 
 
 @inner
@@ -131,19 +156,39 @@ def walk_members(block, treed, k):
     """
     X, objects, touch, near = block.X, block.stored.objects, block.stored.touch, treed.near
     m, grove, units = X.shape[0], near.grove, near.units
-    nearest, start = np.empty(k), np.zeros(m + 1, np.int64)
+    nearest, lists, start = np.empty(k), new_lane_lists(k, False), np.zeros(m + 1, np.int64)
     z, waiting, waiting_gap = np.empty(X.shape[1], np.float32), np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
+    rows, distances = np.empty(objects.shape[0], np.int64), np.empty(objects.shape[0])
     members = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     used = touched = 0
     for t in range(m):
         place(X[t], near.centre, units.scale, z)
         room = room_of(z, units)
-        length = find_nearest(z, X[t], room, 0, k, objects, grove, units, nearest, waiting, waiting_gap)
+        length = find_nearest(z, X[t], room, 0, k, objects, grove, units, lists, nearest, waiting, waiting_gap)
         boundary = kth(nearest, length, k)
-        members, used = _note_within(t, z, X[t], room, boundary, objects, grove, units, members, used, waiting)
-        touches, touched = note_touched(
-            t, z, X[t], room, objects, touch, treed.reverse, units, touches, touched, waiting
-        )
+        found = _note_within(z, X[t], room, boundary, objects, grove, units, rows, distances, waiting)
+        members, used = _keep_found(t, rows, distances, found, members, used)
+        found = note_touched(z, X[t], objects, touch, treed.balls, rows, distances, waiting)
+        touches, touched = _keep_found(t, rows, distances, found, touches, touched)
         start[t + 1] = used
     return start, members, touches, touched
+
+
+@compiled(error_model="numpy")
+def write_limits(grove, radius, units, limits, largest):
+    """Write the limits of balls with these radii (leaves, LEAF), with room by their own coordinates; and of nodes."""
+    link, points, slots, z = grove.link, grove.points, grove.slot, np.empty(grove.points.shape[1], np.float32)
+    for node in range(link.shape[0] - 1, -1, -1):  # children come after their parents
+        if link[node, 0] != 0:
+            largest[node] = max(largest[node + 1], largest[link[node, 0]])
+            continue
+        leaf = link[node, 1]
+        largest[node] = -1.0
+        for j in range(slots.shape[1]):
+            limits[leaf, j] = -1.0
+            if slots[leaf, j] >= 0:
+                for f in range(z.shape[0]):
+                    z[f] = points[leaf, f, j]
+                limits[leaf, j] = limit_of(radius[leaf, j], room_of(z, units), units.grow)
+            largest[node] = max(largest[node], limits[leaf, j])

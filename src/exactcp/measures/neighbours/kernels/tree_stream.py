@@ -4,17 +4,20 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.trees import DEEP, place, room_of
+from exactcp.geometry.lanes import LEAF
+from exactcp.geometry.trees import DEEP, limit_of, place, room_of
+from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.learning import store_object
 from exactcp.measures.neighbours.kernels.lists import insert
-from exactcp.measures.neighbours.kernels.search import Kept
-from exactcp.measures.neighbours.kernels.stream import admit, count_met
+from exactcp.measures.neighbours.kernels.loose import largest_entrance, lay_down, meet_loose, new_loose_leaves
+from exactcp.measures.neighbours.kernels.ranked import count_in_order, note_change
+from exactcp.measures.neighbours.kernels.stream import admit, correct_entered, count_stored, own_band
 from exactcp.measures.neighbours.kernels.tree_search import find_nearest, note_touched
 
 
 @inner
-def _meet_trees(x, z, label, near, balls, touch, examples, own, scratch, kept, waiting, waiting_gap):
-    """Fill the example's own lists from the near trees, and note whom of the examples in balls it may touch."""
+def _meet_trees(x, z, label, near, examples, own, lists, scratch, waiting, waiting_gap):
+    """Fill the example's own lists from the near trees."""
     values, lengths, roots = own.values, own.lengths, near.grove.roots
     n_relations, width = values.shape
     room, objects, units = room_of(z, near.units), examples.rows, near.units
@@ -23,11 +26,10 @@ def _meet_trees(x, z, label, near, balls, touch, examples, own, scratch, kept, w
         relation = 0 if tree == label else 1
         if relation < n_relations and roots[tree] < roots[tree + 1]:
             found = find_nearest(
-                z, x, room, roots[tree], width, objects, near.grove, units, scratch, waiting, waiting_gap
+                z, x, room, roots[tree], width, objects, near.grove, units, lists, scratch, waiting, waiting_gap
             )
             for j in range(found):
                 lengths[relation] = insert(values[relation], lengths[relation], width, scratch[j])
-    return note_touched(0, z, x, room, objects, touch, balls, units, kept, 0, waiting)
 
 
 @inner
@@ -46,27 +48,69 @@ def _meet_plainly(x, label, start, stop, distances, examples, own, used):
     return used
 
 
+@inner
+def _count_streamed(distances, label, k, examples, own, used, ranked, out):
+    """Count for an example whose own lists are filled, with scores in order if they are kept so."""
+    lo, hi = own_band(k, own)
+    at_least, above = np.empty(2, np.int64), np.empty(2, np.int64)
+    if ranked.place.shape[0] > 0:
+        count_in_order(label, lo, hi, ranked, at_least, above)
+    else:
+        count_stored(examples.scores, examples.codes, label, lo, hi, distances.shape[0], at_least, above)
+    correct_entered(distances, label, k, examples, own, used, lo, hi, at_least, above, out)
+
+
+@inner
+def _admit(distances, label, k, examples, own, used, ranked, before):
+    """Learn an example, and note whose scores change."""
+    scores, codes, touched, n = examples.scores, examples.codes, own.touched, distances.shape[0]
+    for r in range(used):
+        before[r] = scores[touched[r]]
+    admit(distances, label, k, examples, own, used)
+    if ranked.place.shape[0] > 0:
+        for r in range(used):
+            i = touched[r]
+            if scores[i] != before[r]:
+                note_change(i, codes[i], before[r], scores[i], ranked)
+        note_change(n, label, np.nan, scores[n], ranked)
+
+
+@inner
+def _narrow(held, used, examples, own, near, loose, z):
+    """Let the limits of loose examples follow their entrances."""
+    for r in range(used):
+        i = own.touched[r]
+        if i >= held:
+            leaf, j = (i - held) // LEAF, (i - held) % LEAF
+            for f in range(z.shape[0]):
+                z[f] = loose.points[leaf, f, j]
+            entrance = largest_entrance(i, examples.entrances) * near.units.scale
+            loose.limits[leaf, j] = limit_of(entrance, room_of(z, near.units), near.units.grow)
+
+
 @compiled(error_model="numpy")
-def stream_by_trees(X, labels, n, held, k, treed, touch, examples, own):
+def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
     """Count and learn the rows of X one after another, after n rows, of which the first are held in trees.
 
     The balls of the trees, and `touch`, are the entrances of the lists when they were grown: since then these have only
-    become smaller. Return the counts (m, 4).
+    become smaller. The others are in loose leaves, unless one is too far for these. Return the counts (m, 4).
     """
-    m, n_relations, near, balls = X.shape[0], own.values.shape[0], treed.near, treed.reverse
-    out, distances = np.empty((m, 4), np.int64), np.empty(n + m)
+    m, n_relations, near, balls = X.shape[0], own.values.shape[0], treed.near, treed.balls
+    out, distances, before = np.empty((m, 4), np.int64), np.empty(n + m), np.empty(n + m)
     z, scratch = np.empty(X.shape[1], np.float32), np.empty(own.values.shape[1])
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
-    kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    codes, entrances, touched = examples.codes, examples.entrances, own.touched
+    lists, slots = new_lane_lists(own.values.shape[1], False), np.empty(n + m, np.int64)
+    codes, entrances, touched, rows = examples.codes, examples.entrances, own.touched, examples.rows
+    loose, all_near = new_loose_leaves(n + m - held, X.shape[1]), True
+    for i in range(held, n):
+        all_near &= lay_down(i - held, rows[i], largest_entrance(i, entrances), near, z, loose)
     for t in range(m):
         x, label, size, used, start = X[t], labels[t], n + t, 0, 0
         if place(x, near.centre, near.units.scale, z):
-            kept, found = _meet_trees(
-                x, z, label, near, balls, touch, examples, own, scratch, kept, waiting, waiting_gap
-            )
+            _meet_trees(x, z, label, near, examples, own, lists, scratch, waiting, waiting_gap)
+            found = note_touched(z, x, rows, touch, balls, slots, before, waiting)
             for r in range(found):
-                i, d = kept.row[r], kept.value[r]
+                i, d = slots[r], before[r]
                 relation = 0 if codes[i] == label else 1
                 if relation < n_relations and d <= entrances[relation, i]:
                     touched[used], distances[i] = i, d
@@ -74,8 +118,13 @@ def stream_by_trees(X, labels, n, held, k, treed, touch, examples, own):
             start = held
         else:
             own.lengths[:] = 0
-        used = _meet_plainly(x, label, start, size, distances, examples, own, used)
-        count_met(distances[:size], label, k, examples, own, used, out[t])
-        admit(distances[:size], label, k, examples, own, used)
-        store_object(x, size, False, examples.rows)
+        if start == held and all_near:
+            used = meet_loose(x, z, label, held, size, distances, examples, own, used, loose, near.units)
+        else:
+            used = _meet_plainly(x, label, start, size, distances, examples, own, used)
+        _count_streamed(distances[:size], label, k, examples, own, used, ranked, out[t])
+        _admit(distances[:size], label, k, examples, own, used, ranked, before)
+        store_object(x, size, False, rows)
+        _narrow(held, used, examples, own, near, loose, z)
+        all_near &= lay_down(size - held, x, largest_entrance(size, entrances), near, z, loose)
     return out
