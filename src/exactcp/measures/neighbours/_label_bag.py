@@ -390,7 +390,7 @@ class NeighbourBag(LabelBagBase):
         kind = self.search.kind()
         if isinstance(store, VectorStore) and kind != OTHER:
             how = (self.k, kind, examples, own, self.search.wanted, self._pace)
-            counts, self._pace = stream_vectors(store.by_slot(X, self.order), codes, n, *how)
+            counts, self._pace = stream_vectors(X, codes, n, *how)
             store.n += m
             return counts
         out = np.empty((m, 4), np.int64)
