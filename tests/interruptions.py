@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -47,11 +48,13 @@ def count_places(operation: Callable[[], Any], *, event: str = CALL) -> int:
         return trace
 
     outside = sys.gettrace()
+    gc.disable()
     sys.settrace(trace)
     try:
         operation()
     finally:
         sys.settrace(outside)
+        gc.enable()
     return places
 
 
@@ -76,8 +79,10 @@ def interrupted(
         return trace
 
     outside = sys.gettrace(), sys.unraisablehook
-    # an error inside what the garbage collector calls, such as the end of a generator, is not raised to anybody
+    # an error inside what the garbage collector calls, such as the end of a generator, is not raised to anybody; what
+    # others have left behind ends some other time, or its finalisers would be places of this operation
     sys.unraisablehook = lambda _: None
+    gc.disable()
     sys.settrace(trace)
     try:
         operation()
@@ -86,6 +91,7 @@ def interrupted(
             raise
     finally:
         sys.settrace(outside[0])
+        gc.enable()
         sys.unraisablehook = outside[1]
     return is_reached
 

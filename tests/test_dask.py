@@ -166,7 +166,7 @@ def test_a_limit_of_memory_makes_shards_small(tmp_path):
 
 
 def test_large_results_lie_in_files_until_nobody_needs_them(monkeypatch):
-    monkeypatch.setattr("exactcp.dask._aside.LARGE", 0)
+    monkeypatch.setattr("exactcp.dask._aside.LARGE_RESULT", 0)
     X, y, T = problem()
     many = DaskFullConformalClassifier(KNN(3)).fit(*chunked(X, y, [0, 20, 40, 70]))
     states = [many._shards.known[one.key] for one in many._shards.states]

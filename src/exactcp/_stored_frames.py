@@ -113,9 +113,13 @@ def _polars_column_of(package: Any, stored: StoredColumn) -> Any:
 
 
 def _store_polars(X: Any) -> StoredFrame:
-    # without parameters, such as the ordering of categories in polars 1.0: types that have others are not restored so
-    columns = [StoredColumn(one.name, one.dtype.base_type().__name__, one.to_list()) for one in X.get_columns()]
+    columns = [StoredColumn(one.name, _polars_type(one.dtype), one.to_list()) for one in X.get_columns()]
     return StoredFrame("polars", columns, None)
+
+
+def _polars_type(dtype: Any) -> str:
+    """Return the name of a type, of categories without what some versions of polars add to it: their ordering."""
+    return "Categorical" if str(dtype).startswith("Categorical") else str(dtype)
 
 
 _STORE = {"pandas": _store_pandas, "polars": _store_polars}

@@ -10,10 +10,11 @@ import numpy as np
 
 from exactcp._jit import compiled, inner
 from exactcp.geometry.trees import DEEP, place, room_of
+from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.lists import insert
 from exactcp.measures.neighbours.kernels.scores import count_candidates, put_counts
 from exactcp.measures.neighbours.kernels.search import Found, Kept, search
-from exactcp.measures.neighbours.kernels.tree_search import find_nearest, note_touched
+from exactcp.measures.neighbours.kernels.tree_search import find_nearest, keep_found, note_touched
 
 # a test object, an example that it touches, and bounds on how far apart they are: equal where it has been measured
 TOUCH_RECORD = np.dtype([("test", np.int64), ("slot", np.int64), ("low", np.float64), ("high", np.float64)], align=True)
@@ -78,6 +79,8 @@ def _search_trees(block, treed, k):
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
     z, waiting, waiting_gap = np.empty(X.shape[1], np.float32), np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
     touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    lists, n = new_lane_lists(k, False), stored.objects.shape[0]
+    slots, distances = np.empty(n, np.int64), np.empty(n)
     used = 0
     for t in range(m):
         place(X[t], near.centre, units.scale, z)
@@ -93,13 +96,13 @@ def _search_trees(block, treed, k):
                     stored.objects,
                     near.grove,
                     units,
+                    lists,
                     nearest[t, c],
                     waiting,
                     waiting_gap,
                 )
-        touches, used = note_touched(
-            t, z, X[t], room, stored.objects, stored.touch, treed.reverse, units, touches, used, waiting
-        )
+        found = note_touched(z, X[t], stored.objects, stored.touch, treed.balls, slots, distances, waiting)
+        touches, used = keep_found(t, slots, distances, found, touches, used)
     distance = touches.value[:used]
     return Found(nearest, lengths, touches.test[:used], touches.row[:used], distance, distance)
 

@@ -139,7 +139,7 @@ def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
 
 
 @inner
-def _keep_found(t, rows, distances, found, kept, used):
+def keep_found(t, rows, distances, found, kept, used):
     """Keep what was found for a row; return it, and how many are kept."""
     kept = room_for(kept, used + found)
     kept.test[used : used + found] = t
@@ -168,9 +168,9 @@ def walk_members(block, treed, k):
         length = find_nearest(z, X[t], room, 0, k, objects, grove, units, lists, nearest, waiting, waiting_gap)
         boundary = kth(nearest, length, k)
         found = _note_within(z, X[t], room, boundary, objects, grove, units, rows, distances, waiting)
-        members, used = _keep_found(t, rows, distances, found, members, used)
+        members, used = keep_found(t, rows, distances, found, members, used)
         found = note_touched(z, X[t], objects, touch, treed.balls, rows, distances, waiting)
-        touches, touched = _keep_found(t, rows, distances, found, touches, touched)
+        touches, touched = keep_found(t, rows, distances, found, touches, touched)
         start[t + 1] = used
     return start, members, touches, touched
 
