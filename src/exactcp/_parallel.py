@@ -134,7 +134,8 @@ class _BlasThreads:
         if self._limit is None or not 0 < self._limit <= limit or _libraries(shared=False):
             return False
         here = get_ident()
-        return any(thread == here and most <= limit for (thread, _), most in list(self.allowed.items()))
+        allowed = [most for (thread, _), most in list(self.allowed.items()) if thread == here]
+        return min(allowed, default=limit + 1) <= limit
 
     def forget_calls(self) -> None:
         """Start anew in a forked process: the calls of other threads are not there."""
