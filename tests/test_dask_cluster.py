@@ -24,6 +24,7 @@ def said_by_a_cluster(lane: str, timeout: float) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow  # three processes, two of which are killed and come back: a minute or more
 def test_a_cluster_says_what_one_process_says():
     said = said_by_a_cluster("quick", timeout=900)
     assert "part 8 of X and y" in said["NaN"]

@@ -185,12 +185,17 @@ def _as_number(value: Any) -> float:
         return math.nan
 
 
+def positions_of(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the position of each label in the sorted classes, any if it is not there, and whether it is."""
+    position = np.minimum(np.searchsorted(classes, labels), classes.size - 1)
+    return position, classes[position] == labels
+
+
 def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.ndarray:
     """Return the position of each label in the sorted classes; refuse a label that is not among them."""
-    position = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-    unknown = classes[position] != y
-    if unknown.any():
-        seen = ", ".join(map(repr, np.unique(y[unknown])[:5].tolist()))
+    position, is_known = positions_of(y, classes)
+    if not is_known.all():
+        seen = ", ".join(map(repr, np.unique(y[~is_known])[:5].tolist()))
         msg = f"{what} has the label(s) {seen}; expected only {', '.join(map(repr, classes[:10].tolist()))}: {remedy}"
         raise ValueError(msg)
     return np.asarray(position, dtype=np.int64)

@@ -264,12 +264,21 @@ class DaskFront(Estimator):
         return state
 
     def _learn(self, sources: ExampleSources) -> Self:
-        """Make shards of these parts, and states of the shards."""
-        runner, asking = self._running(), self._question
+        """Make shards of these parts, and states of the shards; if that fails, nothing of it is left on a cluster."""
+        runner = self._running()
+        runner.check_versions()
+        graph, given = runner.graph(sources.tasks), set(sources.tasks)
+        try:
+            self._make_shards(runner, graph, sources)
+        except BaseException:
+            runner.release(graph, given)
+            raise
+        return self
+
+    def _make_shards(self, runner: Threads | Cluster, graph: Graph, sources: ExampleSources) -> None:
+        asking = self._question
         # taking parts does not depend on a seed, which may be drawn: the same data are the same tasks
         blank = self._question_class(self.measure, mondrian=self.mondrian)
-        runner.check_versions()
-        graph = runner.graph(sources.tasks)
         pairs = enumerate(zip(sources.X, sources.y, strict=True))
         taken = [graph.call(blank.take_part, number, X, y) for number, (X, y) in pairs]
         runner.keep(graph, taken)
@@ -289,7 +298,6 @@ class DaskFront(Estimator):
         self.measure_, self.n_features_in_ = question.measure_, question.n_features_in_
         if facts[0].names is not None:
             self.feature_names_in_ = question.feature_names_in_
-        return self
 
     def _shard_graph(self, runner: Threads | Cluster) -> Graph:
         """Return a graph that begins with the fitted shards."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from time import monotonic
 from typing import Any
 
@@ -39,6 +39,9 @@ class Threads:
     def graph(self, known: Mapping[Any, Any]) -> Graph:
         """Return a graph that begins with what is known."""
         return Graph(known, self._place)
+
+    def release(self, graph: Graph, kept: Set[Any]) -> None:
+        """Let go of nothing: results go with the last who knows them."""
 
     def keep(self, graph: Graph, promises: Sequence[Promised]) -> dict[Any, Any]:
         """Have these made, and keep them; return them by name."""
@@ -97,6 +100,13 @@ class Cluster:
         futures = list(self._start(graph, promises).values())
         self._wait(futures)
         return list(self.client.gather(futures))
+
+    def release(self, graph: Graph, kept: Set[Any]) -> None:
+        """Let go of all futures of a graph but those that are kept."""
+        future_class = dask_module("distributed").Future
+        for key, task in graph.tasks.items():
+            if isinstance(task, future_class) and key not in kept:
+                task.release()
 
     def _start(self, graph: Graph, promises: Sequence[Promised]) -> dict[Any, Any]:
         keys = [one.key for one in promises]

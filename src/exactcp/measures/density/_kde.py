@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
+from exactcp._answers import positions_of
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters, one_of, positive
@@ -122,14 +123,13 @@ class KDE(Measure):
         check_is_fitted(self)
         X = check_objects(self, X)
         labels = np.asarray(labels)
-        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
-        known = np.flatnonzero(self.classes_[position] == labels)
-        asked = [self._labels[c] for c in position[known]]
+        position, is_known = positions_of(labels, self.classes_)
+        asked = [self._labels[c] for c in position[is_known]]
         summations = [Summation(label, X, own=False, counts=False) for label in asked]
         sum_kernels(summations, effort=effort, task="scoring")
         out = np.full((X.shape[0], labels.size), np.inf)
         if asked:
-            out[:, known] = density_scores(summations, np.array([label.n for label in asked]))
+            out[:, is_known] = density_scores(summations, np.array([label.n for label in asked]))
         return out
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> KDEBag:

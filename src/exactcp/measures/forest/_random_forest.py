@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
+from exactcp._answers import positions_of
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import NONE, RANDOM_STATE, check_parameters, integer, number, one_of
@@ -221,9 +222,8 @@ class RandomForest(Measure):
         X = np.require(check_objects(self, X), np.float64, ["C", "W"])
         votes = np.zeros((X.shape[0], self.classes_.size), np.int64)
         count_votes(self._trees, self._roots, X, votes)
-        labels = np.asarray(labels)
-        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
-        return np.where(self.classes_[position] == labels, -votes[:, position].astype(np.float64), 0.0)
+        position, is_known = positions_of(np.asarray(labels), self.classes_)
+        return np.where(is_known, -votes[:, position].astype(np.float64), 0.0)
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> ForestBag:
         """Return the bag of these examples.

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
+from exactcp._answers import positions_of
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._parameters import check_parameters
@@ -175,9 +176,8 @@ class LSSVM(RidgeParameters, Measure):
         """Return `score_labels(X, labels)`, with the threads that there may be."""
         check_is_fitted(self)
         X = check_objects(self, X)
-        labels = np.asarray(labels)
-        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
-        column = np.where(self.classes_[position] == labels, position, self.classes_.size)
+        position, is_known = positions_of(np.asarray(labels), self.classes_)
+        column = np.where(is_known, position, self.classes_.size)
         prepared = self._store.prepare(X)
 
         def score(first: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
+from exactcp._answers import positions_of
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
@@ -98,11 +99,9 @@ class NeighbourMeasure(Measure):
         check_is_fitted(self)
         k, _ = self._checked()
         X = check_objects(self, X)
-        labels = np.asarray(labels)
-        position = np.minimum(np.searchsorted(self.classes_, labels), self.classes_.size - 1)
-        known = self.classes_[position] == labels
+        position, is_known = positions_of(np.asarray(labels), self.classes_)
         scores = self._search.candidate_scores(X, self._order, k, use_ratio=self.compares_labels, effort=effort)
-        return np.where(known, scores[:, position], np.inf)  # a label that is not known has no neighbours
+        return np.where(is_known, scores[:, position], np.inf)  # a label that is not known has no neighbours
 
     def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> NeighbourBag:
         """Return the bag of these examples.
