@@ -63,7 +63,11 @@ ALWAYS_SCREENED = {"few": 0, "small": -1, "screen_from": 0, "plain_up_to": 0}
 ALWAYS_INTERVALS = {**ALWAYS_SCREENED, "many_labels": 0, "open_pairs": 10**9}
 
 
-@pytest.fixture(params=["plain", "screened", "sketched", "tree", "intervals"])
+# intervals of scores concern labels only, and have a file of tests of their own: the rest is slow
+PATHS = ["plain", "screened", "sketched", "tree", pytest.param("intervals", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=PATHS)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
     if request.param == "sketched":

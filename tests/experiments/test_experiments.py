@@ -30,6 +30,7 @@ from exactcp.experiments.points import DONE, FAILED, TIMEOUT, Measurement, Point
 from exactcp.experiments.runner import run
 from exactcp.experiments.wording import duration, spread
 from exactcp.experiments.worker_process import WorkerProcess
+from slices import slow_but
 
 STANDARD = Point("classification", "KNN", "standard", n=1000, n_test=50, seed=0, jobs=1)
 SAMPLES = Config("figure4", "samples", ("RandomForest",), ("drawn",), (10, 20), (0, 1), n_test=0, n_estimators=(1, 3))
@@ -113,7 +114,7 @@ PAPER_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but([name for name in NAMES if name != "parallel"], NAMES))
 def test_every_experiment_end_to_end(name, output, digits_file, one_process):
     config = tiny(name)
     moments = []
@@ -345,6 +346,7 @@ def test_a_changed_configuration_says_so(tmp_path, one_process):
 # --- timeouts
 
 
+@pytest.mark.slow  # it waits
 def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
     config = Config("figure1", "classification", ("KNN",), ("standard",), (20, 2000, 4000), (0,),
                     n_test=5, n_test_standard=50, timeout_standard=1.0)  # fmt: skip
