@@ -219,7 +219,7 @@ def _until(condition, seconds: float) -> bool:
 KILLED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {paths!r}
 from test_experiments import interrupted
 from exactcp.experiments import reproduce
 reproduce(interrupted(), Path(sys.argv[1]))
@@ -234,16 +234,16 @@ def interrupted() -> Config:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_kill_in_the_middle_and_resume(tmp_path):
-    script = KILLED.format(tests=str(Path(__file__).parent))
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
     file = tmp_path / "measurements.jsonl"
-    # seven measurements, and the eighth is in flight
-    assert _until(lambda: file.exists() and file.read_bytes().count(b"\n") == 7, 120)
-    time.sleep(0.3)
-    workers = _children(process.pid)
-    assert len(workers) == 1
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", KILLED.format(paths=sys.path), str(tmp_path)]) as process:
+        try:
+            # seven measurements, and the eighth is in flight
+            assert _until(lambda: file.exists() and file.read_bytes().count(b"\n") == 7, 120)
+            time.sleep(0.3)
+            workers = _children(process.pid)
+            assert len(workers) == 1
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
     assert _until(lambda: not _alive(workers[0]), 20), "the worker went on measuring for nobody"
     before = file.read_bytes()
     assert before.count(b"\n") == 7
