@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
 import importlib
 import importlib.util
 import re
@@ -87,6 +90,31 @@ def test_every_page_of_the_reference_is_in_its_index() -> None:
     index = (DOCS / "reference" / "index.rst").read_text(encoding="utf-8")
     pages = {page.stem for page in (DOCS / "reference").glob("*.rst")} - {"index"}
     assert pages == set(re.findall(r"^   (\w+)$", index, re.MULTILINE))
+
+
+def examples_of_the_reference() -> list[tuple[str, list[doctest.Example]]]:
+    """Examples in the docstring of every entry, under its name."""
+    docs = ((name, getattr(found_by(name), "__doc__", None) or "") for name in entries())
+    return [(name, found) for name, doc in docs if (found := doctest.DocTestParser().get_examples(doc))]
+
+
+def test_examples_of_the_reference_import_what_they_use() -> None:
+    assert len(examples_of_the_reference()) > 100
+    for name, examples in examples_of_the_reference():
+        nodes = [node for example in examples for node in ast.walk(ast.parse(example.source))]
+        imported = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        known = {alias.asname or alias.name for node in imported for alias in node.names} | set(dir(builtins))
+        known |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        known |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        known |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert used <= known, f"{name}: its example does not say where {sorted(used - known)} come from"
+
+
+def test_examples_of_the_reference_are_as_wide_as_the_page() -> None:
+    for name, examples in examples_of_the_reference():
+        for line in (line for example in examples for line in example.source.splitlines()):
+            assert len(line) <= 88, f"{name}: {line}"
 
 
 def slugs(page: Path) -> set[str]:

@@ -68,7 +68,9 @@ def counts(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from exactcp.textbook import nn
+    >>> from exactcp.textbook import counts
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> counts(nn(), X, y, np.array([[0.5]]), np.array([0, 1])).greater
     array([[3, 0]])

@@ -102,8 +102,11 @@ def target_counts(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import absolute, knn_residual, target_counts
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 4.0])
-    >>> target_counts(absolute(knn_residual(k=1)), X, y, np.array([[3.0]]), np.array([5.0])).greater
+    >>> score = absolute(knn_residual(k=1))
+    >>> target_counts(score, X, y, np.array([[3.0]]), np.array([5.0])).greater
     array([0])
     """
     rows, y = [], y - origin

@@ -66,6 +66,8 @@ def venn_table(
     --------
     Two groups of three; the object is in the first, whichever label it has:
 
+    >>> import numpy as np
+    >>> from exactcp.textbook import venn_table
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
     >>> y = np.array([0, 0, 0, 1, 1, 1])
     >>> venn_table(X, y, np.array([0.5]), np.array([0, 1]), k=3)
