@@ -43,13 +43,14 @@ nitpick_ignore = [("py:class", "collections.abc.Callable"), ("py:class", "numpy.
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold a function
 
 # Markdown
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 3
 ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
 
 # the reference; types stand in the docstrings, in words
 default_role = "code"
+smartquotes_action = "De"  # quotes of docstrings are Python's: to be typed as they stand
 add_module_names = False
 autosummary_generate = True
 WORDS = {  # on what has no docstring
