@@ -48,6 +48,11 @@ class AlarmRule:
 class Ville(AlarmRule):
     """The capital S itself: exchangeable examples ever raise an alarm with probability at most 1/threshold.
 
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
+
     Examples
     --------
     >>> from exactcp.exchangeability import Ville
@@ -62,6 +67,11 @@ class Ville(AlarmRule):
 
 class CUSUM(AlarmRule):
     """The largest S_n / S_i over i < n: gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}. It finds late changes sooner.
+
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
 
     Notes
     -----
@@ -85,6 +95,11 @@ class CUSUM(AlarmRule):
 
 class ShiryaevRoberts(AlarmRule):
     """The sum of S_n / S_i over i < n: R_n = (R_{n-1} + 1) S_n / S_{n-1}.
+
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
 
     Notes
     -----

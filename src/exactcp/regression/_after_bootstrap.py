@@ -172,7 +172,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         return tags if held is None else describe_input(tags, held)
 
     def get_metadata_routing(self) -> Any:
-        """Return who wants which parameters of `fit`: the estimator may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the estimator may request.
 
         Returns
         -------

@@ -20,6 +20,7 @@ def algorithm_1(
     Parameters
     ----------
     score : callable
+        A `ScoreFunction`, such as `knn()`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     x : ndarray of shape (p,)
@@ -55,6 +56,7 @@ def counts(
     Parameters
     ----------
     score : callable
+        A `ScoreFunction`, such as `knn()`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     X_test : ndarray of shape (m, p)
@@ -88,7 +90,7 @@ def counts(
 
 
 def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
-    """Return the score of any measure: a new one, fitted on the bag, and the example itself if so, scores it."""
+    """Return the score of any measure by refitting: a new one learns the bag, and the example if asked, and scores it."""
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         if with_itself:

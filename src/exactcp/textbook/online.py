@@ -30,6 +30,7 @@ def stream_p_values(
     Parameters
     ----------
     score : callable
+        A function such as `knn()`, or `absolute(knn_residual())` for targets.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
         All the same for a stream without labels.
@@ -84,6 +85,7 @@ def stream_target_p_values(
     Parameters
     ----------
     score : callable
+        A function such as `knn()`, or `absolute(knn_residual())` for targets.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     tau : ndarray of shape (n,)

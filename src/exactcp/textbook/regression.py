@@ -86,6 +86,7 @@ def target_counts(
     Parameters
     ----------
     score : callable
+        A function such as `absolute(knn_residual())`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     X_test : ndarray of shape (m, p)

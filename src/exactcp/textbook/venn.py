@@ -116,7 +116,7 @@ def isotonic_at(scores: np.ndarray, outcomes: np.ndarray, position: int) -> floa
 
 
 def venn_abers(score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray, label: Any) -> tuple[float, float]:
-    """Return (p0, p1) of full Venn-Abers prediction: the probability that x has the label, if it has not, if it has.
+    """Return (p0, p1) of full Venn-Abers prediction: the probability of the label if x joins without it, and with it.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class Bootstrap(Measure):
         return describe_input(tags, self.estimator) if isinstance(self.estimator, BaseEstimator) else tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who wants which parameters of `fit`: the classifier may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the classifier may request.
 
         Returns
         -------

@@ -223,7 +223,7 @@ class ModelScore(Measure):
         return tags if task_of(self.estimator) is None else describe_input(tags, self.estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who wants which parameters of `fit`: the classifier may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the classifier may request.
 
         Returns
         -------
