@@ -137,10 +137,28 @@ def test_the_leaves_of_the_decision_tree_lead_somewhere(name: str) -> None:
             assert not anchor or anchor in slugs(DOCS / f"{stem}.md"), link
 
 
+def script(path: str) -> ModuleType:
+    """Return a module of the documentation, which is no package."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, DOCS / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_formulas_are_written_as_latex_would() -> None:
+    pytest.importorskip("sphinx")
+    formulas = script("_ext/offline_math.py")
+    assert formulas.parts_of(r"a, \qquad b") == ["a, ", " b"]
+    assert len(formulas.parts_of(r"\begin{cases} a \qquad b \end{cases}")) == 1
+    index_beside = formulas.to_mathml(r"\hat y_{-i}", block=False)
+    assert "<msub>" in index_beside
+    assert "munder" not in index_beside
+    assert 'form="prefix"' in formulas.to_mathml("k > -37", block=False)
+    assert 'form="prefix"' not in formulas.to_mathml("k - 37", block=False)
+
+
 def test_the_pictures_of_the_decision_tree_are_those_of_their_script() -> None:
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
+    pictures = script("pictures.py")
     assert (DOCS / "_static" / "which.svg").read_text(encoding="utf-8") == pictures.draw_tree(pictures.TREE)
     assert (DOCS / "_static" / "which-list.html").read_text(encoding="utf-8") == pictures.list_tree(pictures.TREE)
 

@@ -90,7 +90,7 @@ def counts(
 
 
 def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
-    """Return the score of any measure by refitting: a new one learns the bag, and the example if asked, and scores it."""
+    """Return the score of any measure by refitting: a new one learns the bag, and scores the example."""
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         if with_itself:
