@@ -87,10 +87,11 @@ class NeighbourBag(StreamedLists):
     def _count_by_products(self, X: np.ndarray, effort: Effort) -> LabelCounts:
         """Count with a look at all examples."""
         provisional = self._provisional(in_order=self._is_worth_order(X))
-        return self._count(X, provisional, effort, by=self._count_many if self._intervals_pay else count_labels)
+        are_many = self.search.n_labels >= _tuning.KNOBS.many_labels
+        return self._count(X, provisional, effort, by=self._count_many if are_many else count_labels)
 
     def _count_many(self, block: TestBlock, *args: Any) -> None:
-        """Count for a block of test objects, by intervals of scores if labels are many and these have paid so far."""
+        """Count many labels for a block of test objects, by intervals of scores if these have paid so far."""
         provisional = args[2]
         if not (self._intervals_pay and may_have_intervals(block, provisional)):
             count_labels(block, *args)

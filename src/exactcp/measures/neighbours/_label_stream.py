@@ -48,9 +48,8 @@ class StreamedLists(NeighbourLists):
         self.search.forget_screen()
         store, examples = self._store, self._examples()
         own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
-        kind = self.search.kind()
-        if isinstance(store, VectorStore) and kind != OTHER:
-            how = (self.k, kind, examples, own, self.search.wanted, self._pace)
+        if isinstance(store, VectorStore) and store.kind != OTHER:
+            how = (self.k, store.kind, examples, own, self.search.wanted, self._pace)
             counts, self._pace = stream_vectors(X, codes, n, *how)
             store.n += m
             return counts
@@ -73,10 +72,10 @@ class StreamedLists(NeighbourLists):
             return None
         self._stand_at_entrances()
         examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
-        counts, kind = np.empty((1, 4), np.int64), self.search.kind()
-        if kind != OTHER:
+        counts = np.empty((1, 4), np.int64)
+        if store.kind != OTHER:
             distances = np.empty(n)
-            used = count_row(x[0], code, self.k, kind, examples, own, distances, counts[0])
+            used = count_row(x[0], code, self.k, store.kind, examples, own, distances, counts[0])
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
