@@ -106,6 +106,13 @@ class TestEveryStrategy:
         assert again == betting
         assert [again.bet(p) for p in (0.1, 0.7, 0.3, 0.2)] == first
 
+    def test_several_bets_are_those_one_after_another(self, betting, rng):
+        p = (1.0 - rng.random(40)).tolist()
+        gambler, by_one = betting.fresh(), betting.fresh()
+        together = gambler.bets(p[:1]) + gambler.fork().bets(p[1:]) + gambler.bets([])
+        assert together == [by_one.bet(value) for value in p]
+        assert gambler.bets(p[1:]) == together[1:]  # the fork has left it as it was
+
     def test_pickle_in_the_middle(self, betting):
         gambler = betting.fresh()
         for p in (0.1, 0.7, 0.3):
