@@ -129,6 +129,21 @@ class TestEveryStrategy:
         np.testing.assert_array_equal(again.log_martingale_, test.log_martingale_)
 
 
+def test_the_state_of_earlier_jumpers_is_read():
+    thirds = (1 / 3, 1 / 3, 1 / 3)
+    states = {
+        SimpleJumper: {"jump": 0.1, "_shares": thirds},
+        CompositeJumper: {"jumps": (0.1, 1.0), "_shares": [thirds, thirds], "_logs": [0.5, -1.25]},
+    }
+    for kind, state in states.items():
+        restored = object.__new__(kind)
+        restored.__setstate__(dict(state))
+        fresh = kind(next(iter(state.values())))
+        fresh._jumpers = fresh._jumpers._replace(logs=np.array(state.get("_logs", [0.0])))
+        assert restored.bets([0.1, 0.2]) == fresh.bets([0.1, 0.2])
+        assert vars(restored).keys() == vars(fresh).keys()
+
+
 def test_names_and_refusals():
     names = {"power": Power, "mixture": SimpleMixture, "jumper": SimpleJumper, "composite": CompositeJumper}
     for name, strategy in {**names, "plugin": PlugIn, "plug-in": PlugIn, "Simple Mixture": SimpleMixture}.items():

@@ -171,7 +171,38 @@ def new_jumpers(jumps: tuple[float, ...]) -> Jumpers:
 
 
 @dataclass
-class SimpleJumper(Betting):
+class JumperBetting(Betting):
+    """What strategies of jumpers share."""
+
+    _jumpers: Jumpers = field(init=False, repr=False, compare=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        old = state.pop("_shares", None)  # as lists of numbers
+        self.__dict__.update(state)
+        if old is not None:
+            self.__post_init__()
+            logs = np.array(self.__dict__.pop("_logs", self._jumpers.logs), dtype=np.float64)
+            self._jumpers = self._jumpers._replace(shares=np.array(old, dtype=np.float64).reshape(-1, 3), logs=logs)
+
+    def __post_init__(self) -> None:
+        raise NotImplementedError
+
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return copied(self)
+
+    def bet(self, p: float) -> float:
+        """Return log of sum_e C_e (1 + e (p - 1/2)), the C_e adding up to 1 after the jump; or of the mean of such."""
+        return self.bets([p])[0]
+
+    def bets(self, p_values: Sequence[float]) -> list[float]:
+        """Return what `bet` returns for several p-values, one after another."""
+        self._jumpers, growths = self._jumpers.after(p_values)
+        return growths
+
+
+@dataclass
+class SimpleJumper(JumperBetting):
     """Bet 1 + e (p - 1/2) with e = -1, 0 and 1, and move a share of the capital between them before each bet.
 
     Parameters
@@ -186,28 +217,14 @@ class SimpleJumper(Betting):
     """
 
     jump: float = 0.01
-    _jumpers: Jumpers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_in("jump", self.jump, 0.0, 1.0)
         self._jumpers = new_jumpers((self.jump,))
 
-    def fork(self) -> Self:
-        """Return the same strategy with the same memory, which bets on by itself."""
-        return copied(self)
-
-    def bet(self, p: float) -> float:
-        """Return log of sum_e C_e (1 + e (p - 1/2)), where the C_e add up to 1 after the jump."""
-        return self.bets([p])[0]
-
-    def bets(self, p_values: Sequence[float]) -> list[float]:
-        """Return what `bet` returns for several p-values, one after another."""
-        self._jumpers, growths = self._jumpers.after(p_values)
-        return growths
-
 
 @dataclass
-class CompositeJumper(Betting):
+class CompositeJumper(JumperBetting):
     """The mean of simple jumpers: no J has to be chosen.
 
     Parameters
@@ -221,7 +238,6 @@ class CompositeJumper(Betting):
     """
 
     jumps: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    _jumpers: Jumpers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for jump in self.jumps:
@@ -229,19 +245,6 @@ class CompositeJumper(Betting):
         if not self.jumps:
             raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
         self._jumpers = new_jumpers(self.jumps)
-
-    def fork(self) -> Self:
-        """Return the same strategy with the same memory, which bets on by itself."""
-        return copied(self)
-
-    def bet(self, p: float) -> float:
-        """Return the change of the logarithm of the jumpers' mean capital."""
-        return self.bets([p])[0]
-
-    def bets(self, p_values: Sequence[float]) -> list[float]:
-        """Return what `bet` returns for several p-values, one after another."""
-        self._jumpers, growths = self._jumpers.after(p_values)
-        return growths
 
 
 @dataclass
