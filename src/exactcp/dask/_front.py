@@ -236,7 +236,7 @@ class DaskFront(Estimator):
         runner, limit = self._running(), None
         if self.memory_limit is not None:
             limit = int(dask_module("dask.utils").parse_bytes(self.memory_limit))
-        rows = shard_rows(limit, runner.n_threads, X)
+        rows = shard_rows(runner.means(limit), X)
         graph, at_most = runner.graph(tasks), None if limit is None else rows
         objects, answers = parts_of(graph, X, "X", rows, at_most), parts_of(graph, y, "y", rows, at_most)
         check_matching(objects, answers)
@@ -284,6 +284,7 @@ class DaskFront(Estimator):
         runner.keep(graph, taken)
         facts = runner.values(graph, [graph.last(facts_of, part) for part in taken])
         question = asking.knowing(facts)
+        runner.settle(graph, taken)
         categories = []
         if question.needs_categories():
             numbers = numbered(facts)[1]
@@ -305,6 +306,7 @@ class DaskFront(Estimator):
         for url in self._shards.written.values():
             graph.read(url)
         graph.tasks.update(self._shards.known)
+        runner.settle(graph, [one for one in self._shards.states if one.key in self._shards.known])
         return graph
 
     def _ask(self, X: Any, answer: Callable[[Graph, Promised], Promised], like: np.ndarray) -> Any:

@@ -12,11 +12,12 @@ import numpy as np
 from exactcp._rows import count_rows, take_rows
 from exactcp._validation import is_collection
 from exactcp.dask._graph import Graph, Promised
+from exactcp.dask._homes import layered
 from exactcp.dask._modules import dask_module
 
 SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
 ROW_BYTES, FEATURE_BYTES = 1000, 32  # that a task holds of each of two shards, beside those of its features
-QUESTION_ROWS = 2048  # test objects of arrays in memory that are asked about at a time
+QUESTION_ROWS = 4096  # test objects of arrays in memory that are asked about at a time
 
 
 class TableParts(NamedTuple):
@@ -27,13 +28,24 @@ class TableParts(NamedTuple):
     is_lazy: bool  # whether it is a collection of Dask
 
 
-def shard_rows(memory_limit: int | None, n_threads: int, X: Any) -> int:
-    """Return how many rows a shard may have, if so many tasks at a time are to hold no more than the limit."""
-    if memory_limit is None:
-        return SHARD_ROWS
+class Means(NamedTuple):
+    """What there is to work with."""
+
+    n_threads: int | None  # of workers, among which shards are spread; None: there are none
+    memory: int | None  # bytes for what a thread works on; None: no limit is known
+
+
+def shard_rows(means: Means, X: Any) -> int:
+    """Return how many rows a shard may have: few shards for each thread, two of which fit into its memory."""
+    rows = SHARD_ROWS
+    if means.n_threads is not None and not is_collection(X):
+        rows = max(rows, -(-count_rows(X, "X") // means.n_threads))
+    if means.memory is None:
+        return rows
     shape: Any = getattr(X, "shape", ())
     features = int(shape[1]) if len(shape) == 2 else 1
-    return max(1, memory_limit // (n_threads * 2 * (ROW_BYTES + FEATURE_BYTES * features)))
+    at_most = max(1, means.memory // (2 * (ROW_BYTES + FEATURE_BYTES * features)))
+    return at_most if means.n_threads is None else min(rows, at_most)
 
 
 def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = None) -> TableParts:
@@ -117,9 +129,8 @@ def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], lik
     keys = [one.key for one in answers]
     rest = (0,) * (like.ndim - 1)
     tasks = graph.needed_for(keys) | {(name, i, *rest): key for i, key in enumerate(keys)}
-    layers = dask_module("dask.highlevelgraph").HighLevelGraph.from_collections(name, tasks, dependencies=[])
     chunks = (tuple(parts.sizes), *((size,) for size in like.shape[1:]))
-    return array.Array(layers, name, chunks, meta=like)
+    return array.Array(layered(name, tasks, graph.homes), name, chunks, meta=like)
 
 
 def _as_it_is(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import Screen, good_order, prepare_training
 from exactcp.geometry.sketch import find_basis
-from exactcp.measures._shards import LabelShard, Promise, Tasks, together
+from exactcp.measures._shards import FAN_IN, LabelShard, Promise, Tasks, meetings, part_of_rows, together
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -39,6 +38,12 @@ class Arranged(NamedTuple):
     codes: np.ndarray  # (n,)
     order: np.ndarray  # (n,) slot of each example
     columns: slice  # where the shard's own are among the distances to all
+
+    def some(self, rows: slice) -> Arranged:
+        """Return some rows, as if they were all."""
+        start = self.columns.start
+        columns = slice(start + rows.start, start + rows.stop)
+        return Arranged(self.objects[rows], self.codes[rows], np.arange(rows.stop - rows.start), columns)
 
 
 class ShardLists(NamedTuple):
@@ -84,11 +89,15 @@ class ShardedNeighbours:
         own = [tasks.call(self.fill, shard, n_labels) for shard in arranged]
         bounds = [tasks.call(self.bounds, lists) for lists in own]
         more: list[list[Promise]] = [[] for _ in shards]
-        for i, j in combinations(range(len(shards)), 2):
-            pair = tasks.call(self.meet, arranged[i], arranged[j], bounds[i], bounds[j], n_labels)
+        for i, j, part, is_there in meetings(len(shards)):
+            known = (bounds[i], bounds[j], n_labels, part)
+            if is_there:
+                pair = tasks.call(self.meet_there, arranged[j], arranged[i], *known)
+            else:
+                pair = tasks.call(self.meet, arranged[i], arranged[j], *known)
             more[i].append(tasks.call(first_of, pair))
             more[j].append(tasks.call(second_of, pair))
-        kept = [together(tasks, self.keep_nearest, parts) if parts else None for parts in more]
+        kept = [[together(tasks, self.keep_nearest, parts)] if len(parts) > FAN_IN else parts for parts in more]
         return [tasks.call(self.state, *parts, n_labels) for parts in zip(arranged, own, kept, strict=True)]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
@@ -144,9 +153,28 @@ class ShardedNeighbours:
         return np.where(lengths == self.k, values[:, :, -1], np.inf)
 
     def meet(
+        self,
+        one: Arranged,
+        other: Arranged,
+        bounds: np.ndarray,
+        other_bounds: np.ndarray,
+        n_labels: int,
+        part: tuple[int, int] = (0, 1),
+    ) -> tuple[Entries, Entries]:
+        """Return what a shard and a part of another have for each other's lists: each pair is looked at once."""
+        rows = part_of_rows(part, other.codes.size)
+        own, theirs = self._meet_rows(one, other.some(rows), bounds, other_bounds[:, rows], n_labels)
+        lengths = np.zeros(other_bounds.shape, theirs.lengths.dtype)
+        lengths[:, rows] = theirs.lengths
+        return own, Entries(theirs.values, lengths)
+
+    def meet_there(self, other: Arranged, one: Arranged, *known: Any) -> tuple[Entries, Entries]:
+        """Return the same, where the other is."""
+        return self.meet(one, other, *known)
+
+    def _meet_rows(
         self, one: Arranged, other: Arranged, bounds: np.ndarray, other_bounds: np.ndarray, n_labels: int
     ) -> tuple[Entries, Entries]:
-        """Return what two shards have for each other's lists: each pair of examples is looked at once."""
         n, codes = one.codes.size, np.concatenate([one.codes, other.codes])
         both = np.concatenate([bounds, other_bounds], axis=1)
         lists = new_lists(self.n_relations, codes.size, self.k)
@@ -181,11 +209,11 @@ class ShardedNeighbours:
             insert_entries(entries, self.k, lists)
         return _label_entries(lists, np.full((n_relations, n), np.inf))
 
-    def state(self, shard: Arranged, own: ShardLists, more: Entries | None, n_labels: int) -> ShardBag:
+    def state(self, shard: Arranged, own: ShardLists, more: list[Entries], n_labels: int) -> ShardBag:
         """Return the bag of a shard, whose lists know the examples of the others, too."""
         lists = Lists(*(field.copy() for field in own.lists))
-        if more is not None:
-            insert_entries(more, self.k, lists)
+        for entries in more:
+            insert_entries(entries, self.k, lists)
         how = {"k": self.k, "use_ratio": self.use_ratio, "search": own.search}
         bag = ShardBag(self._store(shard), shard.codes, shard.order, n_labels, **how)  # type: ignore[arg-type]
         return bag.take(lists, shard.columns)
