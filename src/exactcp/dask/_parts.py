@@ -13,10 +13,13 @@ from exactcp._rows import count_rows, take_rows
 from exactcp._validation import is_collection
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._homes import layered
+from exactcp.dask._mapped import mapping_of
 from exactcp.dask._modules import dask_module
 
 SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
-ROW_BYTES, FEATURE_BYTES = 1000, 32  # that a task holds of each of two shards, beside those of its features
+ROW_BYTES, FEATURE_BYTES = 1000, 24  # that a task holds for each row of two shards, and for each feature of a row
+SAMPLE_BYTES = 16_000  # that it holds for each feature, whatever the rows: samples by which scales are chosen
+LEAST_SHARE = 4  # one part in so many of a thread's memory, at least, is for rows
 QUESTION_ROWS = 4096  # test objects of arrays in memory that are asked about at a time
 
 
@@ -44,7 +47,8 @@ def shard_rows(means: Means, X: Any) -> int:
         return rows
     shape: Any = getattr(X, "shape", ())
     features = int(shape[1]) if len(shape) == 2 else 1
-    at_most = max(1, means.memory // (2 * (ROW_BYTES + FEATURE_BYTES * features)))
+    memory = max(means.memory - SAMPLE_BYTES * features, means.memory // LEAST_SHARE)
+    at_most = max(1, memory // (2 * (ROW_BYTES + FEATURE_BYTES * features)))
     return at_most if means.n_threads is None else min(rows, at_most)
 
 
@@ -56,8 +60,10 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
     if not is_collection(X):
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
-        cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
-        return TableParts([graph.call(_as_it_is, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
+        is_mapped = mapping_of(X) is not None  # then parts are read when they are needed
+        cut = [X[a:b] if is_mapped else take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
+        promises = [graph.last(_as_it_is, one) if is_mapped else graph.call(_as_it_is, one) for one in cut]
+        return TableParts(promises, [count_rows(one) for one in cut], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
         promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
         return TableParts(promises, [math.nan] * len(promises), is_lazy=True)

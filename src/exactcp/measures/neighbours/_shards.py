@@ -30,6 +30,8 @@ from exactcp.measures.neighbours.kernels.fill import (
 )
 from exactcp.measures.neighbours.kernels.shards import Entries, entries_below, insert_entries, insert_nearest
 
+SCREENED_FEATURES = 30  # more of them make fewer pairs worth a screen
+
 
 class Arranged(NamedTuple):
     """A shard in the order of its slots."""
@@ -178,7 +180,7 @@ class ShardedNeighbours:
         n, codes = one.codes.size, np.concatenate([one.codes, other.codes])
         both = np.concatenate([bounds, other_bounds], axis=1)
         lists = new_lists(self.n_relations, codes.size, self.k)
-        if self.distance.kind != OTHER and n * other.codes.size >= _tuning.KNOBS.screen_from:
+        if self.distance.kind != OTHER and _pays(n * other.codes.size, one.objects.shape[1]):
             objects = np.concatenate([one.objects, other.objects])
             screen = obeying(1, _screen_of_two, objects, codes, n, n_labels, self.distance.kind)
             obeying(1, _fill_between, objects, screen, n, both, self.k, lists)
@@ -217,6 +219,11 @@ class ShardedNeighbours:
         how = {"k": self.k, "use_ratio": self.use_ratio, "search": own.search}
         bag = ShardBag(self._store(shard), shard.codes, shard.order, n_labels, **how)  # type: ignore[arg-type]
         return bag.take(lists, shard.columns)
+
+
+def _pays(pairs: int, p: int) -> bool:
+    """Tell whether so many pairs of objects with p features are worth a screen."""
+    return pairs * max(SCREENED_FEATURES, p) >= SCREENED_FEATURES * _tuning.KNOBS.screen_from
 
 
 def _check_symmetric(one: Arranged, other: Arranged) -> None:
