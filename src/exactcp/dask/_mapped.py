@@ -24,6 +24,11 @@ def brought_in(objects: np.ndarray, X: Any) -> np.ndarray:
         return objects
     if np.may_share_memory(objects, X):
         objects = np.array(objects)
+    let_go(mapping)
+    return objects
+
+
+def let_go(mapping: mmap.mmap) -> None:
+    """Let the pages of a file go that have been read: they are read again when they are needed."""
     if hasattr(mapping, "madvise"):
         mapping.madvise(mmap.MADV_DONTNEED)
-    return objects

@@ -13,7 +13,7 @@ from exactcp._rows import count_rows, take_rows
 from exactcp._validation import is_collection
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._homes import layered
-from exactcp.dask._mapped import mapping_of
+from exactcp.dask._mapped import let_go, mapping_of
 from exactcp.dask._modules import dask_module
 
 SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
@@ -60,10 +60,11 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
     if not is_collection(X):
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
-        is_mapped = mapping_of(X) is not None  # then parts are read when they are needed
-        cut = [X[a:b] if is_mapped else take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
-        promises = [graph.last(_as_it_is, one) if is_mapped else graph.call(_as_it_is, one) for one in cut]
-        return TableParts(promises, [count_rows(one) for one in cut], is_lazy=False)
+        if mapping_of(X) is not None:
+            promises = [_mapped_part(graph, X[a:b]) for a, b in pairwise(bounds)]
+        else:
+            promises = [graph.call(_as_it_is, take_rows(X, np.arange(a, b))) for a, b in pairwise(bounds)]
+        return TableParts(promises, [b - a for a, b in pairwise(bounds)], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
         promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
         return TableParts(promises, [math.nan] * len(promises), is_lazy=True)
@@ -74,6 +75,14 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         )
         raise TypeError(msg)
     return _chunks(graph, X, name, at_most)
+
+
+def _mapped_part(graph: Graph, rows: np.ndarray) -> Promised:
+    """Return the promise of rows in a file, which are read when they are needed, and before once for their name."""
+    promise, mapping = graph.last(_as_it_is, rows), mapping_of(rows)
+    if mapping is not None:
+        let_go(mapping)
+    return promise
 
 
 def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> TableParts:

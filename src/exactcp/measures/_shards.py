@@ -10,7 +10,7 @@ tell their size (`__sizeof__`), so that whoever runs tasks knows what it costs t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -100,6 +100,16 @@ class ShardedLabels(Protocol):
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
+
+
+@runtime_checkable
+class GrowingLabels(ShardedLabels, Protocol):
+    """What a measure does whose shards take others in, without a look at what they know of each other."""
+
+    def extended(
+        self, tasks: Tasks, states: Sequence[Promise], shards: Sequence[Promise], n_labels: int
+    ) -> list[Promise] | None:
+        """Return the states of known shards and of more; None if these parameters need all made anew."""
 
 
 class WithinShards(NamedTuple):

@@ -89,9 +89,29 @@ class ShardedNeighbours:
         sizes = [tasks.call(size_of, shard) for shard in shards] if self.distance.is_precomputed else []
         arranged = [tasks.call(self.arrange, shard, sizes, i) for i, shard in enumerate(shards)]
         own = [tasks.call(self.fill, shard, n_labels) for shard in arranged]
+        return self._joined(tasks, arranged, own, n_labels)
+
+    def extended(
+        self, tasks: Tasks, states: Sequence[Promise], shards: Sequence[Promise], n_labels: int
+    ) -> list[Promise] | None:
+        """Return the states of known shards and more; known ones do not meet again. None where a function compares."""
+        if self.distance.is_precomputed or self.distance.is_function:
+            return None
+        more = [tasks.call(self.arrange, shard, [], 0) for shard in shards]
+        arranged = [tasks.call(arranged_in, state) for state in states] + more
+        own = [tasks.call(lists_in, state) for state in states]
+        own += [tasks.call(self.fill, shard, n_labels) for shard in more]
+        return self._joined(tasks, arranged, own, n_labels, n_known=len(states))
+
+    def _joined(
+        self, tasks: Tasks, arranged: list[Promise], own: list[Promise], n_labels: int, n_known: int = 0
+    ) -> list[Promise]:
+        """Return the states of shards, when all have met of which not both are known to each other."""
         bounds = [tasks.call(self.bounds, lists) for lists in own]
-        more: list[list[Promise]] = [[] for _ in shards]
-        for i, j, part, is_there in meetings(len(shards)):
+        more: list[list[Promise]] = [[] for _ in arranged]
+        for i, j, part, is_there in meetings(len(arranged)):
+            if max(i, j) < n_known:
+                continue
             known = (bounds[i], bounds[j], n_labels, part)
             if is_there:
                 pair = tasks.call(self.meet_there, arranged[j], arranged[i], *known)
@@ -259,6 +279,16 @@ def _screen_of_two(objects: np.ndarray, codes: np.ndarray, n: int, n_labels: int
     basis = find_basis(objects) if has_products(kind) else None
     screen: Screen = prepare_training(objects, apart, 2 * n_labels, basis, kind)
     return screen._replace(codes=screen.codes % n_labels, starts=screen.starts[n_labels:])
+
+
+def arranged_in(state: ShardBag) -> Arranged:
+    """Return a shard as it was arranged."""
+    return Arranged(state.search.store.objects, state.search.codes, state.order, state.columns)
+
+
+def lists_in(state: ShardBag) -> ShardLists:
+    """Return the lists of a shard among all that it knows."""
+    return ShardLists(state.lists, state.search.wanted)
 
 
 def size_of(shard: LabelShard) -> int:
