@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -22,7 +22,6 @@ from exactcp.dask import DaskFullConformalClassifier
 from exactcp.measures import KNN
 
 FEATURES = 30
-SHARDS = 4
 
 
 def _problem(*, quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -31,19 +30,38 @@ def _problem(*, quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X[:n], y[:n], X[n:]
 
 
-def _spent(work: Callable[[], Any], elsewhere: Callable[[], float]) -> tuple[Any, float, float]:
-    """Return the result of work, its CPU seconds here and elsewhere, and its seconds."""
-    start, cpu = time.perf_counter(), time.process_time() + elsewhere()
+class Spent(NamedTuple):
+    """What work took, and gave."""
+
+    result: Any
+    here: float  # CPU seconds of this process: client and scheduler, where there are workers
+    workers: float  # CPU seconds
+    wall: float
+    moved: float  # bytes that workers have sent
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of all."""
+        return self.here + self.workers
+
+
+def _spent(work: Callable[[], Any], client: Client | None = None) -> Spent:
+    """Do work, here or by the workers of a client."""
+    before, start, here = _account(client), time.perf_counter(), time.process_time()
     result = work()
-    return result, time.process_time() + elsewhere() - cpu, time.perf_counter() - start
+    here, wall = time.process_time() - here, time.perf_counter() - start
+    workers, moved = np.subtract(_account(client), before).tolist()
+    return Spent(result, here, workers, wall, moved)
 
 
-def _cpu_of_workers(client: Client) -> float:
-    return float(sum(client.run(time.process_time).values()))
+def _account(client: Client | None) -> tuple[float, float]:
+    """Return the CPU seconds of all workers, and the bytes that they have sent."""
+    told = [] if client is None else list(client.run(_worker_account).values())
+    return sum(cpu for cpu, _ in told), sum(sent for _, sent in told)
 
 
-def _bytes_sent(dask_worker: Any) -> int:
-    return int(dask_worker.transfer_outgoing_bytes_total)
+def _worker_account(dask_worker: Any) -> tuple[float, int]:
+    return time.process_time(), int(dask_worker.transfer_outgoing_bytes_total)
 
 
 def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
@@ -51,28 +69,27 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
     X, y, T = _problem(quick=quick)
     FullConformalClassifier(KNN()).fit(X[:2000], y[:2000]).predict_p(T[:500])  # which compiles
     DaskFullConformalClassifier(KNN()).fit(X[:2000], y[:2000]).predict_p(T[:500])
-    one, fit, fit_wall = _spent(lambda: FullConformalClassifier(KNN()).fit(X, y), lambda: 0.0)
-    expected, predict, predict_wall = _spent(lambda: one.predict_p(T), lambda: 0.0)
+    alone = _spent(lambda: FullConformalClassifier(KNN()).fit(X, y))
+    asked = _spent(lambda: alone.result.predict_p(T))
     for processes in (1, 2, 4):
         with _cluster(processes) as cluster, Client(cluster) as client:
-            parts = _parts(client, X, y)
-            DaskFullConformalClassifier(KNN()).fit(X[:2000], y[:2000]).predict_p(T[:500])
-            sent = sum(client.run(_bytes_sent).values())
-            elsewhere = partial(_cpu_of_workers, client)
-            many, spent_fit, wall_fit = _spent(partial(DaskFullConformalClassifier(KNN()).fit, *parts), elsewhere)
-            moved_fit = sum(client.run(_bytes_sent).values()) - sent
-            got, spent_predict, wall_predict = _spent(partial(many.predict_p, T), elsewhere)
-            moved = sum(client.run(_bytes_sent).values()) - sent - moved_fit
+            small = _parts(client, X[:6000], y[:6000], processes)
+            DaskFullConformalClassifier(KNN()).fit(*small).predict_p(T[:500])  # which loads what is compiled
+            parts = _parts(client, X, y, processes)
+            fit = _spent(partial(DaskFullConformalClassifier(KNN()).fit, *parts), client)
+            predict = _spent(partial(fit.result.predict_p, T), client)
             yield {
                 "processes": processes,
                 "n": X.shape[0],
-                "fit, CPU": spent_fit / fit,
-                "fit, wall": wall_fit / fit_wall,
-                "fit, bytes moved / data": moved_fit / X.nbytes,
-                "predict, CPU": spent_predict / predict,
-                "predict, wall": wall_predict / predict_wall,
-                "bytes moved / object": moved / T.shape[0],
-                "equal": str(np.array_equal(got, expected)),
+                "fit, CPU": fit.cpu / alone.cpu,
+                "of it client and scheduler": fit.here / alone.cpu,
+                "fit, wall": fit.wall / alone.wall,
+                "fit, bytes moved / data": fit.moved / X.nbytes,
+                "predict, CPU": predict.cpu / asked.cpu,
+                "of it client, scheduler": predict.here / asked.cpu,
+                "predict, wall": predict.wall / asked.wall,
+                "bytes moved / object": predict.moved / T.shape[0],
+                "equal": str(np.array_equal(predict.result, asked.result)),
             }
 
 
@@ -81,9 +98,9 @@ def _cluster(processes: int) -> LocalCluster:
     return LocalCluster(n_workers=processes, **how)
 
 
-def _parts(client: Client, X: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
-    """Return the examples as chunks that the workers hold."""
-    size = -(-X.shape[0] // SHARDS)
+def _parts(client: Client, X: np.ndarray, y: np.ndarray, shards: int) -> tuple[Any, Any]:
+    """Return the examples as chunks that the workers hold, one a process."""
+    size = -(-X.shape[0] // shards)
     parts = [client.persist(da.from_array(one, chunks=(size, -1)[: one.ndim])) for one in (X, y)]
     wait(parts)
     return parts[0], parts[1]

@@ -1,4 +1,4 @@
-"""Questions to a cluster of processes, asked in a process of its own: `python cluster_answers.py quick | kills`.
+"""Questions to a cluster of processes, asked in a process of its own: `python cluster_answers.py LANE [NUMBER]`.
 
 It prints what came of them, as JSON. A test must neither hang nor share its process with the threads of a cluster.
 """
@@ -11,21 +11,27 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster, versions
+import psutil
+from distributed import Client, LocalCluster, SchedulerPlugin, versions
 
 from exactcp import FullConformalClassifier
-from exactcp.dask import DaskFullConformalClassifier
+from exactcp.dask import DaskFullConformalClassifier, _running
 from exactcp.measures import KNN
+from hostile import hostile
+from shards import cuts
 
 N, PARTS = 96, 8
+LIMIT = 10**9  # bytes of a worker, where it has a limit
 WAIT = 600  # seconds for workers to come back: processes start slowly on a busy machine
+SLICE = [("grid", 1), ("duplicates", 2), ("constant", 3), ("tiny scale", 5), ("huge scale", 9)]  # and shards
 
 
 def slow_distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -37,8 +43,8 @@ def slow_distance(a: np.ndarray, b: np.ndarray) -> float:
 class Problem:
     """Examples in parts, objects, and what one process says about them."""
 
-    def __init__(self) -> None:
-        rng = np.random.default_rng(0)
+    def __init__(self, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
         self.X = rng.integers(0, 4, (N, 3)).astype(float)
         self.y = np.array(["a", "b", "c"])[rng.integers(0, 3, N)]
         self.T = rng.integers(0, 4, (24, 3)).astype(float)
@@ -52,6 +58,10 @@ class Problem:
         """Return the objects as a Dask array of many chunks."""
         return da.from_array(self.T, chunks=(2, -1))
 
+    def fitted(self) -> DaskFullConformalClassifier:
+        """Return shards that have learned."""
+        return DaskFullConformalClassifier(KNN(3)).fit(*self.parts())
+
     def is_answered_by(self, many: DaskFullConformalClassifier) -> bool:
         """Tell whether shards say the same."""
         return np.array_equal(many.predict_p(self.asked()).compute(), self.expected)
@@ -62,49 +72,76 @@ class Told(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
-        sys.stderr.write(f"{time.process_time():.1f} s: {name}: {value}\n")
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')}: {name}: {value}\n")
 
 
-def later(seconds: float, act: Callable[[], None]) -> threading.Timer:
-    """Do something after a while."""
-    timer = threading.Timer(seconds, act)
-    timer.start()
-    return timer
+class After(SchedulerPlugin):
+    """Does something once, when so many tasks are done."""
+
+    name = "after"
+
+    def __init__(self, tasks: int, act: Callable[[], None]) -> None:
+        self.left, self.act, self.has_acted = tasks, act, False
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+        self.left -= finish == "memory"
+        if self.left == 0 and not self.has_acted:
+            self.has_acted = True
+            self.act()
 
 
-def kill(cluster: LocalCluster, number: int) -> None:
-    """Kill the process of a worker, which its nanny will start again."""
-    nannies = list(cluster.workers.values())
-    pid = nannies[number % len(nannies)].pid
-    if pid:
-        os.kill(pid, signal.SIGKILL)
+@contextmanager
+def after(cluster: LocalCluster, tasks: int, act: Callable[[], None]) -> Iterator[After]:
+    """Do something while others work, when so many of their tasks are done."""
+    plugin = After(tasks, act)
+    cluster.scheduler.add_plugin(plugin)
+    try:
+        yield plugin
+    finally:
+        cluster.scheduler.remove_plugin(plugin.name)
 
 
-def ask_quick(problem: Problem, cluster: LocalCluster, client: Client) -> dict[str, Any]:
-    """Return the answers of the normal lane."""
+@contextmanager
+def killing(cluster: LocalCluster, client: Client, tasks: int, number: int) -> Iterator[After]:
+    """Kill a worker, when so many tasks are done; its nanny will start another."""
+    client.wait_for_workers(1, timeout=WAIT)
+    pids = sorted(client.run(os.getpid).values())
+    with after(cluster, tasks, lambda: os.kill(pids[number % len(pids)], signal.SIGKILL)) as plugin:
+        yield plugin
+
+
+def ask_slice(cluster: LocalCluster, client: Client) -> dict[str, Any]:
+    """Return the answers of the normal lane: hostile examples in a few shards, and a kill in fit and in predict."""
     said = Told()
-    many = DaskFullConformalClassifier(KNN(3)).fit(*client.persist(problem.parts()))
+    for seed, (kind, n_shards) in enumerate(SLICE):
+        X, y, T = hostile(kind, "five", seed, n=60, p=3)
+        sizes = tuple(np.diff(cuts(60, n_shards, seed)).tolist())
+        given = da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
+        many, one = DaskFullConformalClassifier(KNN(3)).fit(*given), FullConformalClassifier(KNN(3)).fit(X, y)
+        said[f"{kind} in {n_shards} shards"] = np.array_equal(many.predict_p(T), one.predict_p(T))
     said["uses the current client"] = many.client_ is client
-    said["p-values are equal"] = problem.is_answered_by(many)
-    said["arrays in memory are answered"] = np.array_equal(many.predict_p(problem.T), problem.expected)
-    timer = later(0.3, lambda: kill(cluster, 0))
-    said["equal when a worker is killed in predict"] = problem.is_answered_by(many)
-    timer.join()
-    client.wait_for_workers(1, timeout=WAIT)
-    timer = later(0.3, lambda: kill(cluster, 1))
-    many = DaskFullConformalClassifier(KNN(3)).fit(*problem.parts())
-    timer.join()
-    said["equal when a worker is killed in fit"] = problem.is_answered_by(many)
-    client.wait_for_workers(1, timeout=WAIT)
+    problem = Problem()
+    with killing(cluster, client, 60, 0) as fit:
+        many = problem.fitted()
+    with killing(cluster, client, 60, 1) as predict:
+        said["equal when workers are killed in fit and in predict"] = problem.is_answered_by(many)
+    said["both were killed"] = fit.has_acted and predict.has_acted
+    return said
+
+
+def ask_mistakes(cluster: LocalCluster, client: Client) -> dict[str, Any]:
+    """Return what is said about mistakes, and whether they leave anything behind."""
+    problem, said = Problem(), Told()
+    many = DaskFullConformalClassifier(KNN(3)).fit(*client.persist(problem.parts()))
     said["NaN"] = sentence(partial(many.partial_fit, np.full((2, 3), np.nan), ["a", "b"]))
     said["equal after a change that failed"] = problem.is_answered_by(many)
     del many
     said["tasks left by an interruption"] = interrupted(problem, cluster)
     seem_to_have("1.2.3")
     client.run(seem_to_have, "0.0.1")
-    said["another version"] = sentence(lambda: DaskFullConformalClassifier(KNN(3)).fit(*problem.parts()))
+    said["another version"] = sentence(problem.fitted)
     client.run(seem_to_have, None)
-    said["without exactcp"] = sentence(lambda: DaskFullConformalClassifier(KNN(4)).fit(*problem.parts()))
+    said["without exactcp"] = sentence(problem.fitted)
     client.close()
     said["a closed client"] = sentence(lambda: DaskFullConformalClassifier(client=client).fit(*problem.parts()))
     return said
@@ -121,15 +158,13 @@ def sentence(ask: Callable[[], Any]) -> str:
 
 def interrupted(problem: Problem, cluster: LocalCluster) -> int:
     """Interrupt a long fit; return how many tasks the scheduler has after it."""
-    started = threading.Event()
 
     def interrupt() -> None:
         while not any(state.processing for state in cluster.scheduler.workers.values()):
             time.sleep(0.01)
-        started.set()
         os.kill(os.getpid(), signal.SIGINT)
 
-    later(0.0, interrupt)
+    threading.Timer(0.0, interrupt).start()
     try:
         DaskFullConformalClassifier(KNN(3, metric=slow_distance)).fit(*problem.parts())
     except KeyboardInterrupt:
@@ -147,25 +182,50 @@ def seem_to_have(version: str | None) -> None:
     versions._version_cached = lambda _: version
 
 
-def ask_killing(problem: Problem, cluster: LocalCluster, client: Client, kills: int) -> dict[str, Any]:
+def ask_killing(cluster: LocalCluster, client: Client, kills: int) -> dict[str, Any]:
     """Kill a worker at some moment of a fit, and of a prediction, again and again; count equal answers."""
-    rng = np.random.default_rng(1)
-    many = DaskFullConformalClassifier(KNN(3)).fit(*problem.parts())
-    said = Told({"equal after kills in fit": 0, "equal after kills in predict": 0})
-    for round_ in range(kills):
-        timer = later(float(rng.uniform(0, 1.5)), lambda number=round_: kill(cluster, number))
-        said["equal after kills in predict"] += problem.is_answered_by(many)
-        timer.join()
-        client.wait_for_workers(1, timeout=WAIT)
-        timer = later(float(rng.uniform(0, 2.5)), lambda number=round_: kill(cluster, number + 1))
-        many = DaskFullConformalClassifier(KNN(3)).fit(*problem.parts())
-        timer.join()
-        said["equal after kills in fit"] += problem.is_answered_by(many)
-        client.wait_for_workers(1, timeout=WAIT)
+    rng, said = np.random.default_rng(1), Told({"kills in fit": 0, "kills in predict": 0, "equal": 0})
+    for number in range(kills):
+        problem = Problem(number)  # tasks that have never been done
+        with killing(cluster, client, int(rng.integers(1, 150)), number) as fit:
+            many = problem.fitted()
+        with killing(cluster, client, int(rng.integers(1, 250)), number + 1) as predict:
+            said["equal"] += problem.is_answered_by(many)
+        said["kills in fit"] += fit.has_acted
+        said["kills in predict"] += predict.has_acted
     return said
 
 
-def main(lane: str) -> None:
+def ask_faults(cluster: LocalCluster, client: Client) -> dict[str, Any]:
+    """Return what happens when workers come, the scheduler is slow, or memory is short."""
+    said, problem = Told(), Problem(100)
+    with after(cluster, 30, lambda: cluster.scale(3)) as joins:
+        said["equal when a worker joins"] = problem.is_answered_by(problem.fitted()) and joins.has_acted
+    problem = Problem(101)
+    slow = After(10**9, lambda: None)
+    slow.transition = lambda *_, **__: time.sleep(0.01)  # type: ignore[method-assign]
+    cluster.scheduler.add_plugin(slow)
+    said["equal with a slow scheduler"] = problem.is_answered_by(problem.fitted())
+    cluster.scheduler.remove_plugin(slow.name)
+    _running.PAUSED_FOR = 5.0
+    client.run(hold, 0.87 * LIMIT)  # from 0.8 on they pause, from 0.95 on their nannies kill them
+    said["all workers without memory"] = sentence(Problem(102).fitted)
+    client.run(hold, 0)
+    said["equal when they have memory again"] = problem.is_answered_by(problem.fitted())
+    return said
+
+
+def hold(bytes_: float) -> None:
+    """Let a worker hold as much memory, with all that it has."""
+    versions.held = None  # type: ignore[attr-defined]
+    more = bytes_ - psutil.Process().memory_info().rss
+    versions.held = np.ones(max(0, int(more / 8)))  # type: ignore[attr-defined]
+
+
+LANES = {"slice": ask_slice, "mistakes": ask_mistakes, "kills": ask_killing, "faults": ask_faults}
+
+
+def main(lane: str, *number: str) -> None:
     """Ask, and print what was said."""
     problem = Problem()
     DaskFullConformalClassifier(KNN(3)).fit(*problem.parts()).predict_p(problem.T)  # which compiles, in one process
@@ -173,17 +233,15 @@ def main(lane: str) -> None:
         {
             # a task that is killed with its worker is no task that kills workers
             "distributed.scheduler.allowed-failures": 100,
-            # a worker that is not back after 15 seconds would be given up: the cluster then stays smaller for ever
-            "distributed.deploy.lost-worker-timeout": f"{WAIT} s",
+            # so long after each death, a worker that is not there at that moment, for another death's sake, is given up
+            "distributed.deploy.lost-worker-timeout": "1 day",
         }
     )
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": "2GB"}
-    with LocalCluster(**how) as cluster, Client(cluster) as client:
-        said = (
-            ask_quick(problem, cluster, client) if lane == "quick" else ask_killing(problem, cluster, client, int(lane))
-        )
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**how, memory_limit=LIMIT if lane == "faults" else 0) as cluster, Client(cluster) as client:
+        said = LANES[lane](cluster, client, *map(int, number))
     sys.stdout.write(json.dumps(said) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

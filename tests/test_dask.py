@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partialmethod
 
 import dask.array as da
 import dask.dataframe as dd
@@ -15,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.dask import DaskFullConformalClassifier, DaskFullConformalRegressor
 from exactcp.measures import KNN, SimplifiedKNN
+from exactcp.measures.neighbours._shards import ShardedNeighbours
 from hostile import KINDS, hostile
 from shards import cuts
 from slices import slow_but
@@ -113,6 +115,31 @@ def test_examples_come_and_go():
     np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
     assert many.n_examples_ == one.n_examples_ == 56
     np.testing.assert_array_equal(many.to_local().predict_p(T), one.predict_p(T))
+
+
+@pytest.mark.parametrize("mondrian", [None, some_labels])
+def test_known_shards_do_not_meet_again(mondrian, monkeypatch):
+    X, y, T = problem("duplicates", n=70)
+    many = DaskFullConformalClassifier(KNN(3), mondrian=mondrian).fit(*chunked(X[:50], y[:50], [0, 20, 30, 50]))
+    taken, met = [], []
+    for name, calls in (("arrange", taken), ("meet", met)):
+        original = getattr(ShardedNeighbours, name)
+        monkeypatch.setattr(ShardedNeighbours, name, partialmethod(noting, original, calls))
+    many.partial_fit(X[50:], y[50:])
+    assert (len(taken), len(met)) == (1, 4)  # with each of three known shards, one of them in two parts
+    one = FullConformalClassifier(KNN(3), mondrian=mondrian).fit(X, y)
+    np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+    many.partial_fit(X[:5], y[:5])
+    many.unlearn([0, 52])
+    rows = np.delete(np.r_[:70, :5], [0, 52])
+    one.fit(X[rows], y[rows])
+    np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+
+
+def noting(self, original, calls, *arguments):
+    """Note a call."""
+    calls.append(arguments)
+    return original(self, *arguments)
 
 
 def test_a_new_label_may_come_with_a_new_shard():

@@ -16,28 +16,41 @@ import pytest
 SCRIPT = Path(__file__).parent / "cluster_answers.py"
 
 
-def said_by_a_cluster(lane: str, timeout: float) -> dict[str, Any]:
+def said_by_a_cluster(lane: str, *number: str, timeout: float) -> dict[str, Any]:
     """Return what a cluster says in this lane."""
-    command = [sys.executable, str(SCRIPT), lane]
+    command = [sys.executable, str(SCRIPT), lane, *number]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow  # three processes, two of which are killed and come back: a minute or more
 def test_a_cluster_says_what_one_process_says():
-    said = said_by_a_cluster("quick", timeout=900)
+    said = said_by_a_cluster("slice", timeout=600)
+    assert said == dict.fromkeys(said, True)
+    assert len(said) == 8
+
+
+@pytest.mark.slow  # a fit is interrupted
+def test_mistakes_get_a_sentence_and_leave_nothing_behind():
+    said = said_by_a_cluster("mistakes", timeout=900)
     assert "part 8 of X and y" in said["NaN"]
     assert "NaN" in said.pop("NaN")
     assert said.pop("tasks left by an interruption") == 0
     assert "has exactcp 0.0.1" in said.pop("another version")
     assert "has no exactcp" in said.pop("without exactcp")
     assert "Give client=Client(address)" in said.pop("a closed client")
-    assert said == dict.fromkeys(said, True)
-    assert len(said) == 6
+    assert said == {"equal after a change that failed": True}
 
 
 @pytest.mark.slow
+def test_workers_come_the_scheduler_is_slow_and_memory_is_short():
+    said = said_by_a_cluster("faults", timeout=900)
+    assert "all workers have reached their memory limit" in said.pop("all workers without memory")
+    assert said == dict.fromkeys(said, True)
+    assert len(said) == 3
+
+
+@pytest.mark.slow  # a quarter of an hour on a busy machine: a worker takes seconds to come back
 def test_twenty_kills_in_fit_and_twenty_in_predict():
-    said = said_by_a_cluster("20", timeout=3600)
-    assert said == {"equal after kills in fit": 20, "equal after kills in predict": 20}
+    said = said_by_a_cluster("kills", "20", timeout=3600)
+    assert said == {"kills in fit": 20, "kills in predict": 20, "equal": 20}

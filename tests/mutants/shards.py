@@ -10,6 +10,7 @@ TARGETS = f"{SHARDED}test_targets_in_shards_equal_one_bag"
 LABELS = f"{SHARDED}test_labels_in_shards_equal_one_bag"
 ORDER = (f"{NEIGHBOURS}test_numbers_that_round_are_summed_in_one_order",)
 RANKS = tuple(f"{NEIGHBOURS}test_few_quantiles_find_the_rank_too[{quantiles}]" for quantiles in (1, 2, 7))
+WINDOWS = ("measures/neighbours/test_residual_windows.py",)
 DENSITY = (
     f"{LABELS}[KDE-tiny scale-9]",
     f"{LABELS}[KDE-huge scale-8]",
@@ -50,6 +51,30 @@ FAMILY = Family(
             "rank = wanted - (window.above - (sizes.shape[0] - count_below(sizes, window.high, True)))",
             "rank = wanted - window.above",
             RANKS,
+        ),
+        "touched examples move no rank down": Mutant(
+            "measures/neighbours/_residual_windows.py",
+            "(thresholds + touched)[is_asked].max()",
+            "thresholds[is_asked].max()",
+            WINDOWS,
+        ),
+        "touched examples move no rank up": Mutant(
+            "measures/neighbours/_residual_windows.py",
+            "(thresholds - touched)[is_asked].min()",
+            "thresholds[is_asked].min()",
+            WINDOWS,
+        ),
+        "equal touched sizes take one rank": Mutant(
+            "measures/neighbours/kernels/residuals.py",
+            "last = max(rank, last + 1)",
+            "last = rank",
+            WINDOWS,
+        ),
+        "sizes outside a window take ranks": Mutant(
+            "measures/neighbours/kernels/residuals.py",
+            "if window.low <= sizes[j] <= window.high:",
+            "if sizes[j] <= window.high:",
+            WINDOWS,
         ),
         "a label is what a shard has of it": Mutant(
             "measures/density/_sharded.py", "label.elsewhere = size - label.n", "label.elsewhere = 0", DENSITY

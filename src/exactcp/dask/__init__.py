@@ -4,7 +4,8 @@
 - `_parts` makes parts of what users give, and Dask arrays of answers.
 - `_questions` are the plain predictors without their bags: they check parts, and say what counts mean.
 - `_graph` holds the tasks of measures under names that depend on their arguments alone; `_running` has them done, by
-  the workers of a cluster or by threads, which put what is large into files (`_aside`).
+  the workers of a cluster, where shards have homes (`_homes`), or by threads, which put what is large into files
+  (`_aside`) and read mapped ones part by part (`_mapped`).
 
 No formula is here: a measure says what it does with shards (`exactcp.measures`), a plain predictor what comes of it.
 """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import tempfile
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -66,6 +68,23 @@ def _delete(path: str) -> None:
     Path(path).unlink(missing_ok=True)
 
 
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """Return the C library's function that gives what is free back to the system; None where there is none."""
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    return trim
+
+
+def _return_free_memory() -> None:
+    """Give back what the tasks before have left, which the C library would keep for each thread."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
 def _read_aside(argument: Any) -> Any:
     if isinstance(argument, list):
         return [_read_aside(one) for one in argument]
@@ -90,4 +109,5 @@ class putting_aside:  # noqa: N801
     place: Place
 
     def __call__(self, *arguments: Any) -> Aside:
+        _return_free_memory()
         return self.place.put(self.function(*map(_read_aside, arguments)))

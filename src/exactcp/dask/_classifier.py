@@ -97,6 +97,15 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
         found: list[Promised] = self._sharded.states(graph, shards, question.classes_.size)
         return found
 
+    def _extended(
+        self, graph: Graph, question: Any, states: Sequence[Promised], taken: Sequence[Promised]
+    ) -> list[Promised] | None:
+        if not np.array_equal(question.classes_, self.classes_):  # then all labels have other codes
+            return None
+        shards = [graph.call(label_shard, part, question.classes_) for part in taken]
+        found: list[Promised] | None = self._sharded.extended(graph, states, shards, question.classes_.size)
+        return found
+
     def predict_p(self, X: Any) -> Any:
         """Return the p-value of every label for every object.
 

@@ -19,8 +19,9 @@ from exactcp.dask._checkpoint import Checkpoint, write_state
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._modules import dask_module
 from exactcp.dask._parts import QUESTION_ROWS, TableParts, check_matching, lazy_array, parts_of, shard_rows
-from exactcp.dask._questions import facts_of, numbered, renumbered
+from exactcp.dask._questions import Facts, facts_of, numbered, renumbered
 from exactcp.dask._running import Cluster, Threads, running
+from exactcp.measures._shards import GrowingLabels
 from exactcp.predicting.taxonomy import TaxonomyLike
 
 CLIENT = (
@@ -58,8 +59,16 @@ class Shards(NamedTuple):
     known: dict[Any, Any]  # states and categories, or their futures, by name
     states: list[Promised]
     categories: list[Promised]  # of the examples of each shard; none if they are not compared within such
-    sizes: list[int]
+    facts: list[Facts]  # of each shard
     written: dict[Any, str]  # where the states are, if they are in files
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many examples each shard has."""
+        return [part.n for part in self.facts]
+
+
+NO_SHARDS = Shards({}, [], [], [], {})
 
 
 class DaskFront(Estimator):
@@ -107,6 +116,12 @@ class DaskFront(Estimator):
 
     def _states(self, graph: Graph, question: Any, taken: Sequence[Promised]) -> list[Promised]:
         """Return the promises of the states of parts."""
+        raise NotImplementedError
+
+    def _extended(
+        self, graph: Graph, question: Any, states: Sequence[Promised], taken: Sequence[Promised]
+    ) -> list[Promised] | None:
+        """Return the promises of states with more parts, if the known ones need not be made anew."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -157,6 +172,8 @@ class DaskFront(Estimator):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn more examples, in shards of their own; the state is then that of `fit` on all of them.
 
+        With nearest neighbours of labels only the new shards meet the others, unless a label is new.
+
         Parameters
         ----------
         X : Dask array of shape (m, p) or Dask frame; or an array or frame in memory
@@ -171,7 +188,7 @@ class DaskFront(Estimator):
             return self._learn(self._given(X, y, {}))
         known = self._known_sources()
         more = self._given(X, y, known.tasks)
-        return self._learn(ExampleSources(more.tasks, known.X + more.X, known.y + more.y))
+        return self._learn(ExampleSources(more.tasks, known.X + more.X, known.y + more.y), known=self._shards)
 
     @changes
     def unlearn(self, indices: Any) -> Self:
@@ -236,7 +253,7 @@ class DaskFront(Estimator):
         runner, limit = self._running(), None
         if self.memory_limit is not None:
             limit = int(dask_module("dask.utils").parse_bytes(self.memory_limit))
-        rows = shard_rows(limit, runner.n_threads, X)
+        rows = shard_rows(runner.means(limit), X)
         graph, at_most = runner.graph(tasks), None if limit is None else rows
         objects, answers = parts_of(graph, X, "X", rows, at_most), parts_of(graph, y, "y", rows, at_most)
         check_matching(objects, answers)
@@ -263,37 +280,50 @@ class DaskFront(Estimator):
             state["_shards"] = shards._replace(known={one.key: value for one, value in zip(rest, values, strict=True)})
         return state
 
-    def _learn(self, sources: ExampleSources) -> Self:
-        """Make shards of these parts, and states of the shards; if that fails, nothing of it is left on a cluster."""
+    def _learn(self, sources: ExampleSources, known: Shards = NO_SHARDS) -> Self:
+        """Make shards of these parts, and states of the shards; if that fails, nothing of it is left on a cluster.
+
+        The first parts may be known as shards.
+        """
         runner = self._running()
         runner.check_versions()
-        graph, given = runner.graph(sources.tasks), set(sources.tasks)
+        graph, given = runner.graph(sources.tasks), {*sources.tasks, *known.known}
+        _include(graph, known)
         try:
-            self._make_shards(runner, graph, sources)
+            self._make_shards(runner, graph, sources, known)
         except BaseException:
             runner.release(graph, given)
             raise
         return self
 
-    def _make_shards(self, runner: Threads | Cluster, graph: Graph, sources: ExampleSources) -> None:
-        asking = self._question
+    def _make_shards(self, runner: Threads | Cluster, graph: Graph, sources: ExampleSources, shards: Shards) -> None:
+        asking, n_known = self._question, len(shards.facts)
         # taking parts does not depend on a seed, which may be drawn: the same data are the same tasks
         blank = self._question_class(self.measure, mondrian=self.mondrian)
         pairs = enumerate(zip(sources.X, sources.y, strict=True))
         taken = [graph.call(blank.take_part, number, X, y) for number, (X, y) in pairs]
-        runner.keep(graph, taken)
-        facts = runner.values(graph, [graph.last(facts_of, part) for part in taken])
+        more = taken[n_known:]
+        runner.keep(graph, more)
+        facts = [*shards.facts, *runner.values(graph, [graph.last(facts_of, part) for part in more])]
         question = asking.knowing(facts)
+        states = None
+        if n_known and isinstance(self._sharded, GrowingLabels):
+            runner.settle(graph, [*shards.states, *more])
+            states = self._extended(graph, question, shards.states, more)
+        if states is None:
+            runner.keep(graph, taken)
+            runner.settle(graph, taken)
+            states = self._states(graph, question, taken)
         categories = []
         if question.needs_categories():
             numbers = numbered(facts)[1]
-            categories = [graph.call(renumbered, *pair) for pair in zip(taken, numbers, strict=True)]
-        states = self._states(graph, question, taken)
+            new = zip(taken[n_known:], numbers[n_known:], strict=True)
+            categories = [*shards.categories, *(graph.call(renumbered, *pair) for pair in new)]
         written: dict[Any, str] = {}
         if self._checkpoint is not None:
             states, written = _filed_states(runner, graph, states, Checkpoint(self._checkpoint))
         known = runner.keep(graph, [*categories, *([] if written and runner.client is None else states)])
-        self._shards = Shards(known, states, categories, [part.n for part in facts], written)
+        self._shards = Shards(known, states, categories, facts, written)
         self._question, self._sources = question, sources
         self.measure_, self.n_features_in_ = question.measure_, question.n_features_in_
         if facts[0].names is not None:
@@ -302,9 +332,8 @@ class DaskFront(Estimator):
     def _shard_graph(self, runner: Threads | Cluster) -> Graph:
         """Return a graph that begins with the fitted shards."""
         graph = runner.graph({})
-        for url in self._shards.written.values():
-            graph.read(url)
-        graph.tasks.update(self._shards.known)
+        _include(graph, self._shards)
+        runner.settle(graph, self._shards.states)
         return graph
 
     def _ask(self, X: Any, answer: Callable[[Graph, Promised], Promised], like: np.ndarray) -> Any:
@@ -334,6 +363,13 @@ class DaskFront(Estimator):
         if parts.is_lazy:
             return lazy_array(graph, parts, answers, like)
         return np.concatenate([like, *runner.values(graph, answers)])
+
+
+def _include(graph: Graph, shards: Shards) -> None:
+    """Let a graph know shards."""
+    for url in shards.written.values():
+        graph.read(url)
+    graph.tasks.update(shards.known)
 
 
 def _filed_states(

@@ -36,6 +36,7 @@ class Graph:
 
     def __init__(self, known: Mapping[Any, Any], place: Place | None) -> None:
         self.tasks = dict(known)
+        self.homes: dict[Any, str] = {}  # workers where tasks should be done: where the first argument that has one is
         self._place = place
         self._tokenize = dask_module("dask.tokenize").tokenize
 
@@ -60,6 +61,11 @@ class Graph:
         name = getattr(function, "__name__", type(function).__name__).lstrip("_")
         key = f"{name}-{self._tokenize(function, *arguments)}"
         self.tasks[key] = (wrapped, *map(_by_name, arguments))
+        home = next(
+            (self.homes[one.key] for one in arguments if isinstance(one, Promised) and one.key in self.homes), None
+        )
+        if home is not None:
+            self.homes[key] = home
         return Promised(key)
 
     def include(self, delayed: Iterable[Any]) -> list[Promised]:

@@ -12,11 +12,15 @@ import numpy as np
 from exactcp._rows import count_rows, take_rows
 from exactcp._validation import is_collection
 from exactcp.dask._graph import Graph, Promised
+from exactcp.dask._homes import layered
+from exactcp.dask._mapped import let_go, mapping_of
 from exactcp.dask._modules import dask_module
 
 SHARD_ROWS = 50_000  # of arrays that are not cut yet, so that a task has enough to do
-ROW_BYTES, FEATURE_BYTES = 1000, 32  # that a task holds of each of two shards, beside those of its features
-QUESTION_ROWS = 2048  # test objects of arrays in memory that are asked about at a time
+ROW_BYTES, FEATURE_BYTES = 1000, 24  # that a task holds for each row of two shards, and for each feature of a row
+SAMPLE_BYTES = 16_000  # that it holds for each feature, whatever the rows: samples by which scales are chosen
+LEAST_SHARE = 4  # one part in so many of a thread's memory, at least, is for rows
+QUESTION_ROWS = 4096  # test objects of arrays in memory that are asked about at a time
 
 
 class TableParts(NamedTuple):
@@ -27,13 +31,25 @@ class TableParts(NamedTuple):
     is_lazy: bool  # whether it is a collection of Dask
 
 
-def shard_rows(memory_limit: int | None, n_threads: int, X: Any) -> int:
-    """Return how many rows a shard may have, if so many tasks at a time are to hold no more than the limit."""
-    if memory_limit is None:
-        return SHARD_ROWS
+class Means(NamedTuple):
+    """What there is to work with."""
+
+    n_threads: int | None  # of workers, among which shards are spread; None: there are none
+    memory: int | None  # bytes for what a thread works on; None: no limit is known
+
+
+def shard_rows(means: Means, X: Any) -> int:
+    """Return how many rows a shard may have: few shards for each thread, two of which fit into its memory."""
+    rows = SHARD_ROWS
+    if means.n_threads is not None and not is_collection(X):
+        rows = max(rows, -(-count_rows(X, "X") // means.n_threads))
+    if means.memory is None:
+        return rows
     shape: Any = getattr(X, "shape", ())
     features = int(shape[1]) if len(shape) == 2 else 1
-    return max(1, memory_limit // (n_threads * 2 * (ROW_BYTES + FEATURE_BYTES * features)))
+    memory = max(means.memory - SAMPLE_BYTES * features, means.memory // LEAST_SHARE)
+    at_most = max(1, memory // (2 * (ROW_BYTES + FEATURE_BYTES * features)))
+    return at_most if means.n_threads is None else min(rows, at_most)
 
 
 def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = None) -> TableParts:
@@ -44,8 +60,11 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
     if not is_collection(X):
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
-        cut = [take_rows(X, np.arange(a, b)) for a, b in pairwise(bounds)]
-        return TableParts([graph.call(_as_it_is, one) for one in cut], [count_rows(one) for one in cut], is_lazy=False)
+        if mapping_of(X) is not None:
+            promises = [_mapped_part(graph, X[a:b]) for a, b in pairwise(bounds)]
+        else:
+            promises = [graph.call(_as_it_is, take_rows(X, np.arange(a, b))) for a, b in pairwise(bounds)]
+        return TableParts(promises, [b - a for a, b in pairwise(bounds)], is_lazy=False)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):
         promises = graph.include(X.optimize().to_delayed(optimize_graph=False))
         return TableParts(promises, [math.nan] * len(promises), is_lazy=True)
@@ -56,6 +75,14 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         )
         raise TypeError(msg)
     return _chunks(graph, X, name, at_most)
+
+
+def _mapped_part(graph: Graph, rows: np.ndarray) -> Promised:
+    """Return the promise of rows in a file, which are read when they are needed, and before once for their name."""
+    promise, mapping = graph.last(_as_it_is, rows), mapping_of(rows)
+    if mapping is not None:
+        let_go(mapping)
+    return promise
 
 
 def _chunks(graph: Graph, X: Any, name: str, rows: int | None) -> TableParts:
@@ -117,9 +144,8 @@ def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], lik
     keys = [one.key for one in answers]
     rest = (0,) * (like.ndim - 1)
     tasks = graph.needed_for(keys) | {(name, i, *rest): key for i, key in enumerate(keys)}
-    layers = dask_module("dask.highlevelgraph").HighLevelGraph.from_collections(name, tasks, dependencies=[])
     chunks = (tuple(parts.sizes), *((size,) for size in like.shape[1:]))
-    return array.Array(layers, name, chunks, meta=like)
+    return array.Array(layered(name, tasks, graph.homes), name, chunks, meta=like)
 
 
 def _as_it_is(value: Any) -> Any:

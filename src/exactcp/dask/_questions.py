@@ -17,6 +17,7 @@ from exactcp._values import check_scale
 from exactcp.classification import FullConformalClassifier
 from exactcp.counting.categories import sizes_among
 from exactcp.counting.labels import LabelCounts
+from exactcp.dask._mapped import brought_in
 from exactcp.measures._contract import LabelBagBase, TargetBagBase
 from exactcp.measures._shards import LabelShard, TargetShard
 from exactcp.predicting.front_door import FrontDoor
@@ -117,6 +118,7 @@ class LabelQuestion(_Question, FullConformalClassifier):
         _check_rows(number, X)
         with telling(number):
             objects, labels = self._take_labelled(X, y)
+            objects = brought_in(objects, X)
             numbers = self._sort(X, objects, labels, None)
         if self._counts_by_label():
             numbers = np.empty(0, np.int64)
@@ -191,6 +193,7 @@ class TargetQuestion(_Question, FullConformalRegressor):
         _check_rows(number, X)
         with telling(number):
             objects, targets = self._take_targeted(X, y)
+            objects = brought_in(objects, X)
             numbers = self._sort(X, objects, targets, None)
         if self._taxonomy.is_trivial:
             numbers = np.empty(0, np.int64)

@@ -11,10 +11,13 @@ from joblib import cpu_count
 from exactcp._parallel import progress
 from exactcp.dask._aside import Aside, Place
 from exactcp.dask._graph import Graph, Promised
+from exactcp.dask._homes import layered, spread
 from exactcp.dask._modules import dask_module
+from exactcp.dask._parts import Means
 
 LOOK_EVERY = 5.0  # seconds between two looks at workers while nothing is done
 PAUSED_FOR = 60.0  # seconds that all workers may be without memory
+SHARE_AT_WORK = 3  # one part in so many of a worker's memory is for two shards that meet, the rest for those it has
 GONE_FOR = 300.0  # seconds that there may be no worker
 
 
@@ -36,9 +39,16 @@ class Threads:
     def check_versions(self) -> None:
         """Say nothing: this process has one version."""
 
+    def means(self, limit: int | None) -> Means:
+        """Return what a thread may hold, if all together may hold no more than a limit."""
+        return Means(None, None if limit is None else limit // self.n_threads)
+
     def graph(self, known: Mapping[Any, Any]) -> Graph:
         """Return a graph that begins with what is known."""
         return Graph(known, self._place)
+
+    def settle(self, graph: Graph, shards: Sequence[Promised]) -> None:
+        """Do nothing: all threads have the same memory."""
 
     def release(self, graph: Graph, kept: Set[Any]) -> None:
         """Let go of nothing: results go with the last who knows them."""
@@ -65,8 +75,6 @@ class Cluster:
     verbose : int
     """
 
-    n_threads = 1  # which hold what their own limits allow
-
     def __init__(self, client: Any, verbose: int = 0) -> None:
         self.client, self._verbose = client, verbose
 
@@ -83,6 +91,18 @@ class Cluster:
                     f"exactcp=={own} where the workers are."
                 )
                 raise RuntimeError(msg)
+
+    def _workers(self) -> dict[str, Any]:
+        """Return what is known of each worker, by its address."""
+        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def means(self, limit: int | None) -> Means:
+        """Return how many threads there are, and what one may hold of shards that it works on, by its own limit."""
+        workers = list(self._workers().values())
+        limits = [own["memory_limit"] // (own["nthreads"] * SHARE_AT_WORK) for own in workers if own["memory_limit"]]
+        if limit is not None:
+            limits.append(limit)
+        return Means(max(1, sum(own["nthreads"] for own in workers)), min(limits, default=None))
 
     def graph(self, known: Mapping[Any, Any]) -> Graph:
         """Return a graph that begins with what is known."""
@@ -101,6 +121,14 @@ class Cluster:
         self._wait(futures)
         return list(self.client.gather(futures))
 
+    def settle(self, graph: Graph, shards: Sequence[Promised]) -> None:
+        """Give shards that are known homes, among the workers that take tasks."""
+        workers = self._workers()
+        threads = {address: worker["nthreads"] for address, worker in workers.items() if worker["status"] == "running"}
+        future_class, keys = dask_module("distributed").Future, [one.key for one in shards]
+        there = self.client.who_has([graph.tasks[key] for key in keys if isinstance(graph.tasks[key], future_class)])
+        graph.homes.update(zip(keys, spread([there.get(key, ()) for key in keys], threads), strict=bool(threads)))
+
     def release(self, graph: Graph, kept: Set[Any]) -> None:
         """Let go of all futures of a graph but those that are kept."""
         future_class = dask_module("distributed").Future
@@ -110,7 +138,8 @@ class Cluster:
 
     def _start(self, graph: Graph, promises: Sequence[Promised]) -> dict[Any, Any]:
         keys = [one.key for one in promises]
-        futures = self.client.get(graph.needed_for(keys), keys, sync=False)
+        tasks = layered("exactcp", graph.needed_for(keys), graph.homes)
+        futures = self.client.get(tasks, keys, sync=False)
         return dict(zip(keys, futures, strict=True))
 
     def _wait(self, futures: list[Any]) -> None:
@@ -140,7 +169,7 @@ class Cluster:
             yield from kept
 
     def _look(self, waited: float) -> None:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = self._workers().values()
         if not workers and waited > GONE_FOR:
             msg = (
                 f"there has been no worker for {waited:.0f} seconds: expected some. Start workers, and call the method "

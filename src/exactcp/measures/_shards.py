@@ -9,8 +9,8 @@ tell their size (`__sizeof__`), so that whoever runs tasks knows what it costs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,10 @@ class Tasks(Protocol):
     """Whoever calls pure functions."""
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
-        """Return the promise of `function(*arguments)`, whose arguments are values, promises, and lists of them."""
+        """Return the promise of `function(*arguments)`, whose arguments are values, promises, and lists of them.
+
+        The first promise that is no list, and was made of a shard, says where: at the worker that has the shard.
+        """
 
 
 class AtOnce:
@@ -42,6 +45,32 @@ def together(tasks: Tasks, function: Callable[[list[Any]], Any], parts: Sequence
         groups = [list(parts[first : first + FAN_IN]) for first in range(0, len(parts), FAN_IN)]
         parts = [group[0] if len(group) == 1 else tasks.call(function, group) for group in groups]
     return parts[0]
+
+
+class Meeting(NamedTuple):
+    """Two shards, all pairs of whose examples are looked at: where the first is, or where the other is."""
+
+    one: int
+    other: int
+    part: tuple[int, int] = (0, 1)  # of the other: its number, and how many there are
+    is_there: bool = False  # where the other is
+
+
+def part_of_rows(part: tuple[int, int], n: int) -> slice:
+    """Return a part of n rows: its number, and how many there are."""
+    number, parts = part
+    return slice(n * number // parts, n * (number + 1) // parts)
+
+
+def meetings(n_shards: int) -> Iterator[Meeting]:
+    """Yield every pair of shards once; each is host equally often, and the last pairs of an even number share."""
+    for step in range(1, (n_shards + 1) // 2):
+        for i in range(n_shards):
+            yield Meeting(i, (i + step) % n_shards)
+    if n_shards % 2 == 0:
+        for i in range(n_shards // 2):
+            for number in range(2):
+                yield Meeting(i, i + n_shards // 2, (number, 2), is_there=number == 1)
 
 
 class LabelShard(NamedTuple):
@@ -71,6 +100,16 @@ class ShardedLabels(Protocol):
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
+
+
+@runtime_checkable
+class GrowingLabels(ShardedLabels, Protocol):
+    """What a measure does whose shards take others in, without a look at what they know of each other."""
+
+    def extended(
+        self, tasks: Tasks, states: Sequence[Promise], shards: Sequence[Promise], n_labels: int
+    ) -> list[Promise] | None:
+        """Return the states of known shards and of more; None if these parameters need all made anew."""
 
 
 class WithinShards(NamedTuple):

@@ -35,6 +35,7 @@ class ShardBag(NeighbourBag):
     """The examples of one shard, in lists among the examples of all; it is made once, and does not learn."""
 
     columns: slice
+    _lists: Lists
 
     def take(self, lists: Lists, columns: slice) -> Self:
         """Take the lists among all examples, and where this shard is among given distances to them."""
@@ -43,6 +44,11 @@ class ShardBag(NeighbourBag):
         self._scores = scores_of(self._sums, self.n)
         self._forget()
         return self
+
+    @property
+    def lists(self) -> Lists:
+        """The lists by slot."""
+        return self._lists
 
     def __sizeof__(self) -> int:
         own = (*self._lists, self._sums, self._scores, self._codes, self._order, self._store.room)

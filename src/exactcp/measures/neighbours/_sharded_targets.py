@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exactcp.measures._sampled_targets import added_counts, sample_targets
-from exactcp.measures._shards import Promise, Tasks, WithinShards
+from exactcp.measures._shards import Promise, Tasks, WithinShards, meetings
 from exactcp.measures.neighbours._residual_windows import (
     bounds_of_windows,
     ends_in_windows,
@@ -26,6 +26,7 @@ from exactcp.measures.neighbours._target_shard import (
     describe_everyone,
     find_crowds,
     finish_shard,
+    meet_as_visitors,
     meet_shards,
     place_shard,
     sum_up_shard,
@@ -60,13 +61,15 @@ class ShardedResiduals:
         """Return the `TargetState` of each shard among all."""
         everyone = tasks.call(describe_everyone, self._measure, sample_targets(tasks, shards))
         placed = [tasks.call(place_shard, self._measure, shard, everyone) for shard in shards]
-        visitors = [tasks.call(visitors_of, own) for own in placed[1:]]
+        visitors = [tasks.call(visitors_of, own) for own in placed]
         found: list[list[Promise]] = [[] for _ in shards]
-        for i, own in enumerate(placed):
-            for j in range(i + 1, len(placed)):
-                both = tasks.call(meet_shards, own, visitors[j - 1], everyone)
-                found[i].append(tasks.call(first_of, both))
-                found[j].append(tasks.call(second_of, both))
+        for i, j, part, is_there in meetings(len(shards)):
+            if is_there:
+                both = tasks.call(meet_as_visitors, visitors[j], placed[i], everyone, part)
+            else:
+                both = tasks.call(meet_shards, placed[i], visitors[j], everyone, part)
+            found[i].append(tasks.call(first_of, both))
+            found[j].append(tasks.call(second_of, both))
         summed = [tasks.call(sum_up_shard, *pair, everyone) for pair in zip(placed, found, strict=True)]
         crowded = [tasks.call(crowded_of, own) for own in summed]
         crowds = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import Screen, good_order, prepare_training
 from exactcp.geometry.sketch import find_basis
-from exactcp.measures._shards import LabelShard, Promise, Tasks, together
+from exactcp.measures._shards import FAN_IN, LabelShard, Promise, Tasks, meetings, part_of_rows, together
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -31,6 +30,8 @@ from exactcp.measures.neighbours.kernels.fill import (
 )
 from exactcp.measures.neighbours.kernels.shards import Entries, entries_below, insert_entries, insert_nearest
 
+SCREENED_FEATURES = 30  # more of them make fewer pairs worth a screen
+
 
 class Arranged(NamedTuple):
     """A shard in the order of its slots."""
@@ -39,6 +40,12 @@ class Arranged(NamedTuple):
     codes: np.ndarray  # (n,)
     order: np.ndarray  # (n,) slot of each example
     columns: slice  # where the shard's own are among the distances to all
+
+    def some(self, rows: slice) -> Arranged:
+        """Return some rows, as if they were all."""
+        start = self.columns.start
+        columns = slice(start + rows.start, start + rows.stop)
+        return Arranged(self.objects[rows], self.codes[rows], np.arange(rows.stop - rows.start), columns)
 
 
 class ShardLists(NamedTuple):
@@ -82,13 +89,37 @@ class ShardedNeighbours:
         sizes = [tasks.call(size_of, shard) for shard in shards] if self.distance.is_precomputed else []
         arranged = [tasks.call(self.arrange, shard, sizes, i) for i, shard in enumerate(shards)]
         own = [tasks.call(self.fill, shard, n_labels) for shard in arranged]
+        return self._joined(tasks, arranged, own, n_labels)
+
+    def extended(
+        self, tasks: Tasks, states: Sequence[Promise], shards: Sequence[Promise], n_labels: int
+    ) -> list[Promise] | None:
+        """Return the states of known shards and more; known ones do not meet again. None where a function compares."""
+        if self.distance.is_precomputed or self.distance.is_function:
+            return None
+        more = [tasks.call(self.arrange, shard, [], 0) for shard in shards]
+        arranged = [tasks.call(arranged_in, state) for state in states] + more
+        own = [tasks.call(lists_in, state) for state in states]
+        own += [tasks.call(self.fill, shard, n_labels) for shard in more]
+        return self._joined(tasks, arranged, own, n_labels, n_known=len(states))
+
+    def _joined(
+        self, tasks: Tasks, arranged: list[Promise], own: list[Promise], n_labels: int, n_known: int = 0
+    ) -> list[Promise]:
+        """Return the states of shards, when all have met of which not both are known to each other."""
         bounds = [tasks.call(self.bounds, lists) for lists in own]
-        more: list[list[Promise]] = [[] for _ in shards]
-        for i, j in combinations(range(len(shards)), 2):
-            pair = tasks.call(self.meet, arranged[i], arranged[j], bounds[i], bounds[j], n_labels)
+        more: list[list[Promise]] = [[] for _ in arranged]
+        for i, j, part, is_there in meetings(len(arranged)):
+            if max(i, j) < n_known:
+                continue
+            known = (bounds[i], bounds[j], n_labels, part)
+            if is_there:
+                pair = tasks.call(self.meet_there, arranged[j], arranged[i], *known)
+            else:
+                pair = tasks.call(self.meet, arranged[i], arranged[j], *known)
             more[i].append(tasks.call(first_of, pair))
             more[j].append(tasks.call(second_of, pair))
-        kept = [together(tasks, self.keep_nearest, parts) if parts else None for parts in more]
+        kept = [[together(tasks, self.keep_nearest, parts)] if len(parts) > FAN_IN else parts for parts in more]
         return [tasks.call(self.state, *parts, n_labels) for parts in zip(arranged, own, kept, strict=True)]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
@@ -144,13 +175,32 @@ class ShardedNeighbours:
         return np.where(lengths == self.k, values[:, :, -1], np.inf)
 
     def meet(
+        self,
+        one: Arranged,
+        other: Arranged,
+        bounds: np.ndarray,
+        other_bounds: np.ndarray,
+        n_labels: int,
+        part: tuple[int, int] = (0, 1),
+    ) -> tuple[Entries, Entries]:
+        """Return what a shard and a part of another have for each other's lists: each pair is looked at once."""
+        rows = part_of_rows(part, other.codes.size)
+        own, theirs = self._meet_rows(one, other.some(rows), bounds, other_bounds[:, rows], n_labels)
+        lengths = np.zeros(other_bounds.shape, theirs.lengths.dtype)
+        lengths[:, rows] = theirs.lengths
+        return own, Entries(theirs.values, lengths)
+
+    def meet_there(self, other: Arranged, one: Arranged, *known: Any) -> tuple[Entries, Entries]:
+        """Return the same, where the other is."""
+        return self.meet(one, other, *known)
+
+    def _meet_rows(
         self, one: Arranged, other: Arranged, bounds: np.ndarray, other_bounds: np.ndarray, n_labels: int
     ) -> tuple[Entries, Entries]:
-        """Return what two shards have for each other's lists: each pair of examples is looked at once."""
         n, codes = one.codes.size, np.concatenate([one.codes, other.codes])
         both = np.concatenate([bounds, other_bounds], axis=1)
         lists = new_lists(self.n_relations, codes.size, self.k)
-        if self.distance.kind != OTHER and n * other.codes.size >= _tuning.KNOBS.screen_from:
+        if self.distance.kind != OTHER and _pays(n * other.codes.size, one.objects.shape[1]):
             objects = np.concatenate([one.objects, other.objects])
             screen = obeying(1, _screen_of_two, objects, codes, n, n_labels, self.distance.kind)
             obeying(1, _fill_between, objects, screen, n, both, self.k, lists)
@@ -181,14 +231,19 @@ class ShardedNeighbours:
             insert_entries(entries, self.k, lists)
         return _label_entries(lists, np.full((n_relations, n), np.inf))
 
-    def state(self, shard: Arranged, own: ShardLists, more: Entries | None, n_labels: int) -> ShardBag:
+    def state(self, shard: Arranged, own: ShardLists, more: list[Entries], n_labels: int) -> ShardBag:
         """Return the bag of a shard, whose lists know the examples of the others, too."""
         lists = Lists(*(field.copy() for field in own.lists))
-        if more is not None:
-            insert_entries(more, self.k, lists)
+        for entries in more:
+            insert_entries(entries, self.k, lists)
         how = {"k": self.k, "use_ratio": self.use_ratio, "search": own.search}
         bag = ShardBag(self._store(shard), shard.codes, shard.order, n_labels, **how)  # type: ignore[arg-type]
         return bag.take(lists, shard.columns)
+
+
+def _pays(pairs: int, p: int) -> bool:
+    """Tell whether so many pairs of objects with p features are worth a screen."""
+    return pairs * max(SCREENED_FEATURES, p) >= SCREENED_FEATURES * _tuning.KNOBS.screen_from
 
 
 def _check_symmetric(one: Arranged, other: Arranged) -> None:
@@ -224,6 +279,16 @@ def _screen_of_two(objects: np.ndarray, codes: np.ndarray, n: int, n_labels: int
     basis = find_basis(objects) if has_products(kind) else None
     screen: Screen = prepare_training(objects, apart, 2 * n_labels, basis, kind)
     return screen._replace(codes=screen.codes % n_labels, starts=screen.starts[n_labels:])
+
+
+def arranged_in(state: ShardBag) -> Arranged:
+    """Return a shard as it was arranged."""
+    return Arranged(state.search.store.objects, state.search.codes, state.order, state.columns)
+
+
+def lists_in(state: ShardBag) -> ShardLists:
+    """Return the lists of a shard among all that it knows."""
+    return ShardLists(state.lists, state.search.wanted)
 
 
 def size_of(shard: LabelShard) -> int:

@@ -18,7 +18,7 @@ from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, remembering, store_of
 from exactcp.geometry.screen import good_order
 from exactcp.measures._sampled_targets import SampledTargets
-from exactcp.measures._shards import TargetShard
+from exactcp.measures._shards import TargetShard, part_of_rows
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._neighbourhood_bag import new_rows, with_arrays
@@ -171,8 +171,25 @@ def visitors_of(placed: PlacedTargets) -> Visitors:
     return Visitors(placed.X, placed.targets, _last_distances(placed.lists))
 
 
-def meet_shards(placed: PlacedTargets, visitors: Visitors, everyone: Everyone) -> tuple[ListEntries, ListEntries]:
-    """Return whom the examples of a shard and its visitors find in each other: for the former, and for the latter."""
+def meet_shards(
+    placed: PlacedTargets, visitors: Visitors, everyone: Everyone, part: tuple[int, int]
+) -> tuple[ListEntries, ListEntries]:
+    """Return whom a shard and a part of its visitors find in each other: for the former, and for all of the latter."""
+    n, rows = visitors.targets.size, part_of_rows(part, visitors.targets.size)
+    own, theirs = _meet_visitors(placed, Visitors(*(field[rows] for field in visitors)), everyone)
+    lengths = np.zeros(n, theirs.lengths.dtype)
+    lengths[rows] = theirs.lengths
+    return own, theirs._replace(lengths=lengths)
+
+
+def meet_as_visitors(
+    visitors: Visitors, placed: PlacedTargets, everyone: Everyone, part: tuple[int, int]
+) -> tuple[ListEntries, ListEntries]:
+    """Return the same, where the visitors are."""
+    return meet_shards(placed, visitors, everyone, part)
+
+
+def _meet_visitors(placed: PlacedTargets, visitors: Visitors, everyone: Everyone) -> tuple[ListEntries, ListEntries]:
     search, limit = placed.search, everyone.limit
     found, theirs = _no_lists(placed.targets.size, limit), _no_lists(visitors.targets.size, limit)
     touch = _last_distances(placed.lists)

@@ -1,0 +1,56 @@
+"""Shards have homes, evenly spread over workers, and what is made of a shard is made there."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from exactcp.dask._graph import Graph
+from exactcp.dask._homes import layered, spread
+from exactcp.dask._parts import SHARD_ROWS, Means, shard_rows
+from exactcp.measures._shards import meetings, part_of_rows
+
+
+def test_shards_stay_where_they_are_if_all_have_as_much_to_do():
+    assert spread([["a"], ["b"], ["a"], ["b"]], {"a": 1, "b": 1}) == ["a", "b", "a", "b"]
+    assert spread([["a"], ["a"], ["a"], ["a"]], {"a": 1, "b": 1}) == ["a", "a", "b", "b"]
+    assert spread([["gone"], [], ["b", "a"]], {"a": 1, "b": 1}) == ["a", "b", "a"]
+    assert spread([["a"]] * 6, {"a": 1, "b": 2}).count("b") == 4
+    assert spread([["a"]], {}) == []
+
+
+def test_what_is_made_of_a_shard_is_made_at_its_home():
+    graph = Graph({}, None)
+    one, other = graph.call(np.array, [1]), graph.call(np.array, [2])
+    graph.homes.update({one.key: "a", other.key: "b"})
+    free = graph.call(np.concatenate, [one, other])
+    there = graph.call(np.add, other, one)
+    late = graph.call(np.add, free, there)
+    assert [graph.homes.get(promise.key) for promise in (free, there, late)] == [None, "b", "b"]
+    layer = layered("all", graph.needed_for([late.key]), graph.homes).layers["all"]
+    assert layer.annotations["allow_other_workers"]
+    assert [layer.annotations["workers"](promise.key) for promise in (free, there, late)] == [None, ["b"], ["b"]]
+    assert layered("none", {}, {}).layers["none"].annotations is None
+
+
+@pytest.mark.parametrize("n_shards", range(1, 10))
+def test_all_shards_meet_once_and_are_host_equally_often(n_shards):
+    met = {pair: np.zeros(5, int) for pair in combinations(range(n_shards), 2)}
+    hosted = np.zeros(n_shards)
+    for i, j, part, is_there in meetings(n_shards):
+        rows = part_of_rows(part, 5)
+        met[min(i, j), max(i, j)][rows] += 1
+        hosted[j if is_there else i] += 1 / part[1]
+    assert all((rows == 1).all() for rows in met.values())
+    assert np.ptp(hosted) == 0
+
+
+def test_shards_are_few_and_fit_into_memory():
+    X = np.broadcast_to(0.0, (1_000_000, 30))
+    assert shard_rows(Means(None, None), X) == SHARD_ROWS
+    assert shard_rows(Means(4, None), X) == 250_000
+    assert shard_rows(Means(100, None), X) == SHARD_ROWS
+    assert shard_rows(Means(4, 2**24), X) < 10_000
+    assert shard_rows(Means(None, 2**40), X) > 1_000_000
