@@ -5,59 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from multiprocessing import resource_tracker
+from typing import Any
 
 import typer
 
 from exactcp._optional import require
+from exactcp._parallel import progress
+from exactcp.cli._cluster_options import Place
 from exactcp.cli._misuse import MisuseError
 
 PATIENCE = 10.0  # seconds in which a scheduler answers
+LONG = 300.0  # in which there is a worker
 PURPOSE = "a cluster"  # that Dask is needed for
-APPLY = {
-    *("train", "test", "target", "task", "measure", "option", "confidence", "mondrian", "smoothed", "log", "low"),
-    *("high", "seed", "scale", "categorical", "ignore", "keep_ids", "row_ids", "output", "as_json"),
-    *("cluster", "workers"),
-}  # names of options, and of arguments
-USUAL = {"method": "full", "dates": "ignore"}  # what may be said, since it is done anyway
-INSTEAD = {
-    "jobs": "; workers have threads of their own",
-    "impute": ", and fill the gaps before",
-    "holdout": ", and write the rows to predict as TEST",
-    "folds": ", and write the rows to predict as TEST",
-    "model": ", and learn from TRAIN",
-}
-
-
-class Place(NamedTuple):
-    """Where the work is done: at the address of a scheduler, or by so many processes."""
-
-    address: str | None
-    workers: int | None
-
-
-def asked_place(context: Any, cluster: str | None, workers: int | None) -> Place | None:
-    """Return where the work is done, None for this process; refuse options that a cluster does not have."""
-    if cluster is None and workers is None:
-        return None
-    if cluster is not None and workers is not None:
-        raise MisuseError("--cluster is where workers run, and --workers starts some here: use one of them.")
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        if source is None or source.name != "COMMANDLINE" or name in APPLY or USUAL.get(name) == context.params[name]:
-            continue
-        said = f"{parameter.opts[0]} {context.params[name]}" if name in USUAL else parameter.opts[0]
-        remedy = f"use {USUAL[name]}" if name in USUAL else f"leave it out{INSTEAD.get(name, '')}"
-        msg = f"{said} is not for --cluster and --workers: {remedy}."
-        raise MisuseError(msg)
-    if context.params["scale"] == "robust":
-        raise MisuseError("--scale robust is not for --cluster and --workers: use standard or none.")
-    return Place(cluster, workers)
 
 
 @contextmanager
@@ -76,14 +39,15 @@ def connected(place: Place) -> Iterator[Any]:
             _check_scheduler(distributed, str(address))
         client = stack.enter_context(distributed.Client(address, timeout=PATIENCE, set_as_default=False))
         stack.enter_context(client.as_current())
-        _tell(client, place)
+        if place.address is not None:
+            _tell(client, place.address)
         yield client
 
 
 def _check_scheduler(distributed: Any, address: str) -> None:
     """Refuse an address where no scheduler is; a client that does not reach it would leave tracebacks."""
     remedy = "write the address that dask scheduler prints, such as tcp://host:8786, or --workers 4 for processes here"
-    if address.startswith("inproc://"):
+    if "://" in address and not address.startswith("tcp://"):  # which a client knows how to reach
         return
 
     async def identity() -> Any:
@@ -103,16 +67,19 @@ def _check_scheduler(distributed: Any, address: str) -> None:
         raise MisuseError(msg)
 
 
-def _tell(client: Any, place: Place) -> None:
+def _tell(client: Any, address: str) -> None:
+    """Say whose workers they are; wait for some if there are none yet."""
+    if not client.nthreads():
+        typer.echo(f"exactcp: the cluster {address} has no worker yet, and one is waited for.", err=True)
+        try:
+            client.submit(len, (), pure=False).result(timeout=LONG)  # for which a cluster that adapts starts workers
+        except TimeoutError:
+            msg = f"--cluster {address} has had no worker for {LONG:g} seconds: start some, by dask worker {address}."
+            raise ValueError(msg) from None
     threads = client.nthreads()
-    if place.workers is not None:
-        return
-    where = client.dashboard_link
-    seen = f"; its dashboard is {where}" if where and not client.scheduler.address.startswith("inproc://") else ""
+    where = "" if client.dashboard_link is None else f"; its dashboard is {client.dashboard_link}"
     found = f"{len(threads)} workers with {sum(threads.values())} threads"
-    if not threads:
-        found = "no worker yet, and waits for some up to 5 minutes"
-    typer.echo(f"exactcp: the cluster {place.address} has {found}{seen}.", err=True)
+    typer.echo(f"exactcp: the cluster {address} has {found}{where}.", err=True)
 
 
 @contextmanager
@@ -133,21 +100,20 @@ def _without_noise() -> Iterator[None]:
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C, which is for this one: it ends them."""
-    if threading.current_thread() is not threading.main_thread():
+    """Start threads and processes that do not hear Ctrl-C, which is for this process: it ends the others."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # which would let the thread that starts it hear again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def ask_workers(client: Any, work: Callable[[Any], Any], parts: Sequence[Any], *, verbose: int, task: str) -> list[Any]:
     """Return what workers make of all parts; if one fails, or somebody interrupts, nothing is left behind."""
-    from exactcp._parallel import progress
-
     as_completed = require("distributed", "dask", PURPOSE).as_completed
     futures = client.map(work, parts, pure=False)
     try:

@@ -17,22 +17,23 @@ from rich.console import Console
 
 from exactcp._optional import require
 from exactcp._parallel import progress
+from exactcp._replacing import replacing
 from exactcp._starting import leaving_at_once
 from exactcp.cli._asked import Asked
 from exactcp.cli._clock import Clock
-from exactcp.cli._cluster import PURPOSE, Place, ask_workers, connected
+from exactcp.cli._cluster import PURPOSE, ask_workers, connected
+from exactcp.cli._cluster_options import Place
 from exactcp.cli._cluster_tasks import telling_of_tasks
 from exactcp.cli._measure_option import make_measure
 from exactcp.cli._outputs import doubts, renamed_columns, sentence
-from exactcp.cli._parts import Part, PartFile, cut, cut_and_join, find_files, read_piece
+from exactcp.cli._parts import Part, cut, cut_and_join, find_files, read_piece
 from exactcp.cli._results import print_result
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The files of both tables, cut into parts."""
+    """Both tables, cut into parts."""
 
-    files: dict[str, list[PartFile]]
     train: list[Part]
     test: list[Part]
 
@@ -95,7 +96,7 @@ def predict_on_cluster(
         clock.lap("cluster")
         run = ClusterRun(asked, levels, client, int(sys.stderr.isatty()), clock)
         threads = max(1, sum(client.nthreads().values()))
-        tables = Tables(files, cut_and_join(files["TRAIN"], threads), cut(files["TEST"]))
+        tables = Tables(cut_and_join(files["TRAIN"], threads), cut(files["TEST"]))
         summary, reason = _predict_parts(run, tables, folder)
     clock.lap("cluster")
     summary |= {
@@ -176,12 +177,15 @@ def _learn_columns(run: ClusterRun, tables: Tables) -> tuple[Any, Any]:
 
 def _features(asked: Asked, tables: Tables) -> list[str]:
     """Return the columns to learn from; which are IDs and dates is seen in the first part."""
+    import pandas as pd
+
     from exactcp.cli._dates import dated, without_dates
     from exactcp.cli._ids import warn_of_counters
     from exactcp.cli._part_columns import read_frame
     from exactcp.cli._problem import choose_features
 
-    first = {"TRAIN": read_frame(tables.train[0].pieces[0]), "TEST": read_frame(tables.test[0].pieces[0])}
+    parts = {"TRAIN": tables.train[0], "TEST": tables.test[0]}
+    first = {table: pd.concat(map(read_frame, part.pieces), ignore_index=True) for table, part in parts.items()}
     categorical = list(asked.categorical)
     features, _ = choose_features(first, asked.columns, categorical)
     features = without_dates(features, dated(first, features, categorical))
@@ -261,5 +265,6 @@ def _answer_part(
         table = table.rename_columns([renamed.get(name, name) for name in table.column_names])
         for name, column in columns.items():
             table = table.append_column(name, column)
-        parquet.write_table(table, file)
+        with replacing(file) as unfinished:
+            parquet.write_table(table, unfinished)
     return renamed

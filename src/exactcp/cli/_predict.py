@@ -16,7 +16,7 @@ from exactcp.cli import _options as options
 from exactcp.cli._asked import Asked, check_jobs, scale_of
 from exactcp.cli._choices import Dates, MethodOption, Scale, Task
 from exactcp.cli._clock import Clock
-from exactcp.cli._cluster import asked_place
+from exactcp.cli._cluster_options import asked_place
 from exactcp.cli._formats import WRITTEN, input_name, is_standard
 from exactcp.cli._job import Job
 from exactcp.cli._misuse import (
@@ -143,7 +143,8 @@ def predict(
 
     With one file, --holdout 0.25 predicts a random part of its rows, and
     --folds 5 every row from the others. With a model that exactcp fit has saved,
-    --model model.exactcp NEW.csv predicts new rows, without learning anew.
+    --model model.exactcp NEW.csv predicts new rows, without learning anew. With
+    --workers 4, TRAIN and TEST may be many Parquet files, more than memory holds.
 
     The rows are written with new columns: prediction, set_text (labels joined
     by |), confidence, credibility and p_<label> for each label; or, for
