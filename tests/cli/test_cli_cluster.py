@@ -211,11 +211,11 @@ def test_labels_that_train_lacks_are_told(folder, address):
 
 def test_exact_sums_scale_as_scikit_learn_does_and_do_not_depend_on_the_order(rng):
     columns = {
-        "plain": rng.normal(size=3000),
-        "far": 1e9 + rng.normal(size=3000),
-        "tiny": 1e-300 * rng.normal(size=3000),
-        "constant": np.full(3000, 0.1),
-        "zero": np.zeros(3000),
+        "plain": rng.normal(size=6000),
+        "far": 1e9 + rng.normal(size=6000),
+        "tiny": 1e-300 * rng.normal(size=6000),
+        "constant": np.full(6000, 0.1),
+        "zero": np.zeros(6000),
     }
     powers = exponents({name: float(np.abs(column).max()) for name, column in columns.items()})
 
@@ -223,15 +223,15 @@ def test_exact_sums_scale_as_scikit_learn_does_and_do_not_depend_on_the_order(rn
         parts = [{n: exact_sums(c[rows], powers[n]) for n, c in columns.items()} for rows in np.split(order, cuts)]
         return scales_of(powers, parts)
 
-    found = scales(np.arange(3000), [1, 1000, 2999])
-    assert found == scales(rng.permutation(3000), [1024, 2048])
+    found = scales(np.arange(6000), [1, 1000, 5999])
+    assert found == scales(rng.permutation(6000), [1024, 2048, 2999])
     for name, column in columns.items():
         near = np.ldexp(column, -powers[name])
         expected = StandardScaler().fit_transform(near[:, None])[:, 0]
         tolerance = 1e-6 if name == "far" else 1e-12  # digits that the column itself does not have
         np.testing.assert_allclose(found[name].scaled(column), expected, rtol=tolerance, atol=tolerance)
     exact = [int(v) for v in np.rint(np.ldexp(columns["plain"], 52 - powers["plain"]))]
-    assert exact_sums(columns["plain"], powers["plain"]) == (3000, sum(exact), sum(v * v for v in exact))
+    assert exact_sums(columns["plain"], powers["plain"]) == (6000, sum(exact), sum(v * v for v in exact))
 
 
 def changed(folder, name, change):

@@ -1,5 +1,7 @@
 """Files in parts on the command line: where parts begin and end, what is summed, and whose last label decides."""
 
+from __future__ import annotations
+
 from mutants import Family, Mutant
 
 CUT = ("cli/test_cli_cluster.py::test_answers_do_not_depend_on_how_rows_are_cut",)
@@ -29,9 +31,6 @@ FAMILY = Family(
         ),
         "ties of p-values go to the first label": Mutant(
             "cli/_part_results.py", "if tied.size:", "if tied.size < 0:", tests=SETS
-        ),
-        "categories in the order in which they come": Mutant(
-            "cli/_part_columns.py", "name: sorted({one", "name: list({one", tests=SETS
         ),
     },
 )
