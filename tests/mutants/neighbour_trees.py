@@ -116,14 +116,14 @@ FAMILY = Family(
         ),
         "reverse trees outlive a change": Mutant(
             "measures/neighbours/_label_bag.py",
-            '"_reverse": None, "_pace": Pace(), **changed',
-            '"_pace": Pace(), **changed',
+            '        "_reverse": None,\n',
+            "",
             KEPT,
         ),
         "a stream's trees outlive a change": Mutant(
-            "measures/neighbours/_label_bag.py",
-            "        self._pace = Pace()\n        self._entrances",
-            "        self._entrances",
+            "measures/neighbours/_label_lists.py",
+            "        vars(self).update(self.nothing_derived)\n        self._entrances",
+            "        vars(self).update({**self.nothing_derived, '_pace': self._pace})\n        self._entrances",
             STREAMS,
         ),
         "examples since the trees were grown are not met": Mutant(

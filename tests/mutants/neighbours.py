@@ -222,33 +222,33 @@ FAMILY = Family(
         ),
         "the sorted scores outlive a change": Mutant(
             "measures/neighbours/_label_bag.py",
-            'derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace(), **changed}',
-            'derived = {"_within": None, "_reverse": None, "_pace": Pace(), **changed}',
+            '        "_prepared": None,\n',
+            "",
             KEPT,
         ),
         "the screen outlives a change": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_lists.py",
             "        self.search.forget_screen()\n\n    def _arrival",
             "\n    def _arrival",
             KEPT,
         ),
         "a fork overwrites what it shares": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_lists.py",
             "self._store, _owns_arrays=False,",
             "self._store, _owns_arrays=True,",
             FORKS,
         ),
         "a copy shares the sizes": Mutant(
-            "measures/neighbours/_label_bag.py", "sizes=examples.sizes.copy(),", "sizes=examples.sizes,", COPIES
+            "measures/neighbours/_label_lists.py", "sizes=examples.sizes.copy(),", "sizes=examples.sizes,", COPIES
         ),
         "a label that goes keeps its size": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_lists.py",
             "sizes[new_codes[kept]] = self.sizes[kept]",
             "sizes[kept] = self.sizes[kept]",
             KEPT,
         ),
         "many examples go in their slots' order": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_lists.py",
             "kept = np.delete(self.order, indices)",
             "kept = np.delete(np.arange(self.n), indices)",
             ("measures/test_learning.py::test_any_history_equals_a_fresh_fit",),
@@ -266,16 +266,19 @@ FAMILY = Family(
             WIDENED,
         ),
         "what is kept is not widened": Mutant(
-            "measures/neighbours/_label_bag.py", "wide = None if fits else np.dtype(np.float64)", "wide = None", WIDENED
+            "measures/neighbours/_label_lists.py",
+            "wide = None if fits else np.dtype(np.float64)",
+            "wide = None",
+            WIDENED,
         ),
         "an example of a stream is rounded in place": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_stream.py",
             "        if not has_room_for(store, x):",
             "        if store.n < 0:",
             WIDENED,
         ),
         "lists never get a longer reserve": Mutant(
-            "measures/neighbours/_label_bag.py",
+            "measures/neighbours/_label_lists.py",
             "if self._lists.values.shape[2] < width:",
             "if width < 0:",
             (f"{NARROW}Memory::test_lists_have_a_long_reserve_only_once_something_is_forgotten",),

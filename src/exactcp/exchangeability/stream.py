@@ -288,7 +288,9 @@ class ExchangeabilityTest(Estimator):
 
     @property
     def _wants_targets(self) -> bool:
-        """Whether y is a real target: the measure says so."""
+        """Whether y is a real target: the measure says so, and what has been learned is known."""
+        if self._started:
+            return self._has_answers and self._codes is None
         return self.measure is not None and TARGET_MEASURE.accepts(self.measure)
 
     @property
@@ -319,7 +321,8 @@ class ExchangeabilityTest(Estimator):
         martingale = Martingale(self.betting, self.alarm, self.threshold)
         seed = draw_seed(self.random_state)
         self.measure_, self._seed = self._choose(seed, labelled=labelled), seed
-        self._takes_pairs = objects_of(self.measure_) is Objects.PAIRS
+        kind = objects_of(self.measure_)
+        self._takes_pairs, self._takes_anything = kind is Objects.PAIRS, kind is Objects.ANYTHING
         self._bag: Any = None
         self._has_answers = labelled
         self._codes: dict[Any, int] | None = None

@@ -14,6 +14,7 @@ from exactcp._changes import twin
 from exactcp._compared import COMPARED, is_column
 from exactcp._stored_frames import restored_rows, stored_rows
 from exactcp._values import check_scale, check_size
+from exactcp.geometry.kinds import OTHER
 from exactcp.geometry.metric import Distance
 
 SAMPLE_PAIRS = 32  # pairs of objects for which a function is asked both ways
@@ -27,6 +28,7 @@ class FunctionStore:
     """
 
     is_matrix = False
+    kind = OTHER
     objects = np.empty((0, 0))  # none that compiled code could read
 
     def __init__(self, X: np.ndarray, distance: Distance) -> None:

@@ -52,6 +52,7 @@ class Distance:
         self.params = dict(params or {})
         self.metric = metric
         self.is_precomputed = metric == "precomputed"
+        self.kind = self._kind_of()
         needed = None if callable(metric) else _NEEDS.get(metric)
         if needed is not None and needed not in self.params:
             msg = (
@@ -65,9 +66,12 @@ class Distance:
         """Whether a user's function gives the distances, of whatever it is given."""
         return callable(self.metric)
 
-    @property
-    def kind(self) -> int:
-        """The number of the metric in compiled code; OTHER if that does not know it."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.kind = self._kind_of()  # other versions may number them otherwise
+
+    def _kind_of(self) -> int:
+        """Return the number of the metric in compiled code; OTHER if that does not know it."""
         return OTHER if self.params or callable(self.metric) else KIND_OF.get(self.metric, OTHER)
 
     @property

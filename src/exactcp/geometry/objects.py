@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from exactcp._values import check_scale, check_size
-from exactcp.geometry.kinds import ANGLE
+from exactcp.geometry.kinds import ANGLE, OTHER
 from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.metric import Distance
 
@@ -45,7 +45,7 @@ class VectorStore:
         is_narrow = X.dtype == np.float32 and X.shape[1] >= NARROW_FROM and distance.is_euclidean
         self._rows = distance.prepared(np.ascontiguousarray(X, np.float32 if is_narrow else np.float64))
         self.n = X.shape[0]
-        self.distance = distance
+        self.distance, self.kind = distance, distance.kind
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "is_prepared": True}
@@ -53,7 +53,8 @@ class VectorStore:
     def __setstate__(self, state: dict[str, Any]) -> None:
         is_prepared = state.pop("is_prepared", False)
         self.__dict__.update(state)
-        if not is_prepared and self.distance.kind == ANGLE:  # rows were kept as they came
+        self.kind = self.distance.kind
+        if not is_prepared and self.kind == ANGLE:  # rows were kept as they came
             self._rows = self._rows.copy()
             self._rows[: self.n] = self.distance.prepared(self.objects)
 
@@ -63,7 +64,7 @@ class VectorStore:
 
     def _first(self, rows: np.ndarray, n: int) -> VectorStore:
         store = object.__new__(VectorStore)
-        store._rows, store.n, store.distance = rows, n, self.distance
+        store._rows, store.n, store.distance, store.kind = rows, n, self.distance, self.kind
         return store
 
     def arrived(self, X: np.ndarray) -> VectorStore:
@@ -120,7 +121,7 @@ class VectorStore:
 
         They are in the precision of the stored ones, unless that changes them.
         """
-        X = self.distance.prepared(X)
+        X = self.distance.prepared(X) if self.kind == ANGLE else X
         if np.can_cast(X.dtype, self._rows.dtype):
             return np.asarray(X, self._rows.dtype)
         with np.errstate(over="ignore", under="ignore"):
@@ -132,7 +133,7 @@ class MatrixStore:
     """Objects known by their distances alone (`metric="precomputed"`); test rows hold distances in slot order."""
 
     is_matrix = True
-
+    kind = OTHER
     objects = np.empty((0, 0))  # there are none: every distance is known
 
     def __init__(self, D: np.ndarray) -> None:

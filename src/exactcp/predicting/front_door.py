@@ -108,7 +108,8 @@ class FrontDoor(Estimator):
 
     def _inside(self, X: Any) -> Any:
         """Return objects without the columns that hold categories, unless these are to be kept."""
-        check_computed(self, X, "X")
+        if not isinstance(X, np.ndarray):
+            check_computed(self, X, "X")
         mondrian = vars(self).get("mondrian")
         if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
             return X

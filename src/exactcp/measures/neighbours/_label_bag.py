@@ -1,57 +1,30 @@
-"""The nearest-neighbour bag: training examples that learn and unlearn, and count for all labels (theory NN.1-7)."""
+"""The nearest-neighbour bag: it counts for all labels, among examples that learn and unlearn (theory NN.1-7)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._changes import Change
 from exactcp._parallel import FREE, Effort
 from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
-from exactcp.geometry.kinds import OTHER
-from exactcp.geometry.objects import Store, VectorStore, copied_with_room, has_room_for, remembering
-from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._label_intervals import count_by_intervals, may_have_intervals
-from exactcp.measures.neighbours._search import NeighbourSearch
-from exactcp.measures.neighbours._streaming import Pace, stream_vectors
+from exactcp.measures.neighbours._label_stream import StreamedLists
 from exactcp.measures.neighbours._trees import grow_reverse
-from exactcp.measures.neighbours.kernels.fill import Lists, new_lists
-from exactcp.measures.neighbours.kernels.learning import (
-    ListArrays,
-    commit_learning,
-    commit_unlearning,
-    list_without,
-    lists_that_hold,
-)
 from exactcp.measures.neighbours.kernels.scores import (
     Provisional,
     cards_of,
     count_labels,
     same_and_other_scores,
-    scores_of,
-    sum_lists,
     write_scores,
 )
 from exactcp.measures.neighbours.kernels.search import TestBlock
-from exactcp.measures.neighbours.kernels.stream import (
-    all_entrances,
-    commit_streamed,
-    count_and_learn,
-    count_example,
-    count_row,
-    new_own_lists,
-)
 from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
 from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees
-
-CommitLists = Callable[[ListArrays], None]
 
 
 class CategorisedScores(NamedTuple):
@@ -62,100 +35,23 @@ class CategorisedScores(NamedTuple):
     ordered: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]  # the sorted fields of `Provisional`
 
 
-class NeighbourBag(LabelBagBase):
-    """State of full CP with k-NN or simplified k-NN: two (or one) sorted lists of distances for each example.
+class NeighbourBag(StreamedLists):
+    """State of full CP with k-NN or simplified k-NN.
 
-    Parameters
-    ----------
-    store : VectorStore, MatrixStore or FunctionStore
-        The objects.
-    codes : ndarray of shape (n,)
-        Their labels by slot, 0..n_labels-1.
-    order : ndarray of shape (n,)
-        Slot of each example, in the order of arrival.
-    n_labels : int
-    k : int
-    use_ratio : bool
-        Keep other-label lists too, and score by the ratio.
-    search : str
-        By trees, by products, or by what is faster.
-
-    Notes
-    -----
-    Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs and a prediction n, or what trees leave of
-    them; `learn` and `unlearn` cost n distances for an example, and a search for each example whose list runs short.
-    One example changes the lists in place (`learning`, `unlearning`, `streaming`); several change a fork. Trees go with
-    every change, and are grown anew when enough has been asked.
+    What it counts with is made of the lists when it is first asked for, and forgotten with the next example.
     """
 
-    _reverse: ReverseTrees | None = None
-    _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
-    _pace = Pace()
-    _within: CategorisedScores | None = None
-    _intervals_pay = True
-
-    def __init__(
-        self,
-        store: Store,
-        codes: np.ndarray,
-        order: np.ndarray,
-        n_labels: int,
-        *,
-        k: int,
-        use_ratio: bool,
-        search: str = "auto",
-    ) -> None:
-        self.k = k
-        self.n_relations = 2 if use_ratio else 1
-        self._order = order
-        self.sizes = np.bincount(codes, minlength=n_labels).astype(np.int64)
-        self.search = NeighbourSearch(store, np.array(codes, dtype=np.int64), n_labels, search)
-        self._owns_arrays = True  # nobody else reads them
-        self._forget()
-
-    def __getstate__(self) -> dict[str, Any]:
-        derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace()}  # quickly made anew
-        return {**self.__dict__, **derived}
-
-    def _forget(self) -> None:
-        """Forget what is derived from the lists."""
-        self._prepared: Provisional | None = None
-        self._reverse = None
-        self._intervals_pay = True
-        self._pace = Pace()
-        self._entrances = np.empty((self.n_relations, 0))
-
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return self.search.store.n
-
-    @property
-    def order(self) -> np.ndarray:
-        """Slot of each example, in the order of arrival."""
-        return self._order[: self.n]
-
-    def codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival."""
-        return self._codes[self.order]
-
-    @property
-    def _store(self) -> Store:
-        return self.search.store
-
-    @property
-    def _codes(self) -> np.ndarray:
-        return self.search.codes
-
-    def fill(self, *, effort: Effort = FREE) -> NeighbourBag:
-        """Make all lists anew from the stored examples."""
-        n = self.n
-        self._lists = new_lists(self.n_relations, n, _tuning.KNOBS.width(self.k, forgets=self._forgets))
-        fill_all(self.search, self._lists, self.k, effort=effort)
-        self._sums = sum_lists(self._lists, n, self.k)
-        self._scores = scores_of(self._sums, n)
-        self._forget()
-        return self
+    _prepared: Provisional | None
+    _within: CategorisedScores | None
+    _reverse: ReverseTrees | None
+    _intervals_pay: bool
+    nothing_derived: Mapping[str, Any] = {
+        **StreamedLists.nothing_derived,
+        "_prepared": None,
+        "_within": None,
+        "_reverse": None,
+        "_intervals_pay": True,
+    }
 
     def _provisional(self, *, in_order: bool) -> Provisional:
         """Provisional scores, sorted if they have been or are asked to be."""
@@ -191,10 +87,11 @@ class NeighbourBag(LabelBagBase):
     def _count_by_products(self, X: np.ndarray, effort: Effort) -> LabelCounts:
         """Count with a look at all examples."""
         provisional = self._provisional(in_order=self._is_worth_order(X))
-        return self._count(X, provisional, effort, by=self._count_many if self._intervals_pay else count_labels)
+        are_many = self.search.n_labels >= _tuning.KNOBS.many_labels
+        return self._count(X, provisional, effort, by=self._count_many if are_many else count_labels)
 
     def _count_many(self, block: TestBlock, *args: Any) -> None:
-        """Count for a block of test objects, by intervals of scores if labels are many and these have paid so far."""
+        """Count many labels for a block of test objects, by intervals of scores if these have paid so far."""
         provisional = args[2]
         if not (self._intervals_pay and may_have_intervals(block, provisional)):
             count_labels(block, *args)
@@ -270,234 +167,3 @@ class NeighbourBag(LabelBagBase):
             self.search.meet_at(write_scores, distances, self.k, self.n_relations == 2, candidate)
             same, other = same_and_other_scores(distances[0], self._lists, self._sums, self._scores[: self.n], self.k)
             yield np.where(self._codes[: self.n] == labels, same, other)[:, self.order], candidate[0].copy()
-
-    def _by_slot(self, X: np.ndarray) -> np.ndarray:
-        """Return checked objects as the store takes them."""
-        self._store.check_new(X)
-        return np.ascontiguousarray(self._store.by_slot(X, self.order))
-
-    def _examples(self) -> ListArrays:
-        """All that changes with one example."""
-        own = (self._lists, self._sums, self._scores, self._entrances)
-        return ListArrays(*own, self._codes, self.sizes, self._order, self._store.room)
-
-    def _successor(self, examples: ListArrays, store: Store, **changed: Any) -> NeighbourBag:
-        """Return a bag of as many of these examples as the store has."""
-        lists, sums, scores, entrances, codes, sizes, order, rows = examples
-        search = self.search.successor(store.shell(rows), codes, self.search.n_labels)
-        bag = object.__new__(NeighbourBag)
-        vars(bag).update(vars(self), _lists=lists, _sums=sums, _scores=scores, _entrances=entrances, _order=order)
-        derived = {"_prepared": None, "_within": None, "_reverse": None, "_pace": Pace(), **changed}
-        vars(bag).update(sizes=sizes, search=search, **derived)
-        return bag
-
-    def fork(self) -> NeighbourBag:
-        """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
-        return self._successor(self._examples(), self._store, _owns_arrays=False, _pace=self._pace)
-
-    def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
-        """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
-        room, fits = self._scores.shape[0], X is None or has_room_for(self._store, X)
-        if not self._owns_arrays or needed > room or not fits:
-            room = room if needed <= room else max(needed, 2 * self.n)
-            wide = None if fits else np.dtype(np.float64)
-            copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix, dtype=wide)
-            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True, _pace=self._pace)))
-
-    def _expect_to_forget(self) -> None:
-        """Have lists with a longer reserve, from the first example on that is unlearned."""
-        self._forgets = True
-        width = _tuning.KNOBS.width(self.k, forgets=True)
-        if self._lists.values.shape[2] < width:
-            self._lists = self._lists._replace(values=copied_with_room(self._lists.values, width, axis=2))
-
-    def _can_change(self, needed: int) -> bool:
-        """Tell whether there is room for so many examples in arrays that may be overwritten."""
-        return self._owns_arrays and needed <= self._scores.shape[0] and self._scores.flags.writeable
-
-    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
-        """Rename label c to new_codes[c], out of n_labels."""
-        self._own_arrays(self.n)
-        sizes = np.zeros(n_labels, np.int64)
-        kept = np.flatnonzero(self.sizes)
-        sizes[new_codes[kept]] = self.sizes[kept]
-        self._codes[: self.n] = new_codes[self._codes[: self.n]]
-        self.sizes, self.search = sizes, self.search.successor(self._store, self._codes, n_labels)
-        self._forget()
-
-    def _restart(self, store: Store, codes: np.ndarray, order: np.ndarray, effort: Effort) -> None:
-        """Make all lists anew, of other examples."""
-        self.search = self.search.successor(store, codes, self.search.n_labels)
-        self.sizes = np.bincount(codes, minlength=self.sizes.size).astype(np.int64)
-        self._order, self._owns_arrays = order, True
-        self.fill(effort=effort)
-
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
-        """Add examples; the state is then that of a fresh fit on all of them."""
-        n, m = self.n, X.shape[0]
-        X = self._by_slot(X)
-        if m * _tuning.KNOBS.many > n:
-            order = np.concatenate([self.order, np.arange(n, n + m)])
-            self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
-            return
-        self._own_arrays(n + m, X)
-        size = _batch_size(n + m)
-        for first in range(0, m, size):
-            some = slice(first, min(first + size, m))
-            self._arrival(X[some], codes[some])(self._examples())
-            self.search.store = self._store.arrived(X[some])
-        self._changed()
-
-    def _changed(self) -> None:
-        self._forget()
-        self.search.forget_screen()
-
-    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> CommitLists:
-        """Return what puts a few examples into arrays."""
-        store = self._store
-        distances = np.hstack([store.rows_from(X), store.rows_among(X)])
-        rows, codes = store.as_rows(X), np.asarray(codes, dtype=np.int64)
-        return partial(commit_learning, distances, codes, rows, store.is_matrix, self.k)
-
-    def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
-        """Prepare to learn a few examples in place; None if a fork should learn them."""
-        n, m = self.n, X.shape[0]
-        if m * _tuning.KNOBS.many > n or m > _batch_size(n + m) or not self._can_change(n + m):
-            return None
-        X = self._by_slot(X)
-        return self._change(self._store.arrived(X), self._arrival(X, y)) if has_room_for(self._store, X) else None
-
-    def _change(self, store: Store, commit: CommitLists, *, streaming: bool = False) -> Change:
-        """Return the change that a compiled function makes to the examples, which are then in this store."""
-        examples, is_matrix = self._examples(), self._store.is_matrix
-        forgotten = {} if streaming else {"_entrances": np.empty((self.n_relations, 0))}
-        successor = self._successor(examples, store, **forgotten)
-
-        def apart() -> NeighbourBag:
-            copied = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
-            commit(copied)
-            return successor._successor(copied, store, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
-
-        return Change(successor, partial(commit, examples), apart)
-
-    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Count each example against all before it, and learn it, one after another.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-        codes : ndarray of shape (m,)
-
-        Returns
-        -------
-        ndarray of int of shape (m, 4)
-            What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
-            label, and among the others.
-        """
-        n, m = self.n, X.shape[0]
-        self._store.check_new(X)
-        if isinstance(self._store, VectorStore):  # the others take them one by one
-            X = self._store.by_slot(X, self.order)
-        self._own_arrays(n + m, X)
-        self._stand_at_entrances()
-        self._prepared = self._reverse = None
-        self.search.forget_screen()
-        store, examples = self._store, self._examples()
-        own = new_own_lists(self.n_relations, self._lists.values.shape[2], n + m)
-        kind = self.search.kind()
-        if isinstance(store, VectorStore) and kind != OTHER:
-            how = (self.k, kind, examples, own, self.search.wanted, self._pace)
-            counts, self._pace = stream_vectors(X, codes, n, *how)
-            store.n += m
-            return counts
-        out = np.empty((m, 4), np.int64)
-        for t in range(m):
-            x = np.ascontiguousarray(store.by_slot(X[t : t + 1], self.order))
-            row, at = store.as_rows(x)[0], store.rows_from(x)[0]
-            count_and_learn(at, int(codes[t]), row, store.is_matrix, self.k, examples, own, out[t])
-            self.search.store = store = store.arrived(x)
-        return out
-
-    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
-        """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
-        n, store = self.n, self._store
-        if codes.size != 1 or not self._can_change(n + 1):
-            return None
-        store.check_new(X)
-        x, code = np.ascontiguousarray(store.by_slot(X, self.order)), int(codes[0])
-        if not has_room_for(store, x):
-            return None
-        self._stand_at_entrances()
-        examples, own = self._examples(), new_own_lists(self.n_relations, self._lists.values.shape[2], n)
-        counts, kind = np.empty((1, 4), np.int64), self.search.kind()
-        if kind != OTHER:
-            distances = np.empty(n)
-            used = count_row(x[0], code, self.k, kind, examples, own, distances, counts[0])
-        else:
-            distances = store.rows_from(x)[0]
-            used = count_example(distances, code, self.k, examples, own, counts[0])
-        commit = partial(commit_streamed, distances, code, store.as_rows(x)[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(store.arrived(x), commit, streaming=True)
-
-    def _stand_at_entrances(self) -> None:
-        """Know the entrance of every list."""
-        if self._entrances.shape != self._sums.shape:
-            self._entrances = all_entrances(self._lists, self._codes, self.sizes, self.n)
-
-    def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
-        """Forget the examples with these positions in the order of arrival; the rest keep their order."""
-        if indices.size * _tuning.KNOBS.many > self.n > 0:
-            self._forgets = True
-            kept = np.delete(self.order, indices)
-            self._restart(self._store.kept(kept), self._codes[kept], np.arange(kept.size), effort)
-            return
-        self._own_arrays(self.n)
-        self._expect_to_forget()
-        for position in np.sort(indices)[::-1]:
-            slot = int(self._order[position])
-            self._departure(int(position))(self._examples())
-            self.search.store = self._store.departed(slot)
-        self._changed()
-
-    def unlearning(self, positions: np.ndarray) -> Change | None:
-        """Prepare to forget one example in place; None if a fork should forget them."""
-        if positions.size != 1 or self.n < _tuning.KNOBS.many or not self._can_change(self.n) or not self._forgets:
-            return None
-        departed = self._store.departed(int(self._order[positions[0]]))
-        return self._change(departed, self._departure(int(positions[0])))
-
-    def _departure(self, position: int) -> CommitLists:
-        """Return what takes an example out of arrays: with the lists that run short made anew."""
-        store, codes, slot = self._store, self._codes, int(self._order[position])
-        with remembering(store):
-            distances = store.rows_within(slot, slot + 1)[0]
-            holding = lists_that_hold(distances, slot, codes, self.sizes, self.k, self._lists)
-            short = holding[holding[:, 2] == 1, :2]
-            values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
-            for r, (relation, i) in enumerate(short.tolist()):
-                lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
-        made_anew = (short, values, lengths)
-        return partial(commit_unlearning, distances, position, holding, *made_anew, store.is_matrix, self.k)
-
-
-def _batch_size(n: int) -> int:
-    """How many examples are learned with their distances to n others in memory."""
-    return max(1, _tuning.KNOBS.block_bytes // (8 * n))
-
-
-def _copied_lists(
-    examples: ListArrays, room: int, *, is_matrix: bool, dtype: np.dtype[Any] | None = None
-) -> ListArrays:
-    """Return a copy with room for so many examples, and the objects in this precision if it is given."""
-    is_streaming = examples.entrances.shape == examples.sums.shape
-    rows = copied_with_room(examples.rows, room, dtype=dtype)
-    return ListArrays(
-        lists=Lists(*(copied_with_room(array, room, axis=1) for array in examples.lists)),
-        sums=copied_with_room(examples.sums, room, axis=1),
-        scores=copied_with_room(examples.scores, room),
-        entrances=copied_with_room(examples.entrances, room if is_streaming else 0, axis=1),
-        codes=copied_with_room(examples.codes, room),
-        sizes=examples.sizes.copy(),
-        order=copied_with_room(examples.order, room),
-        rows=copied_with_room(rows, room, axis=1) if is_matrix else rows,
-    )

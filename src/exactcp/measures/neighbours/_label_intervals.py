@@ -14,10 +14,10 @@ from exactcp.measures.neighbours.kernels.search import TestBlock
 def may_have_intervals(block: TestBlock, provisional: Provisional) -> bool:
     """Tell whether intervals of scores can serve a block of test objects.
 
-    They need many labels, a screen of Euclidean distances, and sorted scores.
+    They need a screen of Euclidean distances, and sorted scores.
     """
     is_screened = block.screened is not None and block.stored.kind == EUCLIDEAN
-    return is_screened and provisional.starts.size > 0 and block.stored.n_labels >= _tuning.KNOBS.many_labels
+    return is_screened and provisional.starts.size > 0
 
 
 def count_by_intervals(

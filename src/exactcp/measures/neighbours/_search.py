@@ -11,7 +11,7 @@ from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp._validation import check_square
 from exactcp.geometry.kinds import EUCLIDEAN, OTHER, has_products
 from exactcp.geometry.metric import Distance
-from exactcp.geometry.objects import Store, VectorStore, store_of
+from exactcp.geometry.objects import Store, store_of
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
@@ -88,7 +88,7 @@ class NeighbourSearch:
         """Return the screen of the stored examples."""
         screen = self._screen
         if screen is None:
-            objects, basis, kind = self.store.objects, self._basis, self.kind()
+            objects, basis, kind = self.store.objects, self._basis, self.store.kind
             if basis is None or objects.shape[0] > 2 * basis[1]:
                 found = find_basis(objects) if has_products(kind) else np.empty((objects.shape[1], 0))
                 basis = self._basis = found, objects.shape[0]
@@ -96,17 +96,13 @@ class NeighbourSearch:
             self._screen = screen
         return screen
 
-    def kind(self) -> int:
-        """Return the number of the metric in compiled code; OTHER if that does not know it."""
-        return self.store.distance.kind if isinstance(self.store, VectorStore) else OTHER
-
     def can_screen(self) -> bool:
         """Tell whether the metric has a screen."""
-        return self.kind() != OTHER
+        return self.store.kind != OTHER
 
     def has_trees(self) -> bool:
         """Tell whether the metric has trees."""
-        return self.kind() == EUCLIDEAN
+        return self.store.kind == EUCLIDEAN
 
     def near(self) -> NearTrees:
         """Return trees over the stored examples of each label; only Euclidean distances have them."""
@@ -179,7 +175,7 @@ class NeighbourSearch:
         """Return the examples that test objects meet."""
         n = self.store.n
         touch = np.full(n, -np.inf) if touch is None else touch
-        return Stored(self.store.objects, self.codes[:n], self.n_labels, touch, self.kind())
+        return Stored(self.store.objects, self.codes[:n], self.n_labels, touch, self.store.kind)
 
     def visit_trees(
         self, work: Callable[..., np.ndarray], X: np.ndarray, *args: Any, effort: Effort = FREE
