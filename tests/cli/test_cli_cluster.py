@@ -11,18 +11,19 @@ import sys
 import time
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import exactcp
 from exactcp import FullConformalClassifier
-from exactcp.cli import _cluster, _parts, app
+from exactcp.cli import _cluster, _cluster_tasks, _parts, app
 from exactcp.cli._part_vectors import exact_sums, exponents, scales_of
 from exactcp.measures import KNN
 
@@ -362,6 +363,62 @@ def wait_until(is_so, seconds=30):
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_a_bar_shows_the_tasks_that_are_left(address, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(_cluster_tasks, "OFTEN", 0.01)
+    go_on, left = tmp_path / "go on", []
+
+    def counting(client):
+        def ask(work):
+            left.append(ask_scheduler(work))
+            return left[-1]
+
+        ask_scheduler = client.run_on_scheduler
+        monkeypatch.setattr(client, "run_on_scheduler", ask)
+
+    with Client(address, set_as_default=False) as client:
+        counting(client)
+        futures = [client.submit(wait_until, go_on.exists, pure=False) for _ in range(3)]
+        with _cluster_tasks.telling_of_tasks(client, "learning", 1):
+            wait_until(lambda: 3 in left)
+            go_on.touch()
+            client.gather(futures)
+            wait_until(lambda: left[-1] == 0)
+        told = len(left)
+        with _cluster_tasks.telling_of_tasks(client, "learning", 0):
+            pass
+    assert len(left) == told
+    assert re.search(r"learning .* 3/3 ", capsys.readouterr().err)
+
+
+def test_workers_that_do_not_come(folder, monkeypatch):
+    monkeypatch.setattr(_cluster, "LONG", 0.2)
+    how = {"n_workers": 0, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**how) as cluster:
+        address = cluster.scheduler_address
+        result = run("train", "test", "--target", "kind", "--cluster", address, "--output", "many")
+    assert f"the cluster {address} has no worker yet, and one is waited for." in result.stderr
+    assert f"has had no worker for 0.2 seconds: start some, by dask worker {address}." in result.stderr
+    assert result.exit_code == 1
+    assert not Path("many").exists()
+
+
+def test_files_may_be_anywhere_and_must_stay_what_they_are(folder):
+    elsewhere = fsspec.filesystem("memory")
+    for number in (10, 9):
+        elsewhere.pipe(f"/rows/{number}.parquet", Path("test.parquet").read_bytes())
+    elsewhere.pipe("/rows/_SUCCESS", b"")
+    files = _parts.find_files(Path("memory://rows/*"), "TRAIN")
+    assert [file.url for file in files] == ["memory:///rows/9.parquet", "memory:///rows/10.parquet"]
+    piece = _parts.cut(files)[0].pieces[0]
+    assert _parts.read_piece(piece, ["id"]).column("id").to_pylist()[:2] == ["r200", "r201"]
+    elsewhere.pipe("/rows/9.parquet", Path("train/1.parquet").read_bytes())
+    with pytest.raises(ValueError, match=r"rows/9.parquet has changed since it was looked at: give the command again"):
+        _parts.read_piece(piece)
+    elsewhere.rm("/rows", recursive=True)
+    with pytest.raises(ValueError, match="cannot be read where the work is done"):
+        _parts.read_piece(piece)
 
 
 @pytest.mark.slow  # three processes, which start and compile
