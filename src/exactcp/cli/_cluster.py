@@ -118,7 +118,9 @@ def ask_workers(client: Any, work: Callable[[Any], Any], parts: Sequence[Any], *
     futures = client.map(work, parts, pure=False)
     try:
         for future in progress(as_completed(futures), len(futures), verbose, task):
-            _check_done(future)
+            if future.status != "finished":
+                for one in futures:  # the first part that is wrong is told, whoever was the first to tell
+                    _check_done(one)
         return list(client.gather(futures))
     finally:
         for future in futures:
@@ -126,9 +128,10 @@ def ask_workers(client: Any, work: Callable[[Any], Any], parts: Sequence[Any], *
 
 
 def _check_done(future: Any) -> None:
-    if future.status == "finished":
-        return
+    """Wait for a future, and raise its error if it has one."""
     error = future.exception()
+    if error is None:
+        return
     if type(error).__name__ in ("ImportError", "ModuleNotFoundError"):
         msg = (
             f"a worker cannot do its part ({error}): expected the same version of exactcp[cli,dask] where the workers "

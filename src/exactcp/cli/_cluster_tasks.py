@@ -38,12 +38,13 @@ def telling_of_tasks(client: Any, what: str, verbose: int) -> Iterator[None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     ended = threading.Event()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        watcher = threading.Thread(
-            target=_watch, args=(client, bar, bar.add_task(what, total=None), ended), daemon=True
-        )
+        shown = bar.add_task(what, total=None)
+        watcher = threading.Thread(target=_watch, args=(client, bar, shown, ended), daemon=True)
         watcher.start()
         try:
             yield
+            total = bar.tasks[0].total or 1
+            bar.update(shown, total=total, completed=total)
         finally:
             ended.set()
             watcher.join(timeout=5.0)
@@ -59,6 +60,6 @@ def _watch(client: Any, bar: Any, shown: Any, ended: threading.Event) -> None:
         except Exception:  # noqa: BLE001  (that it is not told how far it is stops nothing)
             return
         most = max(most, left)
-        if most:
+        if most and not ended.is_set():
             bar.update(shown, total=most, completed=most - left)
         pause = max(OFTEN, SHARE * (time.monotonic() - began))
