@@ -21,8 +21,7 @@ from exactcp import _public as predictors
 from exactcp import measures
 from exactcp._compiling import STOPWATCH
 
-SMALL, LARGE = 200, 1_500  # rows; of more than a thousand, neighbours are searched for by products
-ASKED = 40  # rows
+SMALL, LARGE = 200, 1_500  # rows; as many questions about more than a thousand are answered by screened products
 
 
 class Warmed(NamedTuple):
@@ -49,26 +48,51 @@ def _warm_labels(measure: Any, n: int = SMALL, p: int = 5) -> None:
     X, y, _ = _examples_of(n, p)
     for is_smoothed in (False, True):
         predictor = predictors.FullConformalClassifier(measure, smoothed=is_smoothed, random_state=0).fit(X, y)
-        for asked in (X[:ASKED], X[:1]):
+        for asked in (X, X[:1]):
             predictor.predict_p(asked)
             predictor.predict_set(asked)
-    _after_changes(predictor, X, y).predict_p(X[:ASKED])
+    _after_changes(predictor, X, y).predict_p(X)
 
 
 def _warm_targets(measure: Any, n: int = SMALL, p: int = 5) -> None:
     X, _, y = _examples_of(n, p)
     predictor = predictors.FullConformalRegressor(measure).fit(X, y)
-    for rows in (ASKED, 1):
+    for rows in (n, 1):
         predictor.predict_interval(X[:rows])
         predictor.predict_region(X[:rows])
         predictor.predict_p(X[:rows], y[:rows])
-    _after_changes(predictor, X, y).predict_interval(X[:ASKED])
+    _after_changes(predictor, X, y).predict_interval(X)
 
 
 def _ask_neighbours() -> None:
     for measure in (measures.KNN(), measures.NN(), measures.SimplifiedKNN()):
         _warm_labels(measure)
         _warm_labels(measure, n=LARGE)
+
+
+def _ask_neighbours_by_trees() -> None:
+    for measure in (measures.KNN(search="tree"), measures.SimplifiedKNN(search="tree")):
+        _warm_labels(measure, n=LARGE, p=3)
+
+
+def _ask_neighbours_by_other_metrics() -> None:
+    for metric in ("cosine", "manhattan", "chebyshev"):
+        for n in (SMALL, LARGE):
+            _warm_labels(measures.KNN(metric=metric), n=n)
+
+
+def _ask_neighbours_in_float32() -> None:
+    for n in (SMALL, LARGE):
+        X, y, _ = _examples_of(n, 64)
+        predictor = predictors.FullConformalClassifier().fit(X.astype(np.float32), y)
+        for rows in (n, 1):
+            predictor.predict_p(X[:rows].astype(np.float32))
+
+
+def _ask_neighbours_of_many_labels() -> None:
+    X, _, _ = _examples_of(LARGE, 5)
+    predictor = predictors.FullConformalClassifier().fit(X, np.arange(LARGE) % 50)
+    predictor.predict_p(X)
 
 
 def _ask_densities() -> None:
@@ -91,7 +115,7 @@ def _ask_neighbours_for_targets() -> None:
     _warm_targets(measures.KNNResidual())
     _warm_targets(measures.KNNResidual(), n=LARGE)
     X, _, y = _examples_of(SMALL, 5)
-    predictors.FullConformalRegressor().fit(X, y).predict_distribution(X[:ASKED])
+    predictors.FullConformalRegressor().fit(X, y).predict_distribution(X)
 
 
 def _ask_ridge() -> None:
@@ -103,11 +127,11 @@ def _ask_venn() -> None:
     for n in (SMALL, LARGE):
         X, y, _ = _examples_of(n, 5)
         predictor = predictors.VennPredictor().fit(X, y)
-        for rows in (ASKED, 1):
+        for rows in (n, 1):
             predictor.predict_proba(X[:rows])
     X, y, _ = _examples_of(SMALL, 5)
     for method in ("full", "inductive", "cross"):
-        predictors.VennAbersPredictor(method=method).fit(X, y).predict_proba(X[:ASKED])
+        predictors.VennAbersPredictor(method=method).fit(X, y).predict_proba(X)
 
 
 def _ask_streams() -> None:
@@ -122,7 +146,7 @@ def _ask_detectors() -> None:
     for n in (SMALL, LARGE):
         X, _, _ = _examples_of(n, 5)
         detector = predictors.ConformalAnomalyDetector().fit(X)
-        for rows in (ASKED, 1):
+        for rows in (n, 1):
             detector.predict_p(X[:rows])
             detector.predict(X[:rows])
 
@@ -134,18 +158,22 @@ def _ask_clusters() -> None:
 def _ask_splits() -> None:
     X, y, targets = _examples_of(SMALL, 5)
     for classifier in (predictors.SplitConformalClassifier, predictors.CrossConformalClassifier):
-        classifier(random_state=0).fit(X, y).predict_set(X[:ASKED])
+        classifier(random_state=0).fit(X, y).predict_set(X)
     for regressor in (
         predictors.SplitConformalRegressor(random_state=0),
         predictors.CVPlusRegressor(random_state=0),
         predictors.JackknifePlusRegressor(),
     ):
-        regressor.fit(X, targets).predict_interval(X[:ASKED])
+        regressor.fit(X, targets).predict_interval(X)
 
 
 JOBS: dict[str, Callable[[], None]] = {  # those that take longest come first
     "forest": _ask_forests,
     "knn": _ask_neighbours,
+    "knn-metrics": _ask_neighbours_by_other_metrics,
+    "knn-trees": _ask_neighbours_by_trees,
+    "knn-float32": _ask_neighbours_in_float32,
+    "knn-labels": _ask_neighbours_of_many_labels,
     "venn": _ask_venn,
     "knn-regression": _ask_neighbours_for_targets,
     "anomaly": _ask_detectors,

@@ -23,6 +23,8 @@ rng = np.random.default_rng(1)
 X = rng.normal(size=(300, 4))
 targets = X[:, 0] + rng.normal(size=300)
 y = np.where(targets > 0, "a", "b")
+many, labels = np.tile(X, (6, 1)), np.tile(y, 6)  # so many that screened products answer
+wide = np.tile(many, 20).astype(np.float32)
 """
 # what users of a family begin with
 FIRST_CALLS = {
@@ -30,7 +32,11 @@ FIRST_CALLS = {
     "clustering": "ConformalClusterer(n_grid=20).fit(X[:100, :2])",
     "forest": "FullConformalClassifier(RandomForest(random_state=1)).fit(X[:100], y[:100]).predict_set(X[:2])",
     "kde": "FullConformalClassifier(KDE(bandwidth=0.5)).fit(X, y).predict_p(X[:7])",
-    "knn": "FullConformalClassifier().fit(pd.DataFrame(X), y).predict_set(pd.DataFrame(X[:50]), 0.9)",
+    "knn": "FullConformalClassifier().fit(pd.DataFrame(many), labels).predict_set(pd.DataFrame(many), 0.9)",
+    "knn-float32": "FullConformalClassifier().fit(wide, labels).predict_p(wide)",
+    "knn-labels": "FullConformalClassifier().fit(many, np.arange(1800) % 60).predict_p(many)",
+    "knn-metrics": "FullConformalClassifier(KNN(metric='cosine')).fit(many, labels).predict_p(many)",
+    "knn-trees": "FullConformalClassifier(KNN(search='tree')).fit(X, y).predict_p(X[:1])",
     "knn-regression": "FullConformalRegressor().fit(X, targets).predict_interval(X[:7])",
     "lasso": "FullConformalRegressor(LassoResidual(0.2)).fit(X, targets).predict_interval(X[:7])",
     "lssvm": "FullConformalClassifier(LSSVM(rho=2.0)).fit(X, y).predict_p(X[:7])",

@@ -106,6 +106,13 @@ class TestEveryStrategy:
         assert again == betting
         assert [again.bet(p) for p in (0.1, 0.7, 0.3, 0.2)] == first
 
+    def test_several_bets_are_those_one_after_another(self, betting, rng):
+        p = (1.0 - rng.random(40)).tolist()
+        gambler, by_one = betting.fresh(), betting.fresh()
+        together = gambler.bets(p[:1]) + gambler.fork().bets(p[1:]) + gambler.bets([])
+        assert together == [by_one.bet(value) for value in p]
+        assert gambler.bets(p[1:]) == together[1:]  # the fork has left it as it was
+
     def test_pickle_in_the_middle(self, betting):
         gambler = betting.fresh()
         for p in (0.1, 0.7, 0.3):
@@ -120,6 +127,21 @@ class TestEveryStrategy:
         again = clone(test)
         again.update_many(X)
         np.testing.assert_array_equal(again.log_martingale_, test.log_martingale_)
+
+
+def test_the_state_of_earlier_jumpers_is_read():
+    thirds = (1 / 3, 1 / 3, 1 / 3)
+    states = {
+        SimpleJumper: {"jump": 0.1, "_shares": thirds},
+        CompositeJumper: {"jumps": (0.1, 1.0), "_shares": [thirds, thirds], "_logs": [0.5, -1.25]},
+    }
+    for kind, state in states.items():
+        restored = object.__new__(kind)
+        restored.__setstate__(dict(state))
+        fresh = kind(next(iter(state.values())))
+        fresh._jumpers = fresh._jumpers._replace(logs=np.array(state.get("_logs", [0.0])))
+        assert restored.bets([0.1, 0.2]) == fresh.bets([0.1, 0.2])
+        assert vars(restored).keys() == vars(fresh).keys()
 
 
 def test_names_and_refusals():

@@ -150,6 +150,18 @@ FAMILY = Family(
             PREDICTOR,
             survives="entrances that are not there are found anew",
         ),
+        "the mean of jumpers grows twice": Mutant(
+            "exchangeability/kernels/jumpers.py",
+            "logs[j] -= growths[t]",
+            "logs[j] -= 0.0",
+            ("exchangeability/test_betting.py::TestEqualsTextbook::test_formula[0.5-betting6-composite_jumper]",),
+        ),
+        "a fork of jumpers shares their capital": Mutant(
+            "exchangeability/betting.py",
+            "shares, logs, growths = self.shares.copy(), self.logs.copy(), ",
+            "shares, logs, growths = self.shares, self.logs.copy(), ",
+            ("exchangeability/test_betting.py::TestEveryStrategy::test_several_bets_are_those_one_after_another",),
+        ),
         "steps begin anew": Mutant(
             "exchangeability/stream.py",
             "tau_of_steps(self._seed, len(self._p), codes.size)",

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr
 
 from exactcp._parameters import Allowed
 from exactcp.exchangeability._record import Record
+from exactcp.exchangeability.kernels.jumpers import bet_with_jumpers
 
 BETS_BLOCK = 256  # terms of the mixture's series that are summed together
-Shares = tuple[float, float, float]  # of the capital, that bet with e = -1, 0 and 1
-THIRDS: Shares = (1 / 3, 1 / 3, 1 / 3)
 
 
 class Betting:
@@ -28,6 +28,10 @@ class Betting:
     def bet(self, p: float) -> float:
         """Return the logarithm of the factor by which this p-value multiplies the capital."""
         raise NotImplementedError
+
+    def bets(self, p_values: Sequence[float]) -> list[float]:
+        """Return what `bet` returns for several p-values, one after another."""
+        return [self.bet(p) for p in p_values]
 
     def fresh(self) -> Self:
         """Return the same strategy with nothing remembered."""
@@ -49,7 +53,7 @@ class Betting:
         ndarray of shape (n,)
         """
         gambler = self.fresh()
-        return np.cumsum([gambler.bet(p) for p in check_p_values(p_values)])
+        return np.cumsum(gambler.bets(check_p_values(p_values)))
 
 
 def copied(original: Any, **changed: Any) -> Any:
@@ -147,8 +151,58 @@ def log_mixture(n: int, P: float) -> float:
     return math.log(total)
 
 
+class Jumpers(NamedTuple):
+    """What jumpers remember; it is replaced, not changed."""
+
+    jumps: np.ndarray  # (j,)
+    shares: np.ndarray  # (j, 3) of each one's capital, that bet with e = -1, 0 and 1
+    logs: np.ndarray  # (j,) log S of each, less that of the mean
+
+    def after(self, p_values: Sequence[float]) -> tuple[Jumpers, list[float]]:
+        """Return them after bets on p-values, and the logarithms of what these multiply the mean capital by."""
+        shares, logs, growths = self.shares.copy(), self.logs.copy(), np.empty(len(p_values))
+        bet_with_jumpers(np.array(p_values, dtype=np.float64), self.jumps, shares, logs, growths)
+        return Jumpers(self.jumps, shares, logs), growths.tolist()
+
+
+def new_jumpers(jumps: tuple[float, ...]) -> Jumpers:
+    """Return jumpers that have not bet."""
+    return Jumpers(np.array(jumps, dtype=np.float64), np.full((len(jumps), 3), 1 / 3), np.zeros(len(jumps)))
+
+
 @dataclass
-class SimpleJumper(Betting):
+class JumperBetting(Betting):
+    """What strategies of jumpers share."""
+
+    _jumpers: Jumpers = field(init=False, repr=False, compare=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        old = state.pop("_shares", None)  # as lists of numbers
+        self.__dict__.update(state)
+        if old is not None:
+            self.__post_init__()
+            logs = np.array(self.__dict__.pop("_logs", self._jumpers.logs), dtype=np.float64)
+            self._jumpers = self._jumpers._replace(shares=np.array(old, dtype=np.float64).reshape(-1, 3), logs=logs)
+
+    def __post_init__(self) -> None:
+        raise NotImplementedError
+
+    def fork(self) -> Self:
+        """Return the same strategy with the same memory, which bets on by itself."""
+        return copied(self)
+
+    def bet(self, p: float) -> float:
+        """Return log of sum_e C_e (1 + e (p - 1/2)), the C_e adding up to 1 after the jump; or of the mean of such."""
+        return self.bets([p])[0]
+
+    def bets(self, p_values: Sequence[float]) -> list[float]:
+        """Return what `bet` returns for several p-values, one after another."""
+        self._jumpers, growths = self._jumpers.after(p_values)
+        return growths
+
+
+@dataclass
+class SimpleJumper(JumperBetting):
     """Bet 1 + e (p - 1/2) with e = -1, 0 and 1, and move a share of the capital between them before each bet.
 
     Parameters
@@ -163,32 +217,14 @@ class SimpleJumper(Betting):
     """
 
     jump: float = 0.01
-    _shares: Shares = field(default=THIRDS, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_in("jump", self.jump, 0.0, 1.0)
-
-    def fork(self) -> Self:
-        """Return the same strategy with the same memory, which bets on by itself."""
-        return copied(self)
-
-    def bet(self, p: float) -> float:
-        """Return log of sum_e C_e (1 + e (p - 1/2)), where the C_e add up to 1 after the jump."""
-        self._shares, growth = _bet_shares(self._shares, self.jump, p)
-        return growth
-
-
-def _bet_shares(shares: Shares, jump: float, p: float) -> tuple[Shares, float]:
-    """Return the shares of a simple jumper after a bet, and the logarithm of what it multiplies the capital by."""
-    low, none, high = shares
-    stay, moved, edge = 1.0 - jump, jump / 3.0, p - 0.5
-    low, none, high = (stay * low + moved) * (1.0 - edge), stay * none + moved, (stay * high + moved) * (1.0 + edge)
-    total = low + none + high
-    return (low / total, none / total, high / total), math.log(total)
+        self._jumpers = new_jumpers((self.jump,))
 
 
 @dataclass
-class CompositeJumper(Betting):
+class CompositeJumper(JumperBetting):
     """The mean of simple jumpers: no J has to be chosen.
 
     Parameters
@@ -202,29 +238,13 @@ class CompositeJumper(Betting):
     """
 
     jumps: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    _shares: list[Shares] = field(init=False, repr=False, compare=False)  # of each jumper
-    _logs: list[float] = field(init=False, repr=False, compare=False)  # log S of each jumper, less that of the mean
 
     def __post_init__(self) -> None:
         for jump in self.jumps:
             _check_in("jump", jump, 0.0, 1.0)
         if not self.jumps:
             raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
-        self._shares = [THIRDS] * len(self.jumps)
-        self._logs = [0.0] * len(self.jumps)
-
-    def fork(self) -> Self:
-        """Return the same strategy with the same memory, which bets on by itself."""
-        return copied(self)  # its lists are replaced, not changed
-
-    def bet(self, p: float) -> float:
-        """Return the change of the logarithm of the jumpers' mean capital."""
-        bets = [_bet_shares(shares, jump, p) for shares, jump in zip(self._shares, self.jumps, strict=True)]
-        logs = [log + growth for log, (_, growth) in zip(self._logs, bets, strict=True)]
-        top = max(logs)
-        growth = top + math.log(sum([math.exp(log - top) for log in logs]) / len(logs))
-        self._shares, self._logs = [shares for shares, _ in bets], [log - growth for log in logs]
-        return growth
+        self._jumpers = new_jumpers(self.jumps)
 
 
 @dataclass

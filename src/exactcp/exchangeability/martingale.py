@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -172,14 +173,29 @@ class Martingale:
         -------
         bool
         """
-        growth = self._betting.bet(p)
-        log, alarm = self._rule.step(growth)
-        self._log += growth
-        self._wealth.append(self._log)
-        self._statistic.append(log)
-        if alarm:
-            self._alarms.append(len(self._wealth) - 1)
-        return alarm
+        return self.update_many([p])[0]
+
+    def update_many(self, p_values: Sequence[float]) -> list[bool]:
+        """Bet on the next p-values, one after another; return at which of them there is an alarm.
+
+        Parameters
+        ----------
+        p_values : sequence of float
+            In (0, 1].
+
+        Returns
+        -------
+        list of bool
+        """
+        growths = self._betting.bets(p_values)
+        steps = [self._rule.step(growth) for growth in growths]
+        wealth = np.add.accumulate([self._log, *growths])[1:]
+        alarmed = [alarm for _, alarm in steps]
+        self._alarms.extend(len(self._wealth) + np.flatnonzero(alarmed))
+        self._wealth.extend(wealth)
+        self._statistic.extend([log for log, _ in steps])
+        self._log = float(wealth[-1]) if growths else self._log
+        return alarmed
 
     def forget(self) -> None:
         """Bet as if no p-value had been seen; the wealth stays."""

@@ -435,7 +435,7 @@ class ExchangeabilityTest(Estimator):
         """Take examples that neither a window nor an alarm separates."""
         counts = self._count_and_learn(X, codes, n_labels)
         p = pvalues.smoothed_p(counts, pvalues.tau_of_steps(self._seed, len(self._p), codes.size))
-        alarmed = [self._martingale.update(value) for value in p.tolist()]
+        alarmed = self._martingale.update_many(p.tolist())
         self._p.extend(p)
         self._make_room(alarmed=alarmed[-1])
 

@@ -41,10 +41,10 @@ class NeighbourBag(StreamedLists):
     What it counts with is made of the lists when it is first asked for, and forgotten with the next example.
     """
 
-    _prepared: Provisional | None
-    _within: CategorisedScores | None
-    _reverse: ReverseTrees | None
-    _intervals_pay: bool
+    _prepared: Provisional | None = None
+    _within: CategorisedScores | None = None
+    _reverse: ReverseTrees | None = None
+    _intervals_pay: bool = True
     nothing_derived: Mapping[str, Any] = {
         **StreamedLists.nothing_derived,
         "_prepared": None,
