@@ -334,7 +334,7 @@ def test_mistakes_get_a_sentence_and_leave_nothing(folder, address, words):
 
 
 def test_a_scheduler_that_does_not_answer(folder, monkeypatch):
-    monkeypatch.setattr(_cluster, "PATIENCE", 0.3)
+    monkeypatch.setattr(_cluster, "ANSWERS_WITHIN", 0.3)
     words = ("train", "test", "--target", "kind", "--output", "many", "--cluster")
     check_sentence(run(*words, "tcp://127.0.0.1:1"), 1, "does not answer as a scheduler of Dask within 0.3 seconds")
     check_sentence(run(*words, "nonsense"), 2, "is no address (missing port number in address 'nonsense'): write the")

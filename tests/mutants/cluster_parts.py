@@ -21,10 +21,10 @@ FAMILY = Family(
             "cli/_parts.py", "table.slice(piece.start - skipped, ", "table.slice(0, "
         ),
         "products of halves count once": Mutant(
-            "cli/_part_vectors.py", "(mixed << HALF + 1)", "(mixed << HALF)", tests=SUMS
+            "cli/_part_vectors.py", "(mixed << HALF_BITS + 1)", "(mixed << HALF_BITS)", tests=SUMS
         ),
         "sums of more than 64 bits": Mutant(
-            "cli/_part_vectors.py", "AT_ONCE = 1024", "AT_ONCE = 4096 * 16", tests=SUMS
+            "cli/_part_vectors.py", "SUMMED_AT_ONCE = 1024", "SUMMED_AT_ONCE = 4096 * 16", tests=SUMS
         ),
         "scaled by the first piece": Mutant(
             "cli/_part_vectors.py", "every = list(sums)", "every = list(sums)[:1]", tests=CUT

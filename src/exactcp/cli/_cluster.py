@@ -15,18 +15,18 @@ import typer
 
 from exactcp._optional import require
 from exactcp._parallel import progress
-from exactcp.cli._cluster_options import Place
+from exactcp.cli._cluster_options import WorkPlace
 from exactcp.cli._misuse import MisuseError
 
-PATIENCE = 10.0  # seconds in which a scheduler answers
+ANSWERS_WITHIN = 10.0  # seconds in which a scheduler answers
 LONG = 300.0  # in which there is a worker
-PURPOSE = "a cluster"  # that Dask is needed for
+A_CLUSTER = "a cluster"  # that Dask is needed for
 
 
 @contextmanager
-def connected(place: Place) -> Iterator[Any]:
+def connected(place: WorkPlace) -> Iterator[Any]:
     """Lend a client; when it is given back, nothing is left of it on the cluster, and processes of its own end."""
-    distributed = require("distributed", "dask", PURPOSE)
+    distributed = require("distributed", "dask", A_CLUSTER)
     with ExitStack() as stack:
         stack.enter_context(_without_noise())
         address: Any = place.address
@@ -37,10 +37,10 @@ def connected(place: Place) -> Iterator[Any]:
             address = stack.enter_context(cluster)
         else:
             _check_scheduler(distributed, str(address))
-        client = stack.enter_context(distributed.Client(address, timeout=PATIENCE, set_as_default=False))
+        client = stack.enter_context(distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False))
         stack.enter_context(client.as_current())
         if place.address is not None:
-            _tell(client, place.address)
+            _tell_of_workers(client, place.address)
         yield client
 
 
@@ -51,8 +51,8 @@ def _check_scheduler(distributed: Any, address: str) -> None:
         return
 
     async def identity() -> Any:
-        async with distributed.rpc(address, timeout=PATIENCE) as scheduler:
-            return await asyncio.wait_for(scheduler.identity(), PATIENCE)
+        async with distributed.rpc(address, timeout=ANSWERS_WITHIN) as scheduler:
+            return await asyncio.wait_for(scheduler.identity(), ANSWERS_WITHIN)
 
     try:
         kind = asyncio.run(identity())["type"]
@@ -60,14 +60,14 @@ def _check_scheduler(distributed: Any, address: str) -> None:
         msg = f"--cluster {address} is no address ({error}): {remedy}."
         raise MisuseError(msg) from None
     except Exception:  # noqa: BLE001  (whatever answers instead)
-        msg = f"--cluster {address} does not answer as a scheduler of Dask within {PATIENCE:g} seconds: {remedy}."
+        msg = f"--cluster {address} does not answer as a scheduler of Dask within {ANSWERS_WITHIN:g} seconds: {remedy}."
         raise ValueError(msg) from None
     if kind != "Scheduler":
         msg = f"--cluster {address} is a {kind.lower()}: {remedy}."
         raise MisuseError(msg)
 
 
-def _tell(client: Any, address: str) -> None:
+def _tell_of_workers(client: Any, address: str) -> None:
     """Say whose workers they are; wait for some if there are none yet."""
     if not client.nthreads():
         typer.echo(f"exactcp: the cluster {address} has no worker yet, and one is waited for.", err=True)
@@ -114,20 +114,20 @@ def _deaf_children() -> Iterator[None]:
 
 def ask_workers(client: Any, work: Callable[[Any], Any], parts: Sequence[Any], *, verbose: int, task: str) -> list[Any]:
     """Return what workers make of all parts; if one fails, or somebody interrupts, nothing is left behind."""
-    as_completed = require("distributed", "dask", PURPOSE).as_completed
+    as_completed = require("distributed", "dask", A_CLUSTER).as_completed
     futures = client.map(work, parts, pure=False)
     try:
         for future in progress(as_completed(futures), len(futures), verbose, task):
             if future.status != "finished":
                 for one in futures:  # the first part that is wrong is told, whoever was the first to tell
-                    _check_done(one)
+                    _check_future(one)
         return list(client.gather(futures))
     finally:
         for future in futures:
             future.release()
 
 
-def _check_done(future: Any) -> None:
+def _check_future(future: Any) -> None:
     """Wait for a future, and raise its error if it has one."""
     error = future.exception()
     if error is None:

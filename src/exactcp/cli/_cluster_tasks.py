@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 OFTEN = 0.5  # seconds between two questions
-SHARE = 20  # times as long as a question takes, at least
+SELDOM = 20  # times as long as a question takes, at least
 TO_DO = ("waiting", "queued", "processing", "no-worker")  # states of tasks that are left
 
 
@@ -62,4 +62,4 @@ def _watch(client: Any, bar: Any, shown: Any, ended: threading.Event) -> None:
         most = max(most, left)
         if most and not ended.is_set():
             bar.update(shown, total=most, completed=most - left)
-        pause = max(OFTEN, SHARE * (time.monotonic() - began))
+        pause = max(OFTEN, SELDOM * (time.monotonic() - began))

@@ -21,8 +21,8 @@ from exactcp._replacing import replacing
 from exactcp._starting import leaving_at_once
 from exactcp.cli._asked import Asked
 from exactcp.cli._clock import Clock
-from exactcp.cli._cluster import PURPOSE, ask_workers, connected
-from exactcp.cli._cluster_options import Place
+from exactcp.cli._cluster import A_CLUSTER, ask_workers, connected
+from exactcp.cli._cluster_options import WorkPlace
 from exactcp.cli._cluster_tasks import telling_of_tasks
 from exactcp.cli._measure_option import make_measure
 from exactcp.cli._outputs import doubts, renamed_columns, sentence
@@ -64,14 +64,14 @@ class ClusterRun:
 
 
 def predict_on_cluster(
-    place: Place, asked: Asked, levels: tuple[float, ...], paths: tuple[Path, Path], *, output: Path | None,
+    place: WorkPlace, asked: Asked, levels: tuple[float, ...], paths: tuple[Path, Path], *, output: Path | None,
     as_json: bool, clock: Clock,
 ) -> None:  # fmt: skip
     """Predict the rows of many files.
 
     Parameters
     ----------
-    place : Place
+    place : WorkPlace
     asked : Asked
     levels : tuple of float
         The first is judged.
@@ -85,8 +85,8 @@ def predict_on_cluster(
     with leaving_at_once():
         from exactcp.cli._part_results import check_folder, new_folder
 
-        require("distributed", "dask", PURPOSE)
-        require("dask.array", "dask", PURPOSE)
+        require("distributed", "dask", A_CLUSTER)
+        require("dask.array", "dask", A_CLUSTER)
     check_folder(output, as_json=as_json)
     with Console(stderr=True).status("reading"):
         files = {table: find_files(path, table) for table, path in zip(("TRAIN", "TEST"), paths, strict=True)}
@@ -124,7 +124,7 @@ def _predict_parts(run: ClusterRun, tables: Tables, folder: Path | None) -> tupl
     run.clock.lap("read")
     predictor = _fit(run, tables, recipe, measure)
     run.clock.lap("fit")
-    judged = _answer(run, tables, recipe, predictor, folder)
+    judged = _predict_all(run, tables, recipe, predictor, folder)
     run.clock.lap("predict")
     target, seconds = recipe.target, run.clock.seconds
     summary = {
@@ -164,9 +164,9 @@ def _learn_columns(run: ClusterRun, tables: Tables) -> tuple[Any, Any]:
     rows = sum(piece.rows for piece in learned)
     target = choose_target([piece.targets for piece in learned], rows, name, asked.task, asked.targets)
     asked.check_task(target.task)
-    measure = _measure(asked, target.task)
+    measure = _chosen_measure(asked, target.task)
     recipe = vectors.Recipe(facts.kinds, facts.categories, target)
-    run.workers(partial(vectors.check_answers, recipe), tables.train, "looking at targets")
+    run.workers(partial(vectors.check_learned_answers, recipe), tables.train, "looking at targets")
     run.workers(partial(vectors.check_known_answers, recipe), tables.test, "looking at targets")
     if asked.scale == "none" or not needs_scaling(measure):
         return recipe, measure
@@ -194,7 +194,7 @@ def _features(asked: Asked, tables: Tables) -> list[str]:
     return features
 
 
-def _measure(asked: Asked, task: str) -> Any:
+def _chosen_measure(asked: Asked, task: str) -> Any:
     if asked.measure is None and not asked.options:
         others = "nn, simplified-knn, kde, lssvm, random-forest" if task == "classification" else "ridge"
         typer.echo(f"exactcp: no --measure is given: by knn; --measure takes others: {others}.", err=True)
@@ -220,14 +220,14 @@ def _fit(run: ClusterRun, tables: Tables, recipe: Any, measure: Any) -> Any:
 
 def _lazy(work: Any, parts: list[Part], shape: tuple[int, ...], dtype: Any) -> Any:
     """Return a Dask array with a chunk for each part, which workers make where they are."""
-    array, delayed = require("dask.array", "dask", PURPOSE), require("dask", "dask", PURPOSE).delayed
+    array, delayed = require("dask.array", "dask", A_CLUSTER), require("dask", "dask", A_CLUSTER).delayed
     chunks = [
         array.from_delayed(delayed(partial(work, part), pure=True)(), (part.rows, *shape), dtype) for part in parts
     ]
     return array.concatenate(chunks)
 
 
-def _answer(run: ClusterRun, tables: Tables, recipe: Any, predictor: Any, folder: Path | None) -> dict[str, Any]:
+def _predict_all(run: ClusterRun, tables: Tables, recipe: Any, predictor: Any, folder: Path | None) -> dict[str, Any]:
     """Predict and write the parts of TEST, one after the other; return what is told of all of them."""
     from exactcp.cli._part_results import LabelParts, TargetParts, part_name
     from exactcp.predicting.levels import Levels
@@ -237,7 +237,7 @@ def _answer(run: ClusterRun, tables: Tables, recipe: Any, predictor: Any, folder
     parts = LabelParts(predictor, levels) if is_labels else TargetParts(predictor, levels, recipe.target.scale)
     renamed: dict[str, str] | None = None
     for number, part in enumerate(progress(tables.test, len(tables.test), run.verbose, "predicting")):
-        renamed = _answer_part(run, recipe, parts, part, renamed, _file(folder, part_name(number, len(tables.test))))
+        renamed = _predict_part(run, recipe, parts, part, renamed, _file(folder, part_name(number, len(tables.test))))
     return parts.summary()
 
 
@@ -245,7 +245,7 @@ def _file(folder: Path | None, name: str) -> Path | None:
     return None if folder is None else folder / name
 
 
-def _answer_part(
+def _predict_part(
     run: ClusterRun, recipe: Any, parts: Any, part: Part, renamed: dict[str, str] | None, file: Path | None
 ) -> dict[str, str]:
     """Predict a part and write it; return the names of columns that were renamed."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from exactcp.cli._objects import A_NUMBER, Encoding, column_kinds, make_objects, refuse_many_categories
 from exactcp.cli._part_targets import different_targets
-from exactcp.cli._parts import Part, Piece, read_piece
+from exactcp.cli._parts import FilePiece, Part, read_piece
 from exactcp.cli._tables import keep_whole_numbers, with_plain_decimals
 
 
@@ -58,7 +58,7 @@ class TableFacts(NamedTuple):
     categories: dict[str, list[str]]
 
 
-def read_frame(piece: Piece, columns: Sequence[str] | None = None, target: str = "") -> Any:
+def read_frame(piece: FilePiece, columns: Sequence[str] | None = None, target: str = "") -> Any:
     """Return rows as a frame of pandas: numbers for decimals, and a target of whole numbers exactly."""
     return as_frame(read_piece(piece, None if columns is None else [*columns]), target)
 
@@ -76,7 +76,7 @@ def look_at_part(wanted: Wanted, part: Part) -> list[PieceFacts]:
     return [_look_at_piece(wanted, piece) for piece in part.pieces]
 
 
-def _look_at_piece(wanted: Wanted, piece: Piece) -> PieceFacts:
+def _look_at_piece(wanted: Wanted, piece: FilePiece) -> PieceFacts:
     also = [] if wanted.target is None else [wanted.target]
     frame = read_frame(piece, [*wanted.features, *also], wanted.target or "")
     kinds = column_kinds({piece.name: frame[[*wanted.features]]}, wanted.encoding)

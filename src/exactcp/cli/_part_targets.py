@@ -85,5 +85,5 @@ def choose_target(different: Sequence[Any], rows: int, name: str, task: str, sca
         task, reason = _targets.choose_task(every.repeat(2 if 2 * every.size <= rows else 1), name)
     if task == "regression":
         return Target(name, task, reason, scale=scale)
-    _targets.check_labels(np.unique(_targets.labels_of(every, kind := _targets.kind_of_labels(every))), rows, name)
+    _targets.refuse_few_labels(np.unique(_targets.labels_of(every, kind := _targets.kind_of_labels(every))), rows, name)
     return Target(name, task, reason, kind)

@@ -20,8 +20,8 @@ from exactcp.cli._part_columns import read_frame
 from exactcp.cli._part_targets import Target
 from exactcp.cli._parts import Part
 
-BITS, HALF = 52, 26  # of the whole numbers, and of the parts whose products 64 bits hold a thousand of
-AT_ONCE = 1024
+BITS, HALF_BITS = 52, 26  # of the whole numbers, and of the parts whose products 64 bits hold a thousand of
+SUMMED_AT_ONCE = 1024
 
 
 class ColumnScale(NamedTuple):
@@ -89,7 +89,7 @@ def part_answers(recipe: Recipe, part: Part) -> np.ndarray:
     return np.concatenate(found)
 
 
-def check_answers(recipe: Recipe, part: Part) -> list[None]:
+def check_learned_answers(recipe: Recipe, part: Part) -> list[None]:
     """Refuse targets that cannot be learned before work is spent; there is nothing to tell of the others."""
     part_answers(recipe, part)
     return []
@@ -104,7 +104,7 @@ def check_known_answers(recipe: Recipe, part: Part) -> list[None]:
     return []
 
 
-class Sums(NamedTuple):
+class ColumnSums(NamedTuple):
     """Of some rows: how many they are, the sum of a column's whole numbers, and that of their squares."""
 
     rows: int
@@ -117,7 +117,7 @@ def exponents(largest: Mapping[str, float]) -> dict[str, int]:
     return {name: int(np.frexp(most)[1]) for name, most in largest.items()}
 
 
-def part_sums(powers: Mapping[str, int], part: Part) -> list[dict[str, Sums]]:
+def part_sums(powers: Mapping[str, int], part: Part) -> list[dict[str, ColumnSums]]:
     """Return the sums of columns of numbers, for each piece of a part."""
     found = []
     for piece in part.pieces:
@@ -126,7 +126,7 @@ def part_sums(powers: Mapping[str, int], part: Part) -> list[dict[str, Sums]]:
     return found
 
 
-def exact_sums(numbers: np.ndarray, power: int) -> Sums:
+def exact_sums(numbers: np.ndarray, power: int) -> ColumnSums:
     """Return the sums of numbers below a power of two, in units of its 52nd part of two.
 
     Examples
@@ -135,13 +135,13 @@ def exact_sums(numbers: np.ndarray, power: int) -> Sums:
     True
     """
     whole = np.rint(np.ldexp(numbers, BITS - power)).astype(np.int64)
-    whole = np.append(whole, np.zeros(-whole.size % AT_ONCE, np.int64)).reshape(-1, AT_ONCE)
-    high, low = whole >> HALF, whole & (2**HALF - 1)
+    whole = np.append(whole, np.zeros(-whole.size % SUMMED_AT_ONCE, np.int64)).reshape(-1, SUMMED_AT_ONCE)
+    high, low = whole >> HALF_BITS, whole & (2**HALF_BITS - 1)
     values, twice, mixed, once = (sum(one.sum(axis=1).tolist()) for one in (whole, high * high, high * low, low * low))
-    return Sums(numbers.size, values, (twice << 2 * HALF) + (mixed << HALF + 1) + once)
+    return ColumnSums(numbers.size, values, (twice << 2 * HALF_BITS) + (mixed << HALF_BITS + 1) + once)
 
 
-def scales_of(powers: Mapping[str, int], sums: Iterable[Mapping[str, Sums]]) -> dict[str, ColumnScale]:
+def scales_of(powers: Mapping[str, int], sums: Iterable[Mapping[str, ColumnSums]]) -> dict[str, ColumnScale]:
     """Return the scales of columns, by the sums of all pieces."""
     every = list(sums)
     found = {}

@@ -31,7 +31,7 @@ class PartFile(NamedTuple):
     stamp: str
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """Rows of one file."""
 
     file: PartFile
@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 class Part(NamedTuple):
     """Pieces that are read together."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
 
     @property
     def rows(self) -> int:
@@ -82,7 +82,7 @@ def find_files(given: Path, table: str) -> list[PartFile]:
         raise ValueError(msg)
     for one in paths:
         if not one.lower().endswith(PARQUET):
-            msg = f"{_shown(one)} is not called .parquet, and a cluster reads Parquet alone: {AS_PARQUET}."
+            msg = f"{_short_name(one)} is not called .parquet, and a cluster reads Parquet alone: {AS_PARQUET}."
             raise MisuseError(msg)
     files = [_look_at(system, one) for one in paths]
     _check_same_columns(files)
@@ -103,7 +103,7 @@ def _paths(system: Any, path: str) -> list[str]:
 
 
 def _look_at(system: Any, path: str) -> PartFile:
-    shown = _shown(path)
+    shown = _short_name(path)
     with reading_parquet(shown, AS_PARQUET) as parquet, system.open(path, "rb") as content:
         file = parquet.ParquetFile(content)
         rows, names = file.metadata.num_rows, file.schema_arrow.empty_table().to_pandas().columns
@@ -111,7 +111,7 @@ def _look_at(system: Any, path: str) -> PartFile:
     return PartFile(system.unstrip_protocol(path), shown, rows, columns, str(system.checksum(path)))
 
 
-def _shown(path: str) -> str:
+def _short_name(path: str) -> str:
     """Return the name of a file for people: from here on, if it is below."""
     return path.removeprefix(f"{os.getcwd()}{os.sep}")
 
@@ -138,7 +138,7 @@ def cut_and_join(files: list[PartFile], threads: int) -> list[Part]:
     """Return parts to learn from: small files together, large ones in pieces, so that all threads have something."""
     total = sum(file.rows for file in files)
     rows = min(PART_ROWS, max(FEW_ROWS, total // (2 * threads)))
-    parts: list[list[Piece]] = [[]]
+    parts: list[list[FilePiece]] = [[]]
     for file in files:
         for piece in _pieces(file, rows):
             if parts[-1] and Part((*parts[-1], piece)).rows > rows:
@@ -147,13 +147,13 @@ def cut_and_join(files: list[PartFile], threads: int) -> list[Part]:
     return [Part(tuple(pieces)) for pieces in parts]
 
 
-def _pieces(file: PartFile, rows: int) -> Iterator[Piece]:
+def _pieces(file: PartFile, rows: int) -> Iterator[FilePiece]:
     bounds = np.linspace(0, file.rows, -(-file.rows // rows) + 1).round().astype(int).tolist()
     for start, stop in pairwise(bounds):
-        yield Piece(file, start, stop)
+        yield FilePiece(file, start, stop)
 
 
-def read_piece(piece: Piece, columns: list[str] | None = None) -> Any:
+def read_piece(piece: FilePiece, columns: list[str] | None = None) -> Any:
     """Return rows of a file as a table of pyarrow, with these columns or all; the row groups that it needs are read."""
     file, own = piece.file, [*piece.file.columns] if columns is None else columns
     opening = require("fsspec", "dask", "a cluster").open

@@ -36,11 +36,11 @@ def training_labels(target: Any, name: str) -> np.ndarray:
     """Return the labels of a training target: whole numbers stay numbers, everything else is text."""
     refuse_unknown(target, name)
     labels = _text_labels(target)
-    check_labels(np.unique(labels), labels.size, name)
+    refuse_few_labels(np.unique(labels), labels.size, name)
     return labels
 
 
-def check_labels(classes: np.ndarray, rows: int, name: str) -> None:
+def refuse_few_labels(classes: np.ndarray, rows: int, name: str) -> None:
     """Refuse the different labels of so many rows if nothing can be learned of them."""
     if classes.size < 2:
         msg = f"the target {name!r} of TRAIN has one label only, {classes[0]!s}: expected two at least."
