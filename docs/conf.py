@@ -14,10 +14,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
+import numpy as np
 from public_names import file_names
 from sklearn.base import BaseEstimator
 
 from exactcp import __version__
+from exactcp.measures import Measure, RegressionMeasure
 
 project = "exactcp"
 author = "The exactcp developers"
@@ -41,26 +43,29 @@ nitpick_ignore = [("py:class", "collections.abc.Callable"), ("py:class", "numpy.
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold a function
 
 # Markdown
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 3
 ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
 
 # the reference; types stand in the docstrings, in words
 default_role = "code"
+smartquotes_action = "De"  # quotes of docstrings are Python's: to be typed as they stand
 add_module_names = False
 autosummary_generate = True
-autosummary_context = {
-    "words": {  # on what has no docstring
-        "exactcp.experiments.NAMES": "The names of the experiments, for `make_config` and `exactcp reproduce`.",
-        "exactcp.report.TARGET_LEVELS": "Levels at which a report on regression can be read, beside the one asked for.",
-        "exactcp.textbook.DistanceFunction": "A distance: of two objects, a number.",
-        "exactcp.textbook.ScoreFunction": "How strange an object with its label is to those of a bag.",
-        "exactcp.textbook.ResidualFunction": "How strange an object with its target is to those of a bag.",
-        "exactcp.textbook.Trainer": "What fits the model of a sample: of its number, the objects, their labels and how "
-        "often each is in it, the function that predicts the label of an object.",
-    }
+WORDS = {  # on what has no docstring
+    "exactcp.experiments.NAMES": "The names of the experiments, for `make_config` and `exactcp reproduce`.",
+    "exactcp.report.TARGET_LEVELS": "Levels at which a report on regression can be read, beside the one asked for.",
+    "exactcp.textbook.DistanceFunction": "A distance: of two objects, a number.",
+    "exactcp.textbook.ScoreFunction": "How strange an object with its label is to those of a bag.",
+    "exactcp.textbook.ResidualFunction": "How strange an object with its target is to those of a bag.",
+    "exactcp.textbook.Trainer": "What fits the model of a sample: of its number, the objects, their labels and how "
+    "often each is in it, the function that predicts the label of an object.",
 }
+# the methods of measures that nobody else calls are on the pages of their base classes
+ASKED_BY_PREDICTORS = {*vars(Measure), *vars(RegressionMeasure), "is_fixed", "objects", "sharded"} - {
+    "fit", "score", "score_labels", "predict", "twin",
+}  # fmt: skip
 autosummary_filename_map = file_names()
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
@@ -125,9 +130,13 @@ def name_anchors(app: Any, docname: str, source: list[str]) -> None:
 
 def show_parameters(app: Any, what: str, name: str, obj: Any, options: Any, args: str, returned: str) -> Any:
     """Write the parameters of a class as Python sees them, whatever checks their names before `__init__`."""
+    if what == "class" and (issubclass(obj, (np.ndarray, Enum)) or getattr(obj, "_is_protocol", False)):
+        return "", None  # nobody calls these
     if what != "class" or not issubclass(obj, BaseEstimator):
         return None
     found = inspect.signature(obj)
+    if "_" in found.parameters:
+        return "()", None
     plain = [one.replace(annotation=inspect.Parameter.empty) for one in found.parameters.values()]
     return str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty)), None
 
@@ -140,18 +149,22 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     home = getattr(member, "__module__", None) or (maker.__module__ if maker else "exactcp")
     inherited = not home.startswith("exactcp")
     empty = (inspect.getdoc(member) or "").startswith("Alias for field number")
-    return True if inherited or empty or re.fullmatch(r"set_\w+_request", name) else None
+    for_predictors = name in ASKED_BY_PREDICTORS and app.env.docname.startswith("reference/generated/exactcp.measures.")
+    skipped = inherited or empty or (for_predictors and not app.env.docname.endswith("Measure"))
+    return True if skipped or re.fullmatch(r"set_\w+_request", name) else None
 
 
-def skip_builtin(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Leave out what Python says about the type of a constant."""
-    if what == "data" and type(obj).__module__ == "builtins":
-        lines.clear()
+def say_in_words(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Say what a constant is instead of what Python says about its type; keep the first initial of a reference."""
+    if name in WORDS:
+        lines[:] = [WORDS[name]]
+    for i, line in enumerate(lines):  # "V. Vovk" alone on a line would be the fifth item of a list
+        lines[i] = re.sub(r"^(\s*\.\. \[[^]]+\] [A-Z])\. ", r"\1\\. ", line)
 
 
 def setup(app: Any) -> None:
     """Connect what is above."""
     app.connect("source-read", name_anchors)
     app.connect("autodoc-process-signature", show_parameters)
-    app.connect("autodoc-process-docstring", skip_builtin)
+    app.connect("autodoc-process-docstring", say_in_words)
     app.connect("autodoc-skip-member", skip_inherited)

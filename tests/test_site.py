@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
 import importlib
 import importlib.util
 import re
@@ -89,6 +92,31 @@ def test_every_page_of_the_reference_is_in_its_index() -> None:
     assert pages == set(re.findall(r"^   (\w+)$", index, re.MULTILINE))
 
 
+def examples_of_the_reference() -> list[tuple[str, list[doctest.Example]]]:
+    """Examples in the docstring of every entry, under its name."""
+    docs = ((name, getattr(found_by(name), "__doc__", None) or "") for name in entries())
+    return [(name, found) for name, doc in docs if (found := doctest.DocTestParser().get_examples(doc))]
+
+
+def test_examples_of_the_reference_import_what_they_use() -> None:
+    assert len(examples_of_the_reference()) > 100
+    for name, examples in examples_of_the_reference():
+        nodes = [node for example in examples for node in ast.walk(ast.parse(example.source))]
+        imported = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        known = {alias.asname or alias.name for node in imported for alias in node.names} | set(dir(builtins))
+        known |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        known |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        known |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert used <= known, f"{name}: its example does not say where {sorted(used - known)} come from"
+
+
+def test_examples_of_the_reference_are_as_wide_as_the_page() -> None:
+    for name, examples in examples_of_the_reference():
+        for line in (line for example in examples for line in example.source.splitlines()):
+            assert len(line) <= 88, f"{name}: {line}"
+
+
 def slugs(page: Path) -> set[str]:
     """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
@@ -109,10 +137,28 @@ def test_the_leaves_of_the_decision_tree_lead_somewhere(name: str) -> None:
             assert not anchor or anchor in slugs(DOCS / f"{stem}.md"), link
 
 
+def script(path: str) -> ModuleType:
+    """Return a module of the documentation, which is no package."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, DOCS / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_formulas_are_written_as_latex_would() -> None:
+    pytest.importorskip("sphinx")
+    formulas = script("_ext/offline_math.py")
+    assert formulas.parts_of(r"a, \qquad b") == ["a, ", " b"]
+    assert len(formulas.parts_of(r"\begin{cases} a \qquad b \end{cases}")) == 1
+    index_beside = formulas.to_mathml(r"\hat y_{-i}", block=False)
+    assert "<msub>" in index_beside
+    assert "munder" not in index_beside
+    assert 'form="prefix"' in formulas.to_mathml("k > -37", block=False)
+    assert 'form="prefix"' not in formulas.to_mathml("k - 37", block=False)
+
+
 def test_the_pictures_of_the_decision_tree_are_those_of_their_script() -> None:
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
+    pictures = script("pictures.py")
     assert (DOCS / "_static" / "which.svg").read_text(encoding="utf-8") == pictures.draw_tree(pictures.TREE)
     assert (DOCS / "_static" / "which-list.html").read_text(encoding="utf-8") == pictures.list_tree(pictures.TREE)
 

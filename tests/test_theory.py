@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 THEORY = ROOT / "docs" / "theory"
 PAGES = sorted(THEORY.glob("*.md"))
-ROW = re.compile(r"^\| ([A-Z]{2}\.\d+) \| (.+) \| `([\w.]+):([\w.]+)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| \[([A-Z]{2}\.\d+)\]\([\w.#-]+\) \| (.+) \| `([\w.]+):([\w.]+)` \|$", re.MULTILINE)
 HEADING = re.compile(r"^#+ \(([A-Z]{2}\.\d+)\) ", re.MULTILINE)
 ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([\w-]+))?\)")

@@ -82,8 +82,8 @@ class Pipeline(pipeline.Pipeline):
     >>> from exactcp.measures import KNN
     >>> from exactcp.pipeline import make_pipeline
     >>> X, y = load_wine(return_X_y=True)
-    >>> pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(k=5))).fit(X[2:], y[2:])
-    >>> pipe.predict_set(X[:2], confidence_level=0.9)
+    >>> pipe = make_pipeline(StandardScaler(), FullConformalClassifier(KNN(k=5)))
+    >>> pipe.fit(X[2:], y[2:]).predict_set(X[:2], confidence_level=0.9)
     array([[ True, False, False],
            [ True, False, False]])
     """
@@ -197,6 +197,7 @@ def make_pipeline(*steps: Any, memory: Any = None, transform_input: Any = None, 
     --------
     >>> from sklearn.preprocessing import StandardScaler
     >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.pipeline import make_pipeline
     >>> list(make_pipeline(StandardScaler(), FullConformalClassifier()).named_steps)
     ['standardscaler', 'fullconformalclassifier']
     """

@@ -86,7 +86,9 @@ def compare_scores(training_scores: np.ndarray, scores: np.ndarray, *, floor: fl
     Examples
     --------
     >>> import numpy as np
-    >>> counts = compare_scores(np.array([[1.0, 2.0, 2.0 + 1e-12, 3.0]]), np.array([2.0]), floor=0.0, tolerance=1e-10)
+    >>> from exactcp.pvalues import compare_scores
+    >>> training_scores, scores = np.array([[1.0, 2.0, 2.0 + 1e-12, 3.0]]), np.array([2.0])
+    >>> counts = compare_scores(training_scores, scores, floor=0.0, tolerance=1e-10)
     >>> counts.greater, counts.equal, counts.total
     (array([1]), array([2]), array([4]))
     """
@@ -115,7 +117,11 @@ def compare_residuals(scores: np.ndarray, targets: np.ndarray, score: float, tar
 
     Examples
     --------
-    >>> counts = compare_residuals(np.array([1.0, 2.0, 2.0 + 1e-12, 3.0]), np.array([4.0, 4.0, 1e12, 1e12]), 2.0, 5.0)
+    >>> import numpy as np
+    >>> from exactcp.pvalues import compare_residuals
+    >>> scores = np.array([1.0, 2.0, 2.0 + 1e-12, 3.0])
+    >>> targets = np.array([4.0, 4.0, 1e12, 1e12])
+    >>> counts = compare_residuals(scores, targets, score=2.0, target=5.0)
     >>> counts.greater, counts.equal, counts.total
     (array([0]), array([3]), array([4]))
     """
@@ -131,9 +137,11 @@ def compare_sorted(ascending: np.ndarray, scores: np.ndarray, *, floor: float, t
     Parameters
     ----------
     ascending : ndarray of shape (n,)
+        The training scores.
     scores : ndarray
         Of any shape, which the counts have as well.
     floor, tolerance : float
+        Of the tie rule, as in `compare_scores`.
 
     Returns
     -------
@@ -153,8 +161,11 @@ def at_most(scores: np.ndarray, bound: float, *, floor: float, tolerance: float)
     Parameters
     ----------
     scores : ndarray
+        The candidates'.
     bound : float
+        The training score.
     floor, tolerance : float
+        Of the tie rule, as in `compare_scores`.
 
     Returns
     -------
@@ -170,6 +181,7 @@ def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.n
     Parameters
     ----------
     ascending : ndarray of shape (n,)
+        The scores.
     floor, tolerance : float
         Of the tie rule, as in `compare_scores`.
 
@@ -180,6 +192,8 @@ def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.n
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import tie_groups
     >>> tie_groups(np.array([1.0, 2.0, 2.0 + 1e-12, 3.0]), floor=0.0, tolerance=1e-10)
     array([0, 1, 1, 2])
     """
@@ -213,9 +227,12 @@ def mean_counts(parts: list[Counts]) -> Counts:
 
     Examples
     --------
-    >>> halves = [Counts(np.array([g]), np.array([0]), np.array([t])) for g, t in ((0, 1), (2, 5))]
-    >>> deterministic_p(mean_counts(halves))
-    array([0.5])
+    >>> import numpy as np
+    >>> from exactcp.pvalues import Counts, deterministic_p, mean_counts
+    >>> one = Counts(np.array([0]), np.array([0]), np.array([1]))
+    >>> other = Counts(np.array([2]), np.array([0]), np.array([5]))
+    >>> deterministic_p(one), deterministic_p(other), deterministic_p(mean_counts([one, other]))
+    (array([0.5]), array([0.5]), array([0.5]))
     """
     totals = np.stack([part.total + 1 for part in parts])
     if not (totals == totals[0]).all():
@@ -238,6 +255,8 @@ def deterministic_p(counts: Counts) -> np.ndarray:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import Counts, deterministic_p
     >>> deterministic_p(Counts(np.array([17]), np.array([2]), np.array([19])))
     array([1.])
     """
@@ -257,6 +276,16 @@ def smoothed_p(counts: Counts, tau: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray
+
+    Examples
+    --------
+    One of nine training scores is greater, and two are equal:
+
+    >>> import numpy as np
+    >>> from exactcp.pvalues import Counts, deterministic_p, smoothed_p
+    >>> counts = Counts(greater=np.array([1]), equal=np.array([2]), total=np.array([9]))
+    >>> deterministic_p(counts), smoothed_p(counts, np.array([0.5]))
+    (array([0.4]), array([0.25]))
     """
     tau = tau.reshape(-1, *[1] * (counts.greater.ndim - 1))
     return np.asarray((counts.greater + tau * (counts.equal + 1)) / (counts.total + 1))
@@ -279,6 +308,8 @@ def tau_of_objects(seed: int, X: Any) -> np.ndarray:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import tau_of_objects
     >>> X = np.array([[1.0, 0.0], [2.0, 5.0], [1.0, -0.0]])
     >>> tau_of_objects(0, X).round(3)
     array([0.692, 0.393, 0.692])
@@ -310,6 +341,8 @@ def as_decimal(number: Any) -> Fraction:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import as_decimal
     >>> as_decimal(0.1), as_decimal(np.float32(0.1))
     (Fraction(1, 10), Fraction(1, 10))
     """
@@ -327,6 +360,7 @@ def significance(confidence_level: Any) -> Fraction:
     Parameters
     ----------
     confidence_level : float
+        Taken as the decimal number that it prints as.
 
     Returns
     -------
@@ -334,6 +368,7 @@ def significance(confidence_level: Any) -> Fraction:
 
     Examples
     --------
+    >>> from exactcp.pvalues import significance
     >>> significance(0.9)
     Fraction(1, 10)
     """
@@ -348,6 +383,7 @@ def list_levels(confidence_level: Any) -> tuple[list[Any], bool]:
 
     Examples
     --------
+    >>> from exactcp.pvalues import list_levels
     >>> list_levels(0.9), list_levels((0.8, 0.9))
     (([0.9], False), ([0.8, 0.9], True))
     """
@@ -366,6 +402,7 @@ def fewest_examples(epsilon: Any) -> int:
 
     Examples
     --------
+    >>> from exactcp.pvalues import fewest_examples
     >>> fewest_examples(0.1), fewest_examples(0.05), fewest_examples(0.3)
     (9, 19, 3)
     """
@@ -392,6 +429,7 @@ def threshold(epsilon: Any, n: Any, tau: Any = 1.0) -> np.ndarray:
 
     Examples
     --------
+    >>> from exactcp.pvalues import threshold
     >>> [int(threshold(epsilon, 19)) for epsilon in (0.1, 0.05, 0.04)]
     [2, 1, 0]
     """
@@ -436,9 +474,17 @@ def exceeds(p: np.ndarray, epsilon: Any) -> np.ndarray:
     ----------
     p : ndarray
     epsilon : Fraction or float
+        A significance level: p-values are compared with the float that is nearest to it.
 
     Returns
     -------
     ndarray of bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import exceeds, significance
+    >>> exceeds(np.array([0.1, 0.11]), significance(0.9))
+    array([False,  True])
     """
     return np.asarray(p > float(epsilon))

@@ -68,6 +68,8 @@ class Region:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.regions import Region
     >>> region = Region(np.array([[0.0, 1.0], [3.0, 5.0]]))
     >>> 0.5 in region, 2.0 in region, region.hull, region.measure
     (True, False, (0.0, 5.0), 3.0)

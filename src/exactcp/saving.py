@@ -197,6 +197,19 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     See Also
     --------
     exactcp.save, exactcp.load
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import exactcp
+    >>> from exactcp.saving import describe
+    >>> predictor = exactcp.FullConformalClassifier().fit([[1.0], [2.0]], ["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     exactcp.save(predictor, Path(folder, "ab.skops"), notes={"unit": "cm"})
+    ...     told = describe(Path(folder, "ab.skops"))
+    >>> told["predictor"], told["notes"]
+    ('exactcp.classification._full.FullConformalClassifier', {'unit': 'cm'})
     """
     place = _as_path(path)
     with _opened(place) as stream, _refusing(place):

@@ -24,6 +24,10 @@ class Bins:
         A column, a fitted model whose prediction is binned, or a function of X.
     edges : ndarray of shape (b - 1,)
         Ascending; an object whose value is an edge lies above it.
+
+    See Also
+    --------
+    bins : Makes one, with edges of one's own or from data.
     """
 
     what: Any

@@ -125,6 +125,10 @@ class ConformalAnomalyDetector(AnomalyAnswers):
     The training objects themselves are part of what they are compared with: `fit_predict` calls an object strange when
     it would still be so with a second one at its place.
 
+    Cost: that of the measure, whose page tells it; with `SimplifiedKNN`, about one product of an object with the
+    training matrix. A detector is fitted once, or once for each fold, and scores the objects that calibrate it and
+    those that it is asked about.
+
     References
     ----------
     .. [1] R. Laxhammar, G. Falkman, "Conformal prediction for distribution-independent anomaly detection in streaming
@@ -149,8 +153,8 @@ class ConformalAnomalyDetector(AnomalyAnswers):
     With a detector of scikit-learn's, half of the objects calibrate:
 
     >>> from sklearn.ensemble import IsolationForest
-    >>> forest = ConformalAnomalyDetector(IsolationForest(), random_state=0).fit(rng.normal(size=(198, 2)))
-    >>> forest.predict(X)
+    >>> forest = ConformalAnomalyDetector(IsolationForest(), random_state=0)
+    >>> forest.fit(rng.normal(size=(198, 2))).predict(X)
     array([ 1, -1,  1])
     """
 

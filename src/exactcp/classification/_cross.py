@@ -132,6 +132,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -223,6 +224,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
         None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     n_splits : int, default=10
+        How many random splits.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate, in every split.
     mondrian : None, "label", str, list of str or callable, default=None
@@ -236,6 +238,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -269,8 +272,8 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
     >>> from exactcp import AggregatedConformalClassifier
     >>> from exactcp.measures import KNN
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = AggregatedConformalClassifier(KNN(k=5), n_splits=4, random_state=0).fit(X[:-3], y[:-3])
-    >>> clf.predict(X[-3:])
+    >>> clf = AggregatedConformalClassifier(KNN(k=5), n_splits=4, random_state=0)
+    >>> clf.fit(X[:-3], y[:-3]).predict(X[-3:])
     array([2, 2, 2])
     """
 

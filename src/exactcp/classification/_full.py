@@ -85,6 +85,10 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     is Algorithm 1 of [1]_, whose p-value counts how many of the n training examples would be as strange as the test
     example, each judged by the bag that contains the test example in its place.
 
+    Cost: that of the measure's bag, which the page of the measure tells; with `KNN`, about one product of a test object
+    with the training matrix. A measure that has none, such as a classifier that is not frozen, is refitted for each
+    training example, test object and label, and a warning says so.
+
     References
     ----------
     .. [1] G. Cherubin, K. Chatzikokolakis, M. Jaggi, "Exact Optimization of Conformal Predictors via Incremental and
@@ -101,7 +105,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     >>> iris = load_iris()
     >>> X, y = iris.data, iris.target_names[iris.target]
     >>> held_out = [0, 70, 106, 120]
-    >>> clf = FullConformalClassifier(KNN(k=5)).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> X_train, y_train = np.delete(X, held_out, axis=0), np.delete(y, held_out)
+    >>> clf = FullConformalClassifier(KNN(k=5)).fit(X_train, y_train)
     >>> clf.predict_p(X[held_out]).round(3)
     array([[1.   , 0.007, 0.007],
            [0.007, 0.014, 0.054],

@@ -42,6 +42,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -49,6 +50,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     measure_ : measure
         Fitted on the proper training set.
     calibration_scores_ : ndarray of shape (n_calibration,)
+        Scores of the calibration examples with their own labels.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had string column names.
@@ -60,7 +62,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     Notes
     -----
     The guarantee is the same as full CP's; the sets are larger, since the measure sees fewer examples. The split is
-    drawn without stratification, which would break the examples' exchangeability.
+    drawn without stratification, which would break the examples' exchangeability. Cost: one fit, and the scores of the
+    calibration examples and of each test object with every label.
 
     Examples
     --------

@@ -118,8 +118,8 @@ def compare_predictors(
     >>> from exactcp import FullConformalClassifier, compare
     >>> from exactcp.measures import KNN, LSSVM
     >>> X, y = load_iris(return_X_y=True)
-    >>> mine = {"KNN": FullConformalClassifier(KNN(5)), "LSSVM": FullConformalClassifier(LSSVM())}
-    >>> found = compare(X, y, mine, random_state=0)
+    >>> knn, lssvm = FullConformalClassifier(KNN(5)), FullConformalClassifier(LSSVM())
+    >>> found = compare(X, y, {"KNN": knn, "LSSVM": lssvm}, random_state=0)
     >>> found[["best", "coverage", "set_size", "fuzziness"]].round(3)
                 best  coverage  set_size  fuzziness
     predictor

@@ -55,6 +55,24 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
     See Also
     --------
     exactcp.FullConformalRegressor : The same in one process.
+
+    Notes
+    -----
+    Costs are those of `DaskFullConformalClassifier`. For an end of an interval, shards tell some of their residuals
+    with the ranks that these have there, and then only those that are left in question.
+
+    Examples
+    --------
+    Six examples in two chunks, and one test object:
+
+    >>> import dask.array as da
+    >>> from exactcp.dask import DaskFullConformalRegressor
+    >>> from exactcp.measures import KNNResidual
+    >>> X = da.from_array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], chunks=(3, 1))
+    >>> y = da.from_array([0.0, 1.5, 2.0, 3.5, 4.0, 5.5], chunks=3)
+    >>> many = DaskFullConformalRegressor(KNNResidual(k=2)).fit(X, y)
+    >>> many.predict_interval([[2.5]], confidence_level=0.8)
+    array([[1. , 4.5]])
     """
 
     allowed_parameters: ClassVar = {

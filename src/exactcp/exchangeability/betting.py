@@ -47,6 +47,7 @@ class Betting:
         Parameters
         ----------
         p_values : array-like of shape (n,)
+            In the order of the stream.
 
         Returns
         -------
@@ -93,6 +94,7 @@ class Power(Betting):
 
     Examples
     --------
+    >>> from exactcp.exchangeability import Power
     >>> float(Power(0.5).log_martingale([0.01, 0.25])[-1].round(6))  # 0.5 / 0.1 * 0.5 / 0.5
     1.609438
     """
@@ -117,6 +119,7 @@ class SimpleMixture(Betting):
 
     Examples
     --------
+    >>> from exactcp.exchangeability import SimpleMixture
     >>> float(SimpleMixture().log_martingale([0.05] * 20)[-1].round(6))
     16.298921
     """
@@ -212,6 +215,7 @@ class SimpleJumper(JumperBetting):
 
     Examples
     --------
+    >>> from exactcp.exchangeability import SimpleJumper
     >>> float(SimpleJumper().log_martingale([0.05] * 20)[-1].round(6))
     6.225642
     """
@@ -230,9 +234,11 @@ class CompositeJumper(JumperBetting):
     Parameters
     ----------
     jumps : tuple of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+        The share J of each jumper, in (0, 1].
 
     Examples
     --------
+    >>> from exactcp.exchangeability import CompositeJumper
     >>> float(CompositeJumper().log_martingale([0.05] * 20)[-1].round(6))
     5.898279
     """
@@ -268,7 +274,9 @@ class PlugIn(Betting):
 
     Examples
     --------
-    >>> bool(PlugIn().log_martingale([0.45, 0.55] * 50)[-1] > 20)  # p-values that never leave the middle
+    >>> from exactcp.exchangeability import PlugIn
+    >>> never_leave_the_middle = [0.45, 0.55] * 50
+    >>> bool(PlugIn().log_martingale(never_leave_the_middle)[-1] > 20)
     True
     """
 

@@ -47,10 +47,16 @@ class AlarmRule:
 
 
 class Ville(AlarmRule):
-    """S itself. If the examples are exchangeable, the probability that there is ever an alarm is at most 1/threshold.
+    """The capital S itself: exchangeable examples ever raise an alarm with probability at most 1/threshold.
+
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
 
     Examples
     --------
+    >>> from exactcp.exchangeability import Ville
     >>> rule = Ville(threshold=10)
     >>> [rule.step(growth)[1] for growth in (1.0, 1.5, 0.0)]
     [False, True, False]
@@ -63,9 +69,23 @@ class Ville(AlarmRule):
 class CUSUM(AlarmRule):
     """The largest S_n / S_i over i < n: gamma_n = max(gamma_{n-1}, 1) S_n / S_{n-1}. It finds late changes sooner.
 
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
+
     Notes
     -----
     There will be false alarms; if the examples are exchangeable, the mean time to one is at least the threshold.
+
+    Examples
+    --------
+    What was lost before the change does not count:
+
+    >>> from exactcp.exchangeability import CUSUM
+    >>> rule = CUSUM(threshold=10)
+    >>> [rule.step(growth)[1] for growth in (-2.0, 1.5, 1.0, 0.0)]
+    [False, False, True, False]
     """
 
     at_start = -math.inf
@@ -77,10 +97,22 @@ class CUSUM(AlarmRule):
 class ShiryaevRoberts(AlarmRule):
     """The sum of S_n / S_i over i < n: R_n = (R_{n-1} + 1) S_n / S_{n-1}.
 
+    Parameters
+    ----------
+    threshold : float, default=100.0
+        Above 1; there is an alarm when the statistic reaches it.
+
     Notes
     -----
     R_n - n is a martingale if the examples are exchangeable, so the mean time to a false alarm is at least the
     threshold.
+
+    Examples
+    --------
+    >>> from exactcp.exchangeability import ShiryaevRoberts
+    >>> rule = ShiryaevRoberts(threshold=10)
+    >>> [rule.step(growth)[1] for growth in (-2.0, 1.5, 1.0, 0.0)]
+    [False, False, True, False]
     """
 
     at_start = -math.inf
@@ -126,8 +158,11 @@ class Martingale:
     Parameters
     ----------
     betting : str or Betting, default="composite"
+        How to bet: "power", "mixture", "jumper", "composite", "plugin", or a strategy with parameters.
     alarm : {"ville", "cusum", "shiryaev-roberts"}, default="ville"
+        When to raise an alarm, as in `ExchangeabilityTest`.
     threshold : float, default=100.0
+        Of the alarm's statistic; above 1.
 
     Attributes
     ----------
@@ -142,6 +177,7 @@ class Martingale:
     --------
     Small p-values from the 20th on:
 
+    >>> from exactcp.exchangeability import Martingale
     >>> martingale = Martingale("jumper", "cusum")
     >>> for p in [0.6, 0.4] * 10 + [0.05] * 30:
     ...     alarmed = martingale.update(p)

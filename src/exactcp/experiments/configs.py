@@ -24,9 +24,11 @@ class Config:
     name : str
         One of `NAMES`.
     task : str
-        As in `Point`.
+        "classification", "regression", "mnist" or "samples".
     measures, methods : tuple of str
+        What is measured, and by which algorithm.
     sizes, seeds : tuple of int
+        Numbers of training examples, and the seeds of the data.
     n_test : int
         Test examples of a measurement.
     n_test_standard : int

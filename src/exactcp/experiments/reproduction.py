@@ -26,11 +26,13 @@ class Reproduction:
     Attributes
     ----------
     run : Run
+        All measurements.
     page : str
         The Markdown page.
     files : list of Path
         The page, the figures, and the file of measurements.
     notes : list of str
+        What the reader of the page should know.
     """
 
     run: Run
@@ -97,8 +99,10 @@ def reproduce(
         A folder for measurements, figures and the table; it is made.
     data : Path or None, default=None
         MNIST; None means OpenML.
-    watch, tell : callable, default=None
-        As in `runner.run`.
+    watch : callable, default=None
+        Called before each measurement and at the end, with how far the run has come.
+    tell : callable, default=None
+        Called with each note before the first measurement.
 
     Returns
     -------
@@ -110,7 +114,8 @@ def reproduce(
     >>> from dataclasses import replace
     >>> from pathlib import Path
     >>> from exactcp.experiments import make_config, reproduce
-    >>> config = replace(make_config("figure4"), sizes=(10, 100), seeds=(0,), n_estimators=(1, 10))
+    >>> config = make_config("figure4")
+    >>> config = replace(config, sizes=(10, 100), seeds=(0,), n_estimators=(1, 10))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = reproduce(config, Path(folder))
     >>> [path.name for path in done.files]

@@ -41,6 +41,7 @@ class CalibrationCurveDisplay(Display):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.inspection import CalibrationCurveDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
     >>> display = CalibrationCurveDisplay.from_estimator(clf, X[1::2], y[1::2])
@@ -104,8 +105,11 @@ class CalibrationCurveDisplay(Display):
         Parameters
         ----------
         p_values : array-like of shape (m,)
+            Each that of the true label or target of a test object.
         levels : array-like of shape (r,), default=None
+            None means 0.01, 0.02, ..., 0.99.
         name : str, default=None
+            Of the predictor.
         ax : matplotlib Axes, default=None
 
         Returns

@@ -18,9 +18,11 @@ class ClusterDisplay(Display):
     axes : sequence of two ndarrays
         Where the grid points are.
     p_values : ndarray of shape (q, r)
+        One at each grid point.
     epsilon : float
         The clusters are where p > epsilon.
     objects : ndarray of shape (n, 2), default=None
+        What to draw as points, in the coordinates of the grid.
     labels : ndarray of shape (n,), default=None
         Cluster of each object, -1 for outliers.
 
@@ -28,6 +30,15 @@ class ClusterDisplay(Display):
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp import ConformalClusterer
+    >>> from exactcp.inspection import ClusterDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 8.0])
+    >>> display = ClusterDisplay.from_estimator(ConformalClusterer().fit(X), X)
     """
 
     def __init__(self, axes: Any, p_values: Any, epsilon: float, objects: Any = None, labels: Any = None) -> None:

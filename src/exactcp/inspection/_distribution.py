@@ -33,6 +33,7 @@ class PredictiveDistributionDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from exactcp import SplitConformalRegressor
+    >>> from exactcp.inspection import PredictiveDistributionDisplay
     >>> X, y = load_diabetes(return_X_y=True)
     >>> reg = SplitConformalRegressor(Ridge()).fit(X[:400], y[:400])
     >>> display = PredictiveDistributionDisplay.from_estimator(reg, X[400:403], y[400:403])
@@ -74,8 +75,10 @@ class PredictiveDistributionDisplay(Display):
         Parameters
         ----------
         distribution : PredictiveDistribution
+            From `predict_distribution`, or some of its rows.
         y : array-like of shape (m,), default=None
         names : list of str, default=None
+            Of the test objects; their numbers by default.
         ax : matplotlib Axes, default=None
 
         Returns

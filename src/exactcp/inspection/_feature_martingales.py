@@ -20,6 +20,7 @@ class FeatureMartingaleDisplay(Display):
     log_martingales : ndarray of shape (n, D)
         Natural logarithms.
     log_threshold : float
+        Natural logarithm of the capital at which a feature is dropped.
     names : array-like of str of shape (D,), default=None
         None means x0, x1 and so on.
 
@@ -69,8 +70,11 @@ class FeatureMartingaleDisplay(Display):
         Parameters
         ----------
         log_martingales : array-like of shape (n, D)
+            Natural logarithms.
         log_threshold : float
+            Natural logarithm of the capital at which a feature is dropped.
         names : array-like of str, default=None
+            None means x0, x1 and so on.
         ax : matplotlib Axes, default=None
 
         Returns

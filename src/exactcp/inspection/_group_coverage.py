@@ -31,9 +31,10 @@ class GroupCoverageDisplay(Display):
 
     Examples
     --------
-    >>> display = GroupCoverageDisplay.from_predictions(
-    ...     [[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], [0.5, 2.0, 2.5], ["old", "old", "new"], confidence_level=0.9
-    ... )
+    >>> from exactcp.inspection import GroupCoverageDisplay
+    >>> intervals, y = [[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], [0.5, 2.0, 2.5]
+    >>> groups = ["old", "old", "new"]
+    >>> display = GroupCoverageDisplay.from_predictions(intervals, y, groups, name="age")
     """
 
     def __init__(self, table: CoverageTable, *, confidence_level: float | None = None, name: str | None = None) -> None:
@@ -61,6 +62,7 @@ class GroupCoverageDisplay(Display):
         groups : array-like of shape (m,)
             Names, or numbers; many different numbers are put into bins.
         confidence_level : float, default=0.95
+            Of the sets or intervals.
         name : str, default=None
             What the groups are.
         ax : matplotlib Axes, default=None
@@ -97,10 +99,13 @@ class GroupCoverageDisplay(Display):
             Prediction sets, or intervals.
         y : array-like of shape (m,)
         groups : array-like of shape (m,)
+            Names, or numbers; many different numbers are put into bins.
         classes : array-like of shape (l,), default=None
             Of sets, the label of each column.
         confidence_level : float, default=None
+            Where to draw the line.
         name : str, default=None
+            What the groups are.
         ax : matplotlib Axes, default=None
 
         Returns

@@ -19,6 +19,7 @@ class PredictionIntervalDisplay(Display):
     intervals : array-like of shape (m, 2)
         Infinite ends are drawn to the border.
     predictions : array-like of shape (m,), default=None
+        Point predictions.
     y : array-like of shape (m,), default=None
         True targets; those outside of their intervals are marked.
     confidence_level : float, default=None
@@ -35,6 +36,7 @@ class PredictionIntervalDisplay(Display):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from exactcp import FullConformalRegressor
+    >>> from exactcp.inspection import PredictionIntervalDisplay
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> reg = FullConformalRegressor().fit(X[:400], y[:400])
     >>> display = PredictionIntervalDisplay.from_estimator(reg, X[400:], y[400:], feature="bmi")
@@ -83,6 +85,7 @@ class PredictionIntervalDisplay(Display):
         feature : int or str, default=0
             The column of X; a name, if X is a frame. "prediction": not a column, but the point prediction.
         confidence_level : float, default=0.95
+            Of the intervals.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -122,7 +125,9 @@ class PredictionIntervalDisplay(Display):
         ----------
         x : array-like of shape (m,)
         intervals : array-like of shape (m, 2)
+            Lower and upper ends.
         predictions : array-like of shape (m,), default=None
+            Point predictions.
         y : array-like of shape (m,), default=None
         name : str, default=None
             Of the feature.

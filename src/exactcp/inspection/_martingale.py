@@ -18,9 +18,11 @@ class MartingaleDisplay(Display):
     Parameters
     ----------
     p_values : array-like of shape (n,)
+        In the order of the stream.
     log_martingale : array-like of shape (n,)
         Natural logarithms.
     alarms : array-like of int, default=()
+        Positions in the stream, counted from 0.
     log_statistic : array-like of shape (n,), default=None
         Of the alarm rule; drawn where it is not the martingale itself.
     threshold : float, default=None
@@ -90,10 +92,14 @@ class MartingaleDisplay(Display):
         Parameters
         ----------
         p_values : array-like of shape (n,)
+            In the order of the stream.
         log_martingale : array-like of shape (n,)
+            Natural logarithms.
         alarms : array-like of int, default=()
+            Positions in the stream, counted from 0.
         ax : sequence of two matplotlib Axes, default=None
         change : int, default=None
+            Where the change is known to be.
 
         Returns
         -------
@@ -117,6 +123,7 @@ class MartingaleDisplay(Display):
         ----------
         ax : sequence of two matplotlib Axes, default=None
         change : int, default=None
+            Where the change is known to be.
 
         Returns
         -------

@@ -26,6 +26,15 @@ class ProgressiveDisplay(Display):
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.utils import shuffle
+    >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.inspection import ProgressiveDisplay
+    >>> stream = shuffle(*load_iris(return_X_y=True), random_state=0)
+    >>> display = ProgressiveDisplay.from_estimator(FullConformalClassifier(), tuple(stream))
     """
 
     def __init__(self, result: Any, epsilons: Sequence[float] | None = None) -> None:
@@ -45,7 +54,9 @@ class ProgressiveDisplay(Display):
         Parameters
         ----------
         result : ProgressiveResult
+            From `exactcp.online.progressive`.
         epsilons : sequence of float, default=None
+            Levels to draw; None as in the class.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -63,6 +74,7 @@ class ProgressiveDisplay(Display):
         predictor : conformal predictor with `partial_fit`
             It learns the stream.
         stream : iterable of pairs (x, y), or the pair (X, y) of arrays
+            As in `exactcp.online.progressive`.
         ax : matplotlib Axes, default=None
         **how
             Of `exactcp.online.progressive`.

@@ -15,8 +15,11 @@ class SequenceLatticeDisplay(Display):
     Parameters
     ----------
     p_values : ndarray of shape (T, l)
+        Of every label at every position.
     sets : ndarray of bool of shape (T, l)
+        Which labels are in the set of a position.
     classes : array-like of shape (l,)
+        The label of each column.
     paths : list of array-like of shape (T,), default=()
         Candidate sequences of labels, the best first.
     true : array-like of shape (T,), default=None
@@ -69,9 +72,11 @@ class SequenceLatticeDisplay(Display):
         estimator : ConformalSequencePredictor
         x : array-like of shape (T, p)
         confidence_level : float, default=0.95
+            That all true labels are in their sets.
         n_paths : int, default=3
             How many of the best sequences to draw.
         true : array-like of shape (T,), default=None
+            The true labels.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -93,10 +98,15 @@ class SequenceLatticeDisplay(Display):
         Parameters
         ----------
         p_values : array-like of shape (T, l)
+            Of every label at every position.
         sets : array-like of bool of shape (T, l)
+            Which labels are in the set of a position.
         classes : array-like of shape (l,)
+            The label of each column.
         paths : list of array-like of shape (T,), default=()
+            Candidate sequences of labels, the best first.
         true : array-like of shape (T,), default=None
+            The true labels.
         ax : matplotlib Axes, default=None
 
         Returns

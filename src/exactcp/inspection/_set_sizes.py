@@ -28,6 +28,7 @@ class SetSizeDisplay(Display):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.inspection import SetSizeDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
     >>> display = SetSizeDisplay.from_estimator(clf, X[1::2])
@@ -51,6 +52,7 @@ class SetSizeDisplay(Display):
         classifier : classifier with `predict_set`
         X : objects
         confidence_levels : sequence of float, default=(0.8, 0.9, 0.95)
+            One bar of each size for every level.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -67,6 +69,7 @@ class SetSizeDisplay(Display):
         Parameters
         ----------
         sets : mapping of str to array-like of bool of shape (m, l)
+            Prediction sets by name: a confidence level, or a predictor.
         ax : matplotlib Axes, default=None
 
         Returns

@@ -22,6 +22,7 @@ class UniformityDisplay(Display):
     values : array-like of shape (m,)
         p-values of the true labels or targets, or probabilities of targets at most as large as the true ones.
     name : str, default="p-value of the truth"
+        What the numbers are: the title of the axis.
 
     Attributes
     ----------
@@ -36,6 +37,7 @@ class UniformityDisplay(Display):
 
     Examples
     --------
+    >>> from exactcp.inspection import UniformityDisplay
     >>> display = UniformityDisplay.from_predictions([0.1, 0.4, 0.6, 0.9])
     """
 
@@ -84,7 +86,9 @@ class UniformityDisplay(Display):
         Parameters
         ----------
         values : array-like of shape (m,)
+            Between 0 and 1.
         name : str, default="p-value of the truth"
+            What the numbers are.
         ax : matplotlib Axes, default=None
 
         Returns

@@ -66,6 +66,7 @@ class VennReliabilityDisplay(Display):
         label : object, default=None
             Which label's probability; None means the last of `classes_`.
         n_bins : int, default=10
+            Bins of probabilities, of equal width.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -96,6 +97,7 @@ class VennReliabilityDisplay(Display):
         label : object, default=None
             Its name.
         n_bins : int, default=10
+            Bins of probabilities, of equal width.
         ax : matplotlib Axes, default=None
 
         Returns

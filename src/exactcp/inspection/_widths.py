@@ -25,7 +25,9 @@ class IntervalWidthDisplay(Display):
 
     Examples
     --------
-    >>> display = IntervalWidthDisplay({"half of the data": [3.0, 4.0, 6.0], "all of it": [2.0, 2.5, 4.0]}).plot()
+    >>> from exactcp.inspection import IntervalWidthDisplay
+    >>> widths = {"half of the data": [3.0, 4.0, 6.0], "all of it": [2.0, 2.5, 4.0]}
+    >>> display = IntervalWidthDisplay(widths).plot()
     >>> display.alt_text != ""
     True
     """
@@ -48,6 +50,7 @@ class IntervalWidthDisplay(Display):
         regressor : regressor with `predict_interval`
         X : array-like of shape (m, p)
         confidence_levels : sequence of float, default=(0.8, 0.9, 0.95)
+            One curve for every level.
         ax : matplotlib Axes, default=None
 
         Returns
@@ -64,6 +67,7 @@ class IntervalWidthDisplay(Display):
         Parameters
         ----------
         intervals : mapping of str to array-like of shape (m, 2)
+            By name of a curve: a confidence level, or a predictor.
         ax : matplotlib Axes, default=None
 
         Returns

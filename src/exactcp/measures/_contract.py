@@ -330,6 +330,27 @@ class Measure(_Declaring):
 
     A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides
     `bag`; one that the textbook knows names its `twin`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from exactcp import SplitConformalClassifier
+    >>> from exactcp.measures import Measure
+    >>> class MeanDistance(Measure):
+    ...     def fit(self, X, y):
+    ...         self.means = {label: X[y == label].mean(axis=0) for label in np.unique(y)}
+    ...         return self
+    ...
+    ...     def score_labels(self, X, labels):
+    ...         distances = [np.linalg.norm(X - self.means[label], axis=1) for label in labels]
+    ...         return np.column_stack(distances)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = SplitConformalClassifier(MeanDistance(), random_state=0).fit(X[::2], y[::2])
+    >>> clf.predict_set(X[[1, 71, 121]], confidence_level=0.9)
+    array([[ True, False, False],
+           [False,  True,  True],
+           [False,  True,  True]])
     """
 
     tie_floor: ClassVar[float] = 0.0  # s0 of the tie rule: 0 for sums and ratios of distances, 1 for signed, log scores

@@ -19,6 +19,7 @@ def binomial_band(hits: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> tu
     hits, n : arrays of int of one shape
         How often something happened, out of how many times; of 0 times, the interval is [0, 1].
     confidence : float, default=0.95
+        The probability, at least, with which an interval contains its true probability.
 
     Returns
     -------
@@ -26,6 +27,7 @@ def binomial_band(hits: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> tu
 
     Examples
     --------
+    >>> from exactcp.metrics import binomial_band
     >>> lower, upper = binomial_band([0, 9], [10, 10])
     >>> lower.round(3), upper.round(3)
     (array([0.   , 0.555]), array([0.308, 0.997]))

@@ -20,6 +20,7 @@ def purity(y: ArrayLike, labels: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import purity
     >>> purity(["a", "a", "b", "b", "b"], [0, 0, 0, 1, -1])
     0.75
     """

@@ -64,6 +64,7 @@ def compare(a: ArrayLike, b: ArrayLike) -> Comparison:
 
     Examples
     --------
+    >>> from exactcp.metrics import compare
     >>> result = compare([0.0, 0.25, 0.5, 0.25], [0.25, 0.5, 0.5, 0.75])
     >>> result.mean_a, result.mean_b
     (0.25, 0.5)

@@ -21,6 +21,7 @@ def sum_of_p(p: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import sum_of_p
     >>> sum_of_p([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]])
     1.25
     """
@@ -40,6 +41,7 @@ def unconfidence(p: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import unconfidence
     >>> unconfidence([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]])
     0.25
     """
@@ -59,6 +61,7 @@ def fuzziness(p: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import fuzziness
     >>> fuzziness([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]])
     0.375
     """
@@ -78,6 +81,7 @@ def mean_fuzziness(p: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import mean_fuzziness
     >>> mean_fuzziness([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]])
     0.1875
     """
@@ -98,6 +102,7 @@ def fuzziness_per_object(p: ArrayLike) -> Floats:
 
     Examples
     --------
+    >>> from exactcp.metrics import fuzziness_per_object
     >>> fuzziness_per_object([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]])
     array([0.75, 0.  ])
     """
@@ -119,7 +124,9 @@ def observed_unconfidence(p: ArrayLike, y: ArrayLike, *, classes: ArrayLike | No
 
     Examples
     --------
-    >>> observed_unconfidence([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]], ["b", "a"], classes=["a", "b", "c"])
+    >>> from exactcp.metrics import observed_unconfidence
+    >>> p = [[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]]
+    >>> observed_unconfidence(p, ["b", "a"], classes=["a", "b", "c"])
     0.375
     """
     return float(false_p(p, y, classes).max(axis=1).mean())
@@ -140,7 +147,9 @@ def observed_fuzziness(p: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None 
 
     Examples
     --------
-    >>> observed_fuzziness([[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]], ["b", "a"], classes=["a", "b", "c"])
+    >>> from exactcp.metrics import observed_fuzziness
+    >>> p = [[0.75, 0.5, 0.25], [1.0, 0.0, 0.0]]
+    >>> observed_fuzziness(p, ["b", "a"], classes=["a", "b", "c"])
     0.5
     """
     return float(false_p(p, y, classes).sum(axis=1).mean())
@@ -159,6 +168,7 @@ def set_size(sets: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import set_size
     >>> set_size([[True, True, True], [False, False, False]])
     1.5
     """
@@ -178,6 +188,7 @@ def multiple_fraction(sets: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import multiple_fraction
     >>> multiple_fraction([[True, True, True], [False, False, False]])
     0.5
     """
@@ -197,6 +208,7 @@ def excess(sets: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import excess
     >>> excess([[True, True, True], [False, False, False]])
     1.0
     """
@@ -218,6 +230,7 @@ def observed_multiple_fraction(sets: ArrayLike, y: ArrayLike, *, classes: ArrayL
 
     Examples
     --------
+    >>> from exactcp.metrics import observed_multiple_fraction
     >>> observed_multiple_fraction([[True, True, True], [True, False, False]], [1, 0])
     0.5
     """
@@ -239,6 +252,7 @@ def observed_excess(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None 
 
     Examples
     --------
+    >>> from exactcp.metrics import observed_excess
     >>> observed_excess([[True, True, True], [True, False, False]], [1, 0])
     1.0
     """

@@ -41,6 +41,7 @@ def select(p: ArrayLike, q: float = 0.1, method: str = "bh") -> Bools:
 
     Examples
     --------
+    >>> from exactcp.metrics import select
     >>> select([0.9, 0.01, 0.04, 0.02], 0.05)
     array([False,  True, False,  True])
     >>> select([0.9, 0.01, 0.04, 0.02], 0.05, method="by")

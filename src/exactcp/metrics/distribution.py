@@ -22,6 +22,7 @@ def crps(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import crps
     >>> crps([[1.0, 3.0]], [2.0])
     0.5
     """
@@ -42,6 +43,7 @@ def crps_per_object(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> n
 
     Examples
     --------
+    >>> from exactcp.metrics import crps_per_object
     >>> crps_per_object([[1.0, 3.0], [0.0]], [2.0, 5.0])
     array([0.5, 5. ])
     """

@@ -37,6 +37,7 @@ def evaluate(
     X : test objects
     y : array of shape (m,), their labels or targets
     confidence_level : float or list of float, default=(0.8, 0.9, 0.95)
+        Levels of the sets or intervals, a row of the table for each.
     categories : array of shape (m,), default=None
         The category of each object, if `fit` was given those of the examples.
     confidence : float, default=0.95
@@ -54,9 +55,11 @@ def evaluate(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.metrics import evaluate
     >>> iris = load_iris()
     >>> X, y = iris.data, iris.target_names[iris.target]
-    >>> table = evaluate(FullConformalClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2], [0.8, 0.9])
+    >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
+    >>> table = evaluate(clf, X[1::2], y[1::2], [0.8, 0.9])
     >>> table[["confidence_level", "coverage", "mean_size", "singletons"]].round(3)
        confidence_level  coverage  mean_size  singletons
     0               0.8     0.867      0.867       0.867

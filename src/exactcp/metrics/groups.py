@@ -32,6 +32,7 @@ class CoverageTable:
     n : ndarray of int
         How many test objects each has.
     coverage : ndarray
+        The fraction of the objects of each group whose set or interval holds the truth.
     lower, upper : ndarray
         The exact (Clopper-Pearson) confidence interval of each group's probability of coverage.
     """
@@ -78,7 +79,9 @@ def coverage_by_group(
 
     Examples
     --------
-    >>> table = coverage_by_group([[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], [0.5, 2.0, 2.5], ["old", "old", "new"])
+    >>> from exactcp.metrics import coverage_by_group
+    >>> intervals, y = [[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], [0.5, 2.0, 2.5]
+    >>> table = coverage_by_group(intervals, y, ["old", "old", "new"])
     >>> table.group, table.n, table.coverage
     (['new', 'old'], array([1, 2]), array([1. , 0.5]))
     >>> table.lower.round(3), table.upper.round(3)
@@ -126,6 +129,7 @@ def coverage_by_bin(
 
     Examples
     --------
+    >>> from exactcp.metrics import coverage_by_bin
     >>> table = coverage_by_bin([[0, 1]] * 4, [0.5, 0.5, 2.0, 0.5], [10, 20, 30, 40], n_bins=2)
     >>> table.group, table.coverage
     ([(10.0, 30.0), (30.0, 40.0)], array([1. , 0.5]))
@@ -169,7 +173,9 @@ def size_stratified_coverage(
 
     Examples
     --------
-    >>> table = size_stratified_coverage([[True, False], [True, True], [False, True]], [0, 1, 0])
+    >>> from exactcp.metrics import size_stratified_coverage
+    >>> sets = [[True, False], [True, True], [False, True]]
+    >>> table = size_stratified_coverage(sets, [0, 1, 0])
     >>> table.group, table.coverage
     ([1, 2], array([0.5, 1. ]))
     """
@@ -192,6 +198,7 @@ class SlabCoverage(NamedTuple):
     lower, upper : float
         The ends of its exact band.
     n : int
+        How many objects of the other half are inside.
     direction : ndarray of shape (p,)
         The vector v of the slab a <= v'x <= b.
     ends : tuple of float
@@ -248,6 +255,8 @@ def worst_slab_coverage(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.metrics import worst_slab_coverage
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (2000, 2))
     >>> y = rng.normal(size=2000) * np.where(X[:, 0] > 0.5, 3.0, 1.0)

@@ -29,6 +29,7 @@ def interval_coverage(intervals: ArrayLike, y: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import interval_coverage
     >>> interval_coverage([[0.0, 1.0], [2.0, 3.0]], [1.0, 5.0])
     0.5
     """
@@ -48,6 +49,7 @@ def mean_width(intervals: ArrayLike) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import mean_width
     >>> mean_width([[0.0, 1.0], [2.0, 5.0]])
     2.0
     """
@@ -73,6 +75,7 @@ def interval_score(intervals: ArrayLike, y: ArrayLike, confidence_level: float =
 
     Examples
     --------
+    >>> from exactcp.metrics import interval_score
     >>> interval_score([[0.0, 1.0], [2.0, 3.0]], [1.0, 5.0], confidence_level=0.8)
     11.0
     """
@@ -101,6 +104,7 @@ def pinball_loss(quantiles: ArrayLike, y: ArrayLike, level: float) -> float:
 
     Examples
     --------
+    >>> from exactcp.metrics import pinball_loss
     >>> pinball_loss([1.0, 1.0], [3.0, 0.0], 0.75)
     0.875
     """

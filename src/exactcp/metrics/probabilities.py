@@ -38,6 +38,7 @@ def log_loss(probabilities: ArrayLike, y: ArrayLike, *, classes: ArrayLike | Non
 
     Examples
     --------
+    >>> from exactcp.metrics import log_loss
     >>> round(log_loss([[0.5, 0.5], [0.25, 0.75]], [0, 1]), 4)
     0.4904
     """
@@ -68,6 +69,7 @@ def expected_calibration_error(
 
     Examples
     --------
+    >>> from exactcp.metrics import expected_calibration_error
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]), 4)
     0.4
     >>> expected_calibration_error([[[0.4, 0.9], [0.1, 0.6]], [[0.4, 0.9], [0.1, 0.6]]], [0, 1])

@@ -41,6 +41,18 @@ def fuzziness_scorer(estimator: Any, X: Any, y: Any = None) -> float:  # noqa: A
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.measures import KNN
+    >>> from exactcp.metrics.scorers import fuzziness_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf, grid = FullConformalClassifier(KNN()), {"measure__k": [1, 5, 15]}
+    >>> GridSearchCV(clf, grid, scoring=fuzziness_scorer, cv=3).fit(X, y).best_params_
+    {'measure__k': 5}
     """
     _check_asked(estimator, "predict_set")
     return -fuzziness(estimator.predict_p(X))
@@ -52,6 +64,7 @@ def mean_set_size_scorer(confidence_level: float = 0.95) -> Scorer:
     Parameters
     ----------
     confidence_level : float, default=0.95
+        Of the sets.
 
     Returns
     -------
@@ -63,8 +76,10 @@ def mean_set_size_scorer(confidence_level: float = 0.95) -> Scorer:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import cross_val_score
     >>> from exactcp import FullConformalClassifier
+    >>> from exactcp.metrics.scorers import mean_set_size_scorer
     >>> X, y = load_iris(return_X_y=True)
-    >>> cross_val_score(FullConformalClassifier(), X, y, scoring=mean_set_size_scorer(0.9), cv=3).round(2)
+    >>> scorer = mean_set_size_scorer(0.9)
+    >>> cross_val_score(FullConformalClassifier(), X, y, scoring=scorer, cv=3).round(2)
     array([-0.96, -0.82, -0.9 ])
     """
     pvalues.significance(confidence_level)  # or a sentence, at once
@@ -77,11 +92,24 @@ def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
     Parameters
     ----------
     confidence_level : float, default=0.95
+        Of the intervals.
 
     Returns
     -------
     callable
         Of a fitted conformal regressor, test objects and their targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from exactcp import SplitConformalRegressor
+    >>> from exactcp.metrics.scorers import interval_score_scorer
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = SplitConformalRegressor(Ridge(), random_state=0)
+    >>> cross_val_score(reg, X, y, scoring=interval_score_scorer(0.9), cv=3).round(1)
+    array([-250.9, -226.8, -224.3])
     """
     pvalues.significance(confidence_level)
     return _IntervalScorer(confidence_level)

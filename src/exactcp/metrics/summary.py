@@ -82,6 +82,7 @@ def efficiency_summary(
 
     Examples
     --------
+    >>> from exactcp.metrics import efficiency_summary
     >>> summary = efficiency_summary([[0.75, 0.125], [0.5, 0.0]], [0, 1], confidence_level=0.9)
     >>> summary.set_size, summary.observed_excess, summary.coverage
     (1.5, 1.0, 0.5)

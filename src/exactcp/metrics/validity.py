@@ -29,6 +29,7 @@ def coverage(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None)
 
     Examples
     --------
+    >>> from exactcp.metrics import coverage
     >>> coverage([[True, True], [True, False], [False, False], [True, False]], [1, 0, 0, 0])
     0.75
     """
@@ -50,6 +51,7 @@ def error_rate(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = Non
 
     Examples
     --------
+    >>> from exactcp.metrics import error_rate
     >>> error_rate([[True, True], [True, False], [False, False], [True, False]], [1, 0, 0, 0])
     0.25
     """
@@ -71,7 +73,9 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
 
     Examples
     --------
-    >>> error_by_label([[True, True], [True, False], [False, False]], ["b", "a", "a"], classes=["a", "b"])
+    >>> from exactcp.metrics import error_by_label
+    >>> sets = [[True, True], [True, False], [False, False]]
+    >>> error_by_label(sets, ["b", "a", "a"], classes=["a", "b"])
     {'a': 0.5, 'b': 0.0}
     """
     checked = check_sets(sets)
@@ -147,6 +151,7 @@ def p_value_uniformity(
 
     Examples
     --------
+    >>> from exactcp.metrics import p_value_uniformity
     >>> result = p_value_uniformity([0.1, 0.3, 0.5, 0.7, 0.9])
     >>> round(result.statistic, 3), round(result.p_value, 3)
     (0.1, 1.0)

@@ -38,7 +38,7 @@ def _predictor_has(method: str) -> Callable[[Any], bool]:
 
 
 class AdaptiveLevel(Estimator):
-    """Adaptive conformal inference: a level that falls after each error and rises after each success.
+    """Adaptive conformal inference: a confidence level that rises after each error and falls after each success.
 
     However the stream drifts, the share of errors in the long run is 1 - confidence_level.
 
@@ -69,7 +69,7 @@ class AdaptiveLevel(Estimator):
     e_{t+1} = e_t + gamma (epsilon - err_t) [1]_. Where e_t <= 0 the set has everything, and cannot miss; where
     e_t >= 1 it has nothing (an interval of nan), and must. So e_t stays within [-gamma, 1 + gamma], and
 
-        | mean of err_1, ..., err_T  -  epsilon |  <=  (max(epsilon, 1 - epsilon) + gamma) / (gamma T),
+        `|mean of err_1, ..., err_T - epsilon| <= (max(epsilon, 1 - epsilon) + gamma) / (gamma T)`,
 
     whatever the examples are. This is all that holds without exchangeability: nothing is promised about any one step.
     Levels are exact fractions of the decimal numbers that gamma and confidence_level print as, so that no rounding adds

@@ -104,6 +104,7 @@ class ProgressiveResult:
         Parameters
         ----------
         epsilon : float
+            A significance level.
 
         Returns
         -------

@@ -88,7 +88,7 @@ class FrontDoor(Estimator):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Return who wants which parameters of `fit`: the model may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the model may request.
 
         Returns
         -------

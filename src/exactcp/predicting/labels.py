@@ -79,9 +79,9 @@ class LabelPrediction(FramePrediction):
         ----------
         X : array-like of shape (m, p)
         confidence_level : float or list of float, default=0.95
-            The probability, at least, with which a set contains the true label. It is the decimal number that it
-            prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not exceed it. Several levels make a last axis,
-            from one evaluation.
+            The probability, at least, with which a set contains the true label, where the notes of the class do not
+            say less. It is the decimal number that it prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not
+            exceed it. Several levels make a last axis, from one evaluation.
         categories : array-like of shape (m,), default=None
             As in `predict_p`.
         nonempty : bool, default=False

@@ -36,7 +36,8 @@ class PredictionSets(np.ndarray):
     >>> from exactcp import FullConformalClassifier
     >>> iris = load_iris()
     >>> X, y, held_out = iris.data, iris.target_names[iris.target], [0, 70, 120]
-    >>> clf = FullConformalClassifier().fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> X_train, y_train = np.delete(X, held_out, axis=0), np.delete(y, held_out)
+    >>> clf = FullConformalClassifier().fit(X_train, y_train)
     >>> sets = clf.predict_set(X[held_out], confidence_level=0.99)
     >>> sets.to_list()
     [['setosa'], ['versicolor', 'virginica'], ['virginica']]
@@ -97,6 +98,7 @@ class PredictionSets(np.ndarray):
         Parameters
         ----------
         confidence_level : float
+            One of `confidence_levels`.
 
         Returns
         -------
@@ -137,7 +139,9 @@ class PredictionSets(np.ndarray):
         Parameters
         ----------
         index : index of pandas, default=None
+            Of the frame; None means 0, 1 and so on.
         library : {"pandas", "polars"}, default="pandas"
+            Whose frame it is.
 
         Returns
         -------

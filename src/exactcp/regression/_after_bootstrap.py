@@ -75,6 +75,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -123,8 +124,8 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
     >>> from sklearn.linear_model import Ridge
     >>> from exactcp import JackknifeAfterBootstrapRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> reg = JackknifeAfterBootstrapRegressor(Ridge(alpha=0.1), random_state=0).fit(X[:-3], y[:-3])
-    >>> reg.n_resamplings_
+    >>> reg = JackknifeAfterBootstrapRegressor(Ridge(alpha=0.1), random_state=0)
+    >>> reg.fit(X[:-3], y[:-3]).n_resamplings_
     11
     >>> reg.predict_interval(X[-3:], confidence_level=0.9).round(1)
     array([[ 34.7, 218.4],
@@ -163,7 +164,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
 
     @property
     def measure(self) -> Any:
-        """What the objects are for: the estimator."""
+        """The estimator, by the name that other predictors have for what scores examples."""
         return self.estimator
 
     def __sklearn_tags__(self) -> Any:
@@ -171,7 +172,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         return tags if held is None else describe_input(tags, held)
 
     def get_metadata_routing(self) -> Any:
-        """Return who wants which parameters of `fit`: the estimator may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the estimator may request.
 
         Returns
         -------

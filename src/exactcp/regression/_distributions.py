@@ -39,6 +39,8 @@ class PredictiveDistribution:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.regression import PredictiveDistribution
     >>> prediction = PredictiveDistribution((np.array([1.0, 2.0, 4.0]),))
     >>> prediction.cdf(3.0), prediction.quantile(0.5), prediction.interval(0.5)
     (array([0.625]), array([2.]), array([[1., 4.]]))
@@ -154,6 +156,7 @@ class PredictiveDistribution:
         Parameters
         ----------
         confidence_level : float, default=0.95
+            The probability, at least, with which an interval contains the true target.
 
         Returns
         -------

@@ -90,6 +90,10 @@ class FullConformalRegressor(IntervalPrediction, Learning):
     include the tie band of the p-value (some 1e-12 of the targets that it compares), so that a target that ties but for
     rounding is inside.
 
+    Cost: that of the measure's bag, which the page of the measure tells; with `KNNResidual`, about one product of a
+    test object with the training matrix. A regressor that is not frozen is refitted for every target that is tried, and
+    a warning says so.
+
     Examples
     --------
     How the progression of diabetes in three patients may turn out, by ridge regression, at 90 %:

@@ -126,6 +126,7 @@ class CVPlusRegressor(_LeftOutRegressor):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -230,6 +231,7 @@ class JackknifePlusRegressor(_LeftOutRegressor):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------

@@ -63,6 +63,7 @@ class SplitConformalRegressor(IntervalPrediction):
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------

@@ -20,6 +20,7 @@ class TargetLevels:
     Attributes
     ----------
     levels : tuple of r float
+        Confidence levels.
     intervals : ndarray of shape (r, m, 2)
         Hulls of the regions, nan where they are empty.
     widths : ndarray of shape (r, m)

@@ -26,8 +26,11 @@ class LabelRun:
     predictor : str
         Such as "full" or "split".
     measure : str
+        Its name, such as "KNN".
     p : ndarray of shape (m, l)
+        The p-value of every label for every test row.
     fit_seconds, predict_seconds : float
+        How long both took.
     best : ndarray of int of shape (m,), or None
         Which label was chosen, where ties of p-values were broken otherwise than by the first label.
     """
@@ -64,17 +67,21 @@ def classification_facts(
     runs : sequence of LabelRun
         The first is the one the page is about.
     classes : sequence of l labels
+        In the order of the columns of the p-values.
     truth : array-like of shape (m,), default=None
         True labels; None in the place of those that are not known. A label that is no class is never covered.
     confidence_level : float, default=0.95
+        At which the page opens.
     asked : mapping, default=None
         Heading to text: what was asked.
     rows : TestRows, default=None
+        What test rows look like, if they are to be shown.
     n_calibration : int, default=None
         Examples with which the p-values were counted, for what coverage to expect.
     promised_level : float, default=None
         Coverage that is proven; None means the confidence level itself.
     title : str
+        Of the page.
 
     Returns
     -------

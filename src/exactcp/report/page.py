@@ -38,7 +38,8 @@ def render(facts: dict[str, Any]) -> str:
     >>> import numpy as np
     >>> from exactcp.report import LabelRun, classification_facts, render
     >>> p = np.array([[0.9, 0.01], [0.3, 0.2]])
-    >>> facts = classification_facts([LabelRun("full", "KNN", p, 0.1, 0.1)], ["no", "yes"], ["no", "yes"])
+    >>> run = LabelRun("full", "KNN", p, fit_seconds=0.1, predict_seconds=0.1)
+    >>> facts = classification_facts([run], classes=["no", "yes"], truth=["no", "yes"])
     >>> page = render(facts)
     >>> page.startswith("<!doctype html>"), 'src="http' in page
     (True, False)
@@ -67,11 +68,12 @@ def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -
 
 
 def write_report(facts: dict[str, Any], path: str | Path) -> Path:
-    """Write the page to a file, which is the old one or the new one whatever happens.
+    """Write the page to a file; whatever happens, the file is whole: the old one, or the new one.
 
     Parameters
     ----------
     facts : dict
+        From `classification_facts` or `regression_facts`.
     path : str or Path
 
     Returns

@@ -25,7 +25,9 @@ class TargetRun:
     predictor : str
         Such as "full" or "split".
     measure : str
+        Its name, such as "KNNResidual".
     prediction : ndarray of shape (m,)
+        Point predictions.
     intervals : ndarray of shape (m, 2)
         Hulls of the regions.
     widths : ndarray of shape (m,)
@@ -35,6 +37,7 @@ class TargetRun:
     p : ndarray of shape (m,), or None
         p-values of the true targets.
     fit_seconds, predict_seconds : float
+        How long both took.
     at_levels : TargetLevels, or None
         What it said at other levels, to which the reader of a page may go.
     """
@@ -90,9 +93,11 @@ def regression_facts(
     truth : array-like of shape (m,), default=None
         True targets; nan where they are not known.
     confidence_level : float, default=0.95
+        Of the intervals of the runs.
     asked : mapping, default=None
         Heading to text: what was asked.
     rows : TestRows, default=None
+        What test rows look like, if they are to be shown.
     strangeness : array-like of shape (m,), default=None
         p-values of the test objects as anomalies: the strangest rows have the smallest ones.
     n_calibration : int, default=None
@@ -100,6 +105,7 @@ def regression_facts(
     promised_level : float, default=None
         Coverage that is proven; None means the confidence level itself.
     title : str
+        Of the page.
 
     Returns
     -------

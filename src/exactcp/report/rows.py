@@ -20,6 +20,7 @@ class TestRows:
     Attributes
     ----------
     images : ndarray of shape (m, height, width) or (m, height, width, channels), or None
+        Where test rows are pictures.
     columns : sequence of str
         Names of the cells.
     cells : sequence of sequences or None

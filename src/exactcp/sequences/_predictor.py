@@ -73,6 +73,7 @@ class ConformalSequencePredictor(FrontDoor):
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
+        Above 0, long work shows a progress bar.
 
     Attributes
     ----------
@@ -122,7 +123,8 @@ class ConformalSequencePredictor(FrontDoor):
     >>> from exactcp.measures import KNN
     >>> rng = np.random.default_rng(0)
     >>> y = [np.repeat(["f", "c", "f"], [20, 10, 10]) for _ in range(5)]
-    >>> X = [np.where(labels == "f", 30, 33)[:, None] + rng.normal(size=(40, 1)) for labels in y]
+    >>> seconds = [np.where(labels == "f", 30, 33) + rng.normal(size=40) for labels in y]
+    >>> X = [sequence[:, None] for sequence in seconds]
     >>> model = ConformalSequencePredictor(KNN(k=3)).fit(X, y)
     >>> today = [[30.2], [29.8], [31.6], [33.3], [32.9]]
     >>> model.predict_set([today], confidence_level=0.8)[0].astype(int)
@@ -261,6 +263,7 @@ class ConformalSequencePredictor(FrontDoor):
         x : array-like of shape (T, p)
             One sequence.
         confidence_level : float, default=0.95
+            As in `predict_set`.
 
         Returns
         -------
@@ -289,6 +292,7 @@ class ConformalSequencePredictor(FrontDoor):
         n_candidates : int, default=10
             How many at most.
         confidence_level : float, default=0.95
+            As in `predict_set`.
 
         Returns
         -------

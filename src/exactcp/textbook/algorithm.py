@@ -20,6 +20,7 @@ def algorithm_1(
     Parameters
     ----------
     score : callable
+        A `ScoreFunction`, such as `knn()`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     x : ndarray of shape (p,)
@@ -55,6 +56,7 @@ def counts(
     Parameters
     ----------
     score : callable
+        A `ScoreFunction`, such as `knn()`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     X_test : ndarray of shape (m, p)
@@ -68,7 +70,9 @@ def counts(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from exactcp.textbook import nn
+    >>> from exactcp.textbook import counts
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> counts(nn(), X, y, np.array([[0.5]]), np.array([0, 1])).greater
     array([[3, 0]])
@@ -86,7 +90,7 @@ def counts(
 
 
 def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
-    """Return the score of any measure: a new one, fitted on the bag, and the example itself if so, scores it."""
+    """Return the score of any measure by refitting: a new one learns the bag, and scores the example."""
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         if with_itself:

@@ -49,6 +49,7 @@ def aps_score(p: Sequence[float], label: int, u: float) -> float:
 
     Examples
     --------
+    >>> from exactcp.textbook import aps_score
     >>> aps_score([0.5, 0.25, 0.25], 1, u=0.5)
     0.75
     """

@@ -31,7 +31,10 @@ def lasso(X: np.ndarray, y: np.ndarray, lam: float, *, fit_intercept: bool = Tru
 
     Examples
     --------
-    >>> lasso(np.array([[1.0], [1.0]]), np.array([3.0, 5.0]), 2.0, fit_intercept=False).astype(float)
+    >>> import numpy as np
+    >>> from exactcp.textbook import lasso
+    >>> X, y = np.array([[1.0], [1.0]]), np.array([3.0, 5.0])
+    >>> lasso(X, y, 2.0, fit_intercept=False).astype(float)
     array([3.])
     """
     columns, targets = np.asarray(X, dtype=np.longdouble), np.asarray(y, dtype=np.longdouble)

@@ -30,6 +30,7 @@ def stream_p_values(
     Parameters
     ----------
     score : callable
+        A function such as `knn()`, or `absolute(knn_residual())` for targets.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
         All the same for a stream without labels.
@@ -49,7 +50,9 @@ def stream_p_values(
     --------
     The second example is as strange as the first; the fourth is the strangest:
 
+    >>> import numpy as np
     >>> from exactcp.textbook import simplified_knn
+    >>> from exactcp.textbook import stream_p_values
     >>> X = np.array([[0.0], [1.0], [0.5], [9.0]])
     >>> stream_p_values(simplified_knn(1), X, np.zeros(4), np.full(4, 0.5))
     array([0.5  , 0.5  , 0.5  , 0.125])
@@ -82,6 +85,7 @@ def stream_target_p_values(
     Parameters
     ----------
     score : callable
+        A function such as `knn()`, or `absolute(knn_residual())` for targets.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     tau : ndarray of shape (n,)
@@ -98,7 +102,9 @@ def stream_target_p_values(
     --------
     The last target is far from that of the same object before, which is now as strange:
 
+    >>> import numpy as np
     >>> from exactcp.textbook import absolute, knn_residual
+    >>> from exactcp.textbook import stream_target_p_values
     >>> X, y = np.array([[0.0], [1.0], [2.0], [1.0]]), np.array([0.0, 1.0, 2.0, 9.0])
     >>> stream_target_p_values(absolute(knn_residual(1)), X, y, np.full(4, 0.5)).round(3)
     array([0.5  , 0.5  , 0.333, 0.25 ])

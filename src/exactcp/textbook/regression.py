@@ -86,6 +86,7 @@ def target_counts(
     Parameters
     ----------
     score : callable
+        A function such as `absolute(knn_residual())`.
     X : ndarray of shape (n, p)
     y : ndarray of shape (n,)
     X_test : ndarray of shape (m, p)
@@ -102,8 +103,11 @@ def target_counts(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import absolute, knn_residual, target_counts
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 4.0])
-    >>> target_counts(absolute(knn_residual(k=1)), X, y, np.array([[3.0]]), np.array([5.0])).greater
+    >>> score = absolute(knn_residual(k=1))
+    >>> target_counts(score, X, y, np.array([[3.0]]), np.array([5.0])).greater
     array([0])
     """
     rows, y = [], y - origin

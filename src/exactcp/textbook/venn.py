@@ -66,6 +66,8 @@ def venn_table(
     --------
     Two groups of three; the object is in the first, whichever label it has:
 
+    >>> import numpy as np
+    >>> from exactcp.textbook import venn_table
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
     >>> y = np.array([0, 0, 0, 1, 1, 1])
     >>> venn_table(X, y, np.array([0.5]), np.array([0, 1]), k=3)
@@ -114,7 +116,7 @@ def isotonic_at(scores: np.ndarray, outcomes: np.ndarray, position: int) -> floa
 
 
 def venn_abers(score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray, label: Any) -> tuple[float, float]:
-    """Return (p0, p1) of full Venn-Abers prediction: the probability that x has the label, if it has not, if it has.
+    """Return (p0, p1) of full Venn-Abers prediction: the probability of the label if x joins without it, and with it.
 
     Parameters
     ----------

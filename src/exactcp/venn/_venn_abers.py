@@ -119,7 +119,8 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - 100) / 100
     >>> held_out = [0, 13, 19]
-    >>> clf = VennAbersPredictor(LSSVM()).fit(np.delete(X, held_out, axis=0), np.delete(y, held_out))
+    >>> X_train, y_train = np.delete(X, held_out, axis=0), np.delete(y, held_out)
+    >>> clf = VennAbersPredictor(LSSVM()).fit(X_train, y_train)
     >>> clf.predict_proba_interval(X[held_out])[:, 1].round(3)
     array([[0.   , 0.007],
            [0.364, 0.429],

@@ -61,8 +61,8 @@ class Bootstrap(Measure):
     >>> from exactcp import SplitConformalClassifier
     >>> from exactcp.measures import Bootstrap
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0).fit(X[1::2], y[1::2])
-    >>> clf.predict_set(X[[0, 76, 120]], confidence_level=0.9)
+    >>> clf = SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0)
+    >>> clf.fit(X[1::2], y[1::2]).predict_set(X[[0, 76, 120]], confidence_level=0.9)
     array([[ True, False, False],
            [False,  True, False],
            [False, False,  True]])
@@ -101,7 +101,7 @@ class Bootstrap(Measure):
         return describe_input(tags, self.estimator) if isinstance(self.estimator, BaseEstimator) else tags
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who wants which parameters of `fit`: the classifier may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the classifier may request.
 
         Returns
         -------

@@ -29,7 +29,9 @@ class LassoResidual(RegressionMeasure):
     Attributes
     ----------
     coef_ : ndarray of shape (p,)
+        Coefficients of the lasso of the examples of `fit`.
     intercept_ : float
+        Its constant; 0 without one.
 
     Notes
     -----
@@ -49,7 +51,8 @@ class LassoResidual(RegressionMeasure):
     Examples
     --------
     >>> from exactcp.measures import LassoResidual
-    >>> measure = LassoResidual(lam=2.0, fit_intercept=False).fit([[1.0, 0.0], [1.0, 0.1]], [3.0, 5.0])
+    >>> X, y = [[1.0, 0.0], [1.0, 0.1]], [3.0, 5.0]
+    >>> measure = LassoResidual(lam=2.0, fit_intercept=False).fit(X, y)
     >>> measure.coef_.round(6), measure.score([[2.0, 0.0]], [7.0]).round(6)
     (array([3., 0.]), array([1.]))
     """

@@ -59,6 +59,9 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
     function of its target, so the region follows from the n intervals where examples are at least as strange. `score`
     is the plain `|y - prediction|` for all kinds, as split CP and jackknife+ use it.
 
+    Factorisations are those of `LSSVM`, and no regression is fitted again: with q features a test object costs about
+    n q + q^2 operations, with a kernel n^2, as its part of one matrix product for all of them.
+
     References
     ----------
     .. [1] I. Nouretdinov, T. Melluish, V. Vovk, "Ridge Regression Confidence Machine", ICML 2001.

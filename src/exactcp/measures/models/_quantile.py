@@ -205,7 +205,7 @@ class ModelQuantile(RegressorMeasure):
         return describe_input(tags, self.lower) if self._held() else tags
 
     def get_metadata_routing(self) -> Any:
-        """Return who wants which parameters of `fit`: the regressors may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the regressors may request.
 
         Returns
         -------

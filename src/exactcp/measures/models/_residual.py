@@ -249,7 +249,7 @@ class ModelResidual(RegressorMeasure):
         return tags if is_precomputed(self.estimator) else describe_input(tags, self.estimator)
 
     def get_metadata_routing(self) -> Any:
-        """Return who wants which parameters of `fit`: the regressor may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the regressor may request.
 
         Returns
         -------

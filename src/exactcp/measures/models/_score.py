@@ -133,7 +133,8 @@ class ModelScore(Measure):
     >>> X, y = [[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"]
     >>> ModelScore(GaussianNB()).fit(X, y).score([[0.5], [0.5]], ["a", "b"]).round(3) + 0.0
     array([-1.,  0.])
-    >>> ModelScore(GaussianNB(), score="odds").fit(X, y).score([[0.5], [0.5]], ["a", "b"]).round(1)
+    >>> measure = ModelScore(GaussianNB(), score="odds").fit(X, y)
+    >>> measure.score([[0.5], [0.5]], ["a", "b"]).round(1)
     array([-32.,  32.])
 
     Outputs of a network, of which only these are known:
@@ -222,7 +223,7 @@ class ModelScore(Measure):
         return tags if task_of(self.estimator) is None else describe_input(tags, self.estimator)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who wants which parameters of `fit`: the classifier may.
+        """Return the metadata routing of scikit-learn: parameters of `fit` that the classifier may request.
 
         Returns
         -------

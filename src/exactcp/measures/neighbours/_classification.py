@@ -155,7 +155,7 @@ class NN(NeighbourMeasure):
 
     Notes
     -----
-    It is `KNN(k=1)`. Equation 1 of the founding paper [1]_.
+    It is `KNN(k=1)`, at the same cost. Equation 1 of the founding paper [1]_.
 
     References
     ----------
