@@ -73,6 +73,10 @@ def one(options: str, sentence: str) -> Mistake:
     return Mistake(f"predict kinds.csv --target kind {options}", TYPED, sentence)
 
 
+def many(options: str, sentence: str, files: str = "kinds.csv kinds.csv") -> Mistake:
+    return Mistake(f"predict {files} --target kind {options}", TYPED, sentence)
+
+
 def fit(options: str, code: int, sentence: str) -> Mistake:
     return Mistake(f"fit kinds.csv --target kind --measure knn {options}", code, sentence)
 
@@ -211,6 +215,33 @@ MISTAKES = {
     "inspecting nothing": Mistake("inspect", TYPED, "Missing argument 'MODEL'"),
     "inspecting a stream": Mistake("inspect -", TYPED, "a model is read from a file"),
     "inspecting a table": Mistake("inspect kinds.csv", DATA, "is damaged, or no file of exactcp.save"),
+    # many files
+    "a pattern without workers": many("", "is a pattern of several files: add --workers 4", "k*.parquet kinds.csv"),
+    "a cluster and workers": many("--cluster tcp://h:1 --workers 2 --output o", "use one of them"),
+    "no workers": many("--workers 0 --output o", "Invalid value for '--workers'"),
+    "no place for parts": many("--workers 2", "--output is missing: name a directory for the parts"),
+    "parts in a stream": many("--workers 2 --output -", "parts are files: name a directory"),
+    "parts in a file": many("--workers 2 --output kinds.csv", "--output kinds.csv is a file: name a new directory"),
+    "parts beside others": many("--workers 2 --output .", "--output . has files in it: name a new directory"),
+    "parts nowhere": many("--workers 2 --output no/where", "is in a directory that does not exist: make it first"),
+    "parts that are CSV": many("--workers 2 --output o", "a cluster reads Parquet alone: write the tables as Parquet"),
+    "parts that match nothing": Mistake("predict z*.parquet kinds.csv --target kind --workers 2 --output o", DATA,
+                                        "no Parquet file is called z*.parquet, which is TRAIN"),
+    "parts that are no Parquet": Mistake("predict b.parquet b.parquet --target kind --workers 2 --output o", DATA,
+                                         "b.parquet is not a Parquet file", {"b.parquet": GOOD}),
+    "parts to predict from one": Mistake("predict k.parquet --target kind --workers 2 --output o", TYPED, "is no TEST"),
+    "parts of parts": many("--workers 2 --output o --holdout 0.5", "is not for --cluster and --workers", "k.parquet"),
+    "parts and folds": many("--workers 2 --output o --folds 2", "--folds is not for --cluster", "k.parquet"),
+    "parts and half of the rows": many("--workers 2 --output o --method split", "--method split is not for --cluster"),
+    "parts and gaps": many("--workers 2 --output o --impute", "leave it out, and fill the gaps before"),
+    "parts and threads": many("--workers 2 --output o --jobs 2", "leave it out; workers have threads of their own"),
+    "parts and a page": many("--workers 2 --output o --report x.html", "--report is not for --cluster and --workers"),
+    "parts and a model": many("--workers 2 --output o --save m.exactcp", "--save is not for --cluster and --workers"),
+    "parts and a model that is there": Mistake("predict k.parquet --model m --workers 2", TYPED, "--model is not for"),
+    "parts and quartiles": many("--workers 2 --output o --scale robust", "use standard or none"),
+    "parts and days": many("--workers 2 --output o --dates days", "--dates days is not for --cluster and --workers"),
+    "parts and pictures": many("--workers 2 --output o --image 1x2", "--image is not for --cluster and --workers"),
+    "parts and marks": many("--workers 2 --output o --decimal ,", "--decimal is not for --cluster and --workers"),
     # other commands
     "a demo in percent": Mistake("demo --confidence 95", TYPED, "use a number between 0 and 1"),
     "a demo nowhere": Mistake("demo --report no/where.html", TYPED, "a directory that does not exist"),

@@ -65,7 +65,7 @@ class Asked:
         """Read the files, and refuse options of the other task, and targets that these exclude."""
         encoding = {"scale": self.scale, "impute": self.impute, "categorical": self.categorical}
         problem = read_problem((train, test), self.columns, task=self.task, encoding=encoding, marks=self.marks)
-        self._check_task(problem.task)
+        self.check_task(problem.task)
         if not self.targets.is_plain:
             self.targets.check(problem.y_train, "TRAIN", self.columns.target, in_bounds=True)
             if problem.truth is not None:
@@ -120,7 +120,8 @@ class Asked:
         scale = scale_of(job, self.scale)
         return job.with_transformer(make_transformer(kinds, scale=scale, impute=self.impute))
 
-    def _check_task(self, task: str) -> None:
+    def check_task(self, task: str) -> None:
+        """Refuse options of the other task."""
         if task == "classification":
             if self.method in ("cv+", "jackknife+"):
                 msg = (

@@ -1,9 +1,10 @@
-"""How dates, ids and numbers that are not plain are written: what is told by a text alone."""
+"""How dates, ids, names of several files and numbers that are not plain are written: what is told by a text alone."""
 
 from __future__ import annotations
 
 import re
 
+SEVERAL = re.compile(r"[*?\[]")  # signs of a pattern of names
 MANY_CATEGORIES = 100  # each would be a column
 MANY_LABELS = 20  # whole numbers with more values than that are a quantity
 NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+)(?:[.,]\d+)?(?:[eE][+-]?\d+)?"

@@ -16,6 +16,7 @@ from exactcp.cli import _options as options
 from exactcp.cli._asked import Asked, check_jobs, scale_of
 from exactcp.cli._choices import Dates, MethodOption, Scale, Task
 from exactcp.cli._clock import Clock
+from exactcp.cli._cluster_options import asked_place
 from exactcp.cli._formats import WRITTEN, input_name, is_standard
 from exactcp.cli._job import Job
 from exactcp.cli._misuse import (
@@ -29,6 +30,7 @@ from exactcp.cli._misuse import (
 )
 from exactcp.cli._one_file import check_parts, hold_out, how_divided, into_folds
 from exactcp.cli._outputs import Results
+from exactcp.cli._patterns import SEVERAL
 from exactcp.cli._problem import Columns, Problem
 from exactcp.cli._tables import Marks, check_can_make
 from exactcp.cli._target_scale import TargetScale
@@ -111,7 +113,8 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx.",
+            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx; with --cluster and --workers a "
+            "directory, for a Parquet file a part.",
             show_default="standard output",
             rich_help_panel=options.FILES_PANEL,
         ),
@@ -125,6 +128,8 @@ def predict(
         ),
     ] = None,
     save: options.Save = None,
+    cluster: options.ClusterAddress = None,
+    workers: options.Workers = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -138,7 +143,8 @@ def predict(
 
     With one file, --holdout 0.25 predicts a random part of its rows, and
     --folds 5 every row from the others. With a model that exactcp fit has saved,
-    --model model.exactcp NEW.csv predicts new rows, without learning anew.
+    --model model.exactcp NEW.csv predicts new rows, without learning anew. With
+    --workers 4, TRAIN and TEST may be many Parquet files, more than memory holds.
 
     The rows are written with new columns: prediction, set_text (labels joined
     by |), confidence, credibility and p_<label> for each label; or, for
@@ -147,13 +153,14 @@ def predict(
     clock = Clock(STARTED if is_command() else time.perf_counter())
     levels = check_confidences(confidence or [0.95])
     marks = _check_marks(separator, decimal)
+    place = asked_place(context, cluster, workers)
     if model is not None:
         _check_only_new_rows(context, test)
     else:
         check_parts(holdout, folds, has_test=test is not None)
     files = {"NEW" if model is not None else "TRAIN": train} | ({} if test is None else {"TEST": test})
     outputs = Results(None if is_standard(output) else output, report, as_json=as_json, clock=clock)
-    shape = _check_places(outputs, files, image)
+    shape = None if place is not None else _check_places(outputs, files, image)
     if model is not None:
         check_jobs(jobs)
         _predict_new_rows(model, train, outputs, (levels, row_ids or [], jobs), marks=marks, shape=shape)
@@ -177,6 +184,11 @@ def predict(
         marks=marks,
     )
     asked.check()
+    if place is not None and test is not None:
+        from exactcp.cli._on_cluster import predict_on_cluster
+
+        predict_on_cluster(place, asked, levels, (train, test), output=output, as_json=as_json, clock=clock)
+        return
     with Console(stderr=True).status("reading"):
         _import_predictors()
         if save is not None:
@@ -302,6 +314,12 @@ def _check_places(outputs: Results, files: dict[str, Path], image: str | None) -
             "--report - and the rows, or --json, would share standard output: name a file for one of them."
         )
     read = _named(dict(files))
+    for path in read.values():
+        if SEVERAL.search(str(path)) and not path.exists():
+            msg = (
+                f"{path} is a pattern of several files: add --workers 4, or the --cluster ADDRESS of a Dask scheduler."
+            )
+            raise MisuseError(msg)
     if output is not None:
         check_can_write(output, WRITTEN, read)
         check_can_make(output)
