@@ -159,7 +159,8 @@ class Cluster:
         left, since = set(futures), monotonic()
         while left:
             try:
-                done = wait(left, timeout=LOOK_EVERY, return_when="FIRST_COMPLETED").done
+                with self.client.as_current():  # which it may not be
+                    done = wait(left, timeout=LOOK_EVERY, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 self._look(monotonic() - since)
                 continue
