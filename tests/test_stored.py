@@ -33,12 +33,12 @@ LEARNING = [
     pytest.param(
         FullConformalClassifier(RandomForest(3, resampling="bernoulli", random_state=0)), marks=pytest.mark.slow
     ),
-    FullConformalRegressor(KNNResidual(2)),
+    # machine code for arrays that cannot be written to is made anew: classification stands for all neighbours
+    pytest.param(FullConformalRegressor(KNNResidual(2)), marks=pytest.mark.slow),
     FullConformalRegressor(RidgeResidual()),
     FullConformalRegressor(RidgeResidual(kernel="rbf")),
-    # machine code for arrays that cannot be written to is made anew, for the lasso in a minute
     pytest.param(FullConformalRegressor(LassoResidual()), marks=pytest.mark.slow),
-    VennPredictor(2),
+    pytest.param(VennPredictor(2), marks=pytest.mark.slow),
     ConformalAnomalyDetector(),
 ]
 

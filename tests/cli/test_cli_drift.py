@@ -101,7 +101,11 @@ def _unlabelled(X):
 
 
 @pytest.mark.parametrize(
-    ("names", "row"), [("a,b\n", "{0},-{0}\n"), ("", '{{"a": {0}, "b": -{0}}}\n')], ids=["CSV", "JSON lines"]
+    ("names", "row"),
+    [
+        pytest.param("a,b\n", "{0},-{0}\n", id="CSV"),
+        pytest.param("", '{{"a": {0}, "b": -{0}}}\n', id="JSON lines", marks=pytest.mark.slow),
+    ],
 )
 def test_a_row_is_answered_before_the_next_one_comes(names, row, stream):
     command = [sys.executable, "-m", "exactcp", "drift", "-", "--json", "--seed", "0"]

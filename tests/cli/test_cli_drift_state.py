@@ -147,7 +147,9 @@ def test_the_rows_before_a_bad_one_are_kept():
     assert found + steps("-", "--state", "s.skops", text=rest) == expected
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
 def test_a_request_to_end_keeps_what_was_answered(number, code):
     command = [sys.executable, "-m", "exactcp", "drift", "-", "--json", "--seed", "0", "--state", "s.skops"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -116,6 +116,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(option, name,
     assert sorted(path.name for path in folder.iterdir()) == sorted(["train.csv", "test.csv", name])
 
 
+@pytest.mark.slow  # a process for each
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_standard_output_on_a_full_disk(folder):
     result = command(*PREDICT, after="> /dev/full")
@@ -190,6 +191,7 @@ def test_a_closed_standard_output(folder):
         assert result.stderr.startswith("exactcp: standard output is closed")
 
 
+@pytest.mark.slow  # a process for each
 def test_a_closed_standard_input(folder):
     result = command("drift", "-", after="<&-")
     assert result.returncode == 1

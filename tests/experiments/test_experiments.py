@@ -363,6 +363,7 @@ def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
     assert any("had less time" in note for note in again.notes)
 
 
+@pytest.mark.slow  # it waits
 def test_what_was_predicted_in_time_counts():
     with WorkerProcess() as worker:
         found = worker.measure(replace(STANDARD, n=300, n_test=1000), 1.5)
@@ -603,6 +604,7 @@ def test_the_command_refuses_in_a_sentence(arguments, sentence):
     assert sentence in result.stderr
 
 
+@pytest.mark.slow  # a process for each
 def test_a_missing_file_is_a_sentence_of_the_command(tmp_path):
     result = _invoke("mnist", "--data", str(tmp_path / "nowhere.npz"), "--output", str(tmp_path))
     assert result.exit_code == 1

@@ -37,6 +37,7 @@ from exactcp.measures import (
 )
 from interruptions import interrupted
 from record import record
+from slices import slow_but
 
 PREDICTORS = {
     "NN": FullConformalClassifier(NN()),
@@ -179,7 +180,10 @@ def _run(machine, **how):
     machine.TestCase().runTest()
 
 
-@pytest.mark.parametrize("name", PREDICTORS)
+DEAR = {"refitting", "bootstrap"}  # seconds each
+
+
+@pytest.mark.parametrize("name", slow_but([name for name in PREDICTORS if name not in DEAR], PREDICTORS))
 def test_short_histories(name):
     most, steps = (1, 6) if name in REFITS else (2, 8)
     _run(type("ShortHistory", (History,), {"name": name}), max_examples=most, stateful_step_count=steps)

@@ -18,7 +18,7 @@ from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegre
 from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.measures._folds import make_folds
 from exactcp.predicting.left_out_models import RefittedModels
-from slices import sliced
+from slices import sliced, slow_but
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 MEASURES = {
@@ -92,6 +92,9 @@ def _compare(name, problem, tolerance):
 
 class TestEqualsRefits:
     @pytest.mark.parametrize(("problem", "name"), sliced(2, PROBLEMS, [name for name in MEASURES if "NN" in name]))
+    @pytest.mark.parametrize(
+        "path", slow_but(["plain", "screened"], ["plain", "screened", "sketched", "tree"]), indirect=True
+    )
     def test_neighbours(self, name, problem, path):
         _compare(name, problem, 1e-14)
 

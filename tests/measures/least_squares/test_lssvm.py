@@ -447,9 +447,10 @@ class TestDefinition:
         found = bag.label_counts(np.array([[0.7, -1.0, 0.0]])).scores  # perpendicular to all objects
         np.testing.assert_allclose(found, 0.0, atol=1e-12)
 
-    @pytest.mark.parametrize("fit_intercept", [False, True])
-    @pytest.mark.parametrize("rho", [1e-6, 1e-9, 1e-12, 1e-30])
-    @pytest.mark.parametrize(("n", "p", "seed"), [(9, 2, 0), (9, 3, 1), (14, 2, 2)])
+    @pytest.mark.parametrize(
+        ("n", "p", "seed", "rho", "fit_intercept"),
+        sliced(3, [(9, 2, 0), (9, 3, 1), (14, 2, 2)], [1e-6, 1e-9, 1e-12, 1e-30], [False, True]),
+    )
     def test_a_tiny_rho_costs_no_digits_where_columns_depend_on_each_other(self, n, p, seed, rho, fit_intercept):
         X, y, X_test = _problem("one-hot", n, p, seed=seed)
         measure = LSSVM(rho=rho, solver="svd", fit_intercept=fit_intercept)

@@ -196,7 +196,7 @@ class TestChanges:
         assert dtype_of(predictor) == np.float64
         assert_alike(predictor, fitted("KNN", X, y), asked)
 
-    @pytest.mark.parametrize("together", [True, False])
+    @pytest.mark.parametrize("together", slow_but([False], [True, False]))
     def test_of_a_stream(self, together):
         X, y, _ = problem("normal", 64, n=60)
         other = X[40:].astype(np.float64)

@@ -27,7 +27,7 @@ MEASURES = {"KNN": KNN(k=3), "SimplifiedKNN": SimplifiedKNN(k=2), "NN": NN()}
 COUNTED = {
     *(("cosine", kind, "KNN") for kind in ("parallel", "all scales", "nearly parallel", "noise apart", "clusters")),
     *(("cosine", kind, "SimplifiedKNN") for kind in ("antiparallel", "grid", "tiny components")),
-    *(("correlation", kind, "NN") for kind in ("offset", "sparse", "parallel")),
+    *(("correlation", kind, "NN") for kind in ("offset",)),
     *((metric, kind, "KNN") for metric in ("manhattan", "chebyshev") for kind in ("normal", "grid", "sparse")),
 }
 SAME_BITS = {
@@ -102,7 +102,7 @@ def test_routes_give_the_same_bits(metric, kind, name, p, forced):
 
 @pytest.mark.parametrize(
     ("metric", "kind"),
-    sliced(ALL, METRICS, ROWS, also={("cosine", "parallel"), ("cosine", "noise apart"), ("correlation", "grid")}),
+    sliced(ALL, METRICS, ROWS, also={("correlation", "grid")}),
 )
 def test_regression_and_votes_do_not_depend_on_the_route(metric, kind, forced):
     X, y, asked = hostile_rows(kind, 3, 90, 3)

@@ -10,6 +10,7 @@ from exactcp.measures._shards import AtOnce
 from exactcp.measures.neighbours import _residual_windows
 from exactcp.measures.neighbours._target_shard import crowded_of
 from shards import cuts, target_shards
+from slices import slow_but
 
 
 def _answers(measure, X, y, asked, thresholds, n_shards, tasks):
@@ -29,6 +30,9 @@ def _bag_answers(measure, X, y, asked, thresholds):
 
 
 @pytest.mark.parametrize("n_shards", [2, 5])
+@pytest.mark.parametrize(
+    "path", slow_but(["plain", "screened"], ["plain", "screened", "sketched", "tree"]), indirect=True
+)
 def test_every_route_gives_the_bag_s_numbers_bit_for_bit(n_shards, path, rng):
     X, y = rng.normal(size=(90, 3)).round(1), rng.normal(size=90)
     asked, thresholds = X[:12] + 0.05 * rng.normal(size=(12, 3)).round(), rng.integers(1, 90, 12)
