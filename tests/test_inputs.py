@@ -318,3 +318,15 @@ def test_a_model_of_a_plain_matrix_forgets_the_names_of_a_frame():
     assert clf.n_features_in_ == X.shape[1]
     with pytest.raises(ValueError, match="features"):
         clf.predict_p(X[:, :1])
+
+
+def test_objects_that_are_not_aligned_in_memory(rng):
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    room = bytearray(X.nbytes + 1)
+    odd = np.frombuffer(room, np.float64, X.size, offset=1).reshape(X.shape)
+    odd[:] = X
+    assert not odd.flags.aligned
+    clf = FullConformalClassifier(KNN(k=2))
+    expected = clf.fit(X, y).predict_p(X[:7])
+    np.testing.assert_array_equal(clf.predict_p(odd[:7]), expected)
+    np.testing.assert_array_equal(clf.fit(odd, y).predict_p(odd[:7]), expected)

@@ -21,9 +21,18 @@ def check_unmasked(values: Any, name: str) -> None:
         raise ValueError(msg)  # noqa: TRY004  (an array it is)
 
 
+def sum_of_squares(values: np.ndarray) -> float:
+    """Return the sum of the squares of all values, infinite if it overflows, without a warning.
+
+    Values that are not aligned in memory, as those of a message may be, are copied: products of NumPy 1 die of them.
+    """
+    aligned = values if values.flags.aligned else values.copy()
+    return float(np.vdot(aligned, aligned))
+
+
 def check_size(values: np.ndarray, name: str = "X") -> None:
     """Refuse numbers whose squares overflow."""
-    if not float(np.vdot(values, values)) < LARGEST**2 and _largest_size(values) > LARGEST:
+    if not sum_of_squares(values) < LARGEST**2 and _largest_size(values) > LARGEST:
         most = _largest_size(values)
         msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
         raise ValueError(msg)
@@ -46,6 +55,6 @@ def check_scale(X: np.ndarray) -> None:
 def has_finite_sum(X: np.ndarray) -> bool:
     """Tell whether all is finite, at the price of a sum; a sum that overflows is looked at closer by others."""
     if X.flags.c_contiguous:  # a product, unlike a sum, never warns
-        return math.isfinite(np.vdot(X, X))
+        return math.isfinite(sum_of_squares(X))
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(X.sum())

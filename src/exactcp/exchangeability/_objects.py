@@ -10,7 +10,7 @@ from scipy import sparse
 from exactcp._compared import are_vectors, compares_objects, take_column
 from exactcp._rows import count_rows, is_frame, row_of
 from exactcp._validation import check_anything, check_stream_objects
-from exactcp._values import check_unmasked
+from exactcp._values import check_unmasked, sum_of_squares
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 
@@ -70,7 +70,7 @@ def check_vectors(X: np.ndarray, n_features: int | None) -> None:
     if X.shape[1] == 0:
         msg = f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
         raise ValueError(msg)
-    are_finite = np.vdot(X, X) < np.inf or np.isfinite(X).all()  # the first is quicker, and no squares may overflow
+    are_finite = sum_of_squares(X) < np.inf or np.isfinite(X).all()  # the first is quicker, and no squares may overflow
     if not are_finite:
         row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         bad = X[row][~np.isfinite(X[row])][0]
