@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from exactcp.dask._graph import Graph
-from exactcp.dask._homes import layered, spread
+from exactcp.dask._homes import homes_of, layered
 from exactcp.dask._parts import SHARD_ROWS, Means, shard_rows
 from exactcp.measures._shards import meetings, part_of_rows
 
 
 def test_shards_stay_where_they_are_if_all_have_as_much_to_do():
-    assert spread([["a"], ["b"], ["a"], ["b"]], {"a": 1, "b": 1}) == ["a", "b", "a", "b"]
-    assert spread([["a"], ["a"], ["a"], ["a"]], {"a": 1, "b": 1}) == ["a", "a", "b", "b"]
-    assert spread([["gone"], [], ["b", "a"]], {"a": 1, "b": 1}) == ["a", "b", "a"]
-    assert spread([["a"]] * 6, {"a": 1, "b": 2}).count("b") == 4
-    assert spread([["a"]], {}) == []
+    assert homes_of([["a"], ["b"], ["a"], ["b"]], {"a": 1, "b": 1}) == ["a", "b", "a", "b"]
+    assert homes_of([["a"], ["a"], ["a"], ["a"]], {"a": 1, "b": 1}) == ["a", "a", "b", "b"]
+    assert homes_of([["gone"], [], ["b", "a"]], {"a": 1, "b": 1}) == ["a", "b", "a"]
+    assert homes_of([["a"]] * 6, {"a": 1, "b": 2}).count("b") == 4
+    assert homes_of([["a"]], {}) == []
 
 
 def test_what_is_made_of_a_shard_is_made_at_its_home():

@@ -8,7 +8,7 @@ from typing import Any
 from exactcp.dask._modules import dask_module
 
 
-def spread(places: Sequence[Iterable[str]], threads: Mapping[str, int]) -> list[str]:
+def homes_of(places: Sequence[Iterable[str]], threads: Mapping[str, int]) -> list[str]:
     """Return a worker for each shard: one that has it already, unless others would then have less to do.
 
     Parameters

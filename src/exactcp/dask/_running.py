@@ -11,7 +11,7 @@ from joblib import cpu_count
 from exactcp._parallel import progress
 from exactcp.dask._aside import Aside, Place
 from exactcp.dask._graph import Graph, Promised
-from exactcp.dask._homes import layered, spread
+from exactcp.dask._homes import homes_of, layered
 from exactcp.dask._modules import dask_module
 from exactcp.dask._parts import Means
 
@@ -127,7 +127,7 @@ class Cluster:
         threads = {address: worker["nthreads"] for address, worker in workers.items() if worker["status"] == "running"}
         future_class, keys = dask_module("distributed").Future, [one.key for one in shards]
         there = self.client.who_has([graph.tasks[key] for key in keys if isinstance(graph.tasks[key], future_class)])
-        graph.homes.update(zip(keys, spread([there.get(key, ()) for key in keys], threads), strict=bool(threads)))
+        graph.homes.update(zip(keys, homes_of([there.get(key, ()) for key in keys], threads), strict=bool(threads)))
 
     def release(self, graph: Graph, kept: Set[Any]) -> None:
         """Let go of all futures of a graph but those that are kept."""
