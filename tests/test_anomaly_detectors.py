@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, OutlierMixin, clone
@@ -24,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from exactcp import ConformalAnomalyDetector
 from exactcp._rows import take_rows
@@ -151,6 +153,8 @@ ANYTHING = {
 @pytest.mark.parametrize("cv", [None, 4])
 @pytest.mark.parametrize("name", ANYTHING)
 def test_rows_of_anything(name, cv):
+    if name == "polars" and parse_version(sklearn.__version__) < parse_version("1.7"):
+        pytest.skip("the ColumnTransformer of scikit-learn 1.6 does not take frames of polars of today")
     X, X_test, model = ANYTHING[name]
     pairs = split_of(40, 0.5) if cv is None else KFold(cv, shuffle=True, random_state=SEED).split(np.arange(40))
     greater, equal, n = np.zeros(9, int), np.zeros(9, int), 0

@@ -206,7 +206,10 @@ def test_decimal_numbers_of_a_database_are_numbers():
 # --- numbers that float64 cannot hold
 
 
-@pytest.mark.parametrize("value", ["1e308", "-1e200", "9" * 400])
+HUGE = pytest.param("9" * 400, marks=pytest.mark.skipif(pd.__version__ < "3", reason="it is text to pandas 2"))
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e200", HUGE])
 def test_numbers_beyond_all_bounds(value):
     counts = "x,kind\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(N))
     refused("column 'x' has infinite values, or some beyond 1e+150", counts + f"{value},a\n")

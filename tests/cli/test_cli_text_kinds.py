@@ -20,7 +20,8 @@ def test_numbers_in_text_are_those_of_every_cell(column_of):
     column = column_of(cells).set_axis(range(5, 29))
     found = plain_numbers(column)
     assert found.index.tolist() == column.index.tolist()
-    np.testing.assert_array_equal(found.to_numpy(float)[:8], [1, np.nan, np.nan, 2.5, 1, 7, np.inf, -3])
+    beyond = np.nan if pd.__version__ < "3" else np.inf  # what pandas makes of numbers that float64 does not hold
+    np.testing.assert_array_equal(found.to_numpy(float)[:8], [1, np.nan, np.nan, 2.5, 1, 7, beyond, -3])
     np.testing.assert_array_equal(plain_numbers(column_of(["1,5", "1.5", "x"]), ","), [1.5, np.nan, np.nan])
 
 

@@ -87,7 +87,7 @@ MISTAKES = {
     # the command
     "no such command": Mistake("forecast kinds.csv", TYPED, "No such command 'forecast'"),
     "no file at all": Mistake("predict --target kind", TYPED, "Missing argument 'TRAIN'"),
-    "an option that there is not": predict("--nope", TYPED, "No such option: --nope"),
+    "an option that there is not": predict("--nope", TYPED, "No such option"),
     "an option without its value": Mistake("predict kinds.csv kinds.csv --target", TYPED, "requires an argument"),
     "three files": predict("kinds.csv", TYPED, "unexpected extra argument"),
     # what options may be
@@ -189,7 +189,7 @@ MISTAKES = {
     "fitting into a table": fit("--save model.csv", TYPED, "--save model.csv has the name of a table or a page"),
     "fitting into what is read": fit("--save kinds", TYPED, "kinds is DATA, which would be lost"),
     "fitting nowhere": fit("--save no/where.exactcp", TYPED, "a directory that does not exist"),
-    "fitting at a level": fit("--save m.exactcp --confidence 0.9", TYPED, "No such option: --confidence"),
+    "fitting at a level": fit("--save m.exactcp --confidence 0.9", TYPED, "No such option"),
     "fitting more neighbours than there can be": fit("--option k=0 --save m.exactcp", DATA, "k=0"),
     "saving into what is written": predict("--output rows --save rows", TYPED, "rows is --output, which would be lost"),
     "a model that is not there": file("no.exactcp", "no.exactcp: a saved model cannot be read: No such"),

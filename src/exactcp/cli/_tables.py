@@ -83,6 +83,8 @@ def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = Fal
 
 def _read_csv(pd: Any, source: Path | BytesIO, name: str, marks: Marks, target: str) -> Any:
     how = {"sep": marks.separator, "decimal": marks.decimal, "dtype": {target: object}}
+    if int(pd.__version__.split(".")[0]) < 3:  # which reads the last digit wrong unless it is asked not to
+        how["float_precision"] = "round_trip"
     try:
         # index_col=False: a row with a cell too many is an error, not a row with a name
         return pd.read_csv(source, index_col=False, on_bad_lines="error", low_memory=False, **how)
