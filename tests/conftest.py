@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 
 import numba
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import Phase, settings
 from joblib import cpu_count
@@ -79,6 +81,13 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         knobs = ALWAYS_INTERVALS if request.param == "intervals" else ALWAYS_SCREENED
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(**knobs))
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def _numbers_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests read the numbers of files to the last digit, as pandas does from version 3 on."""
+    if int(pd.__version__.split(".")[0]) < 3:
+        monkeypatch.setattr(pd, "read_csv", partial(pd.read_csv, float_precision="round_trip"))
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ from exactcp.taxonomies import bins
 from families import CHANGES, FAMILIES, answers, are_equal, calls_of
 from public_estimators import LABELS, TARGETS, X, learn, make, public_classes, said_by
 from saved_models import SAVED, SAVED_HERE, answers_of
+from slices import slow_but
 
 io_extra = pytest.importorskip("skops.io")
 
@@ -67,7 +68,7 @@ class TestRoundTrips:
     @pytest.mark.filterwarnings("ignore::UserWarning")
     @pytest.mark.parametrize(
         "name",
-        [name if family.n <= 400 else pytest.param(name, marks=pytest.mark.slow) for name, family in FAMILIES.items()],
+        slow_but([one for one, family in FAMILIES.items() if family.n <= 400 and one != "stream trees"], FAMILIES),
     )
     def test_the_loaded_one_answers_and_changes_as_the_saved_one(self, name: str, tmp_path: Path) -> None:
         family = FAMILIES[name]

@@ -10,6 +10,7 @@ import pytest
 
 from exactcp.measures.neighbours import _tuning
 from families import FAMILIES, answers, are_equal
+from slices import slow_but
 
 ASKED = [
     "NN",
@@ -26,7 +27,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize("screen", [False, True])
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", slow_but([name for name in ASKED if name not in ("KNNResidual", "Venn")], ASKED))
 def test_two_threads_get_the_bits_of_one(name, screen, monkeypatch):
     if screen:
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(small=-1))

@@ -162,6 +162,7 @@ def test_replacing_keeps_links_and_permissions(tmp_path):
     assert stat.S_IMODE((tmp_path / "fresh.csv").stat().st_mode) == 0o640
 
 
+@pytest.mark.slow  # a process for each
 def test_a_device_is_written_itself(folder):
     assert run("--output", os.devnull, "--report", os.devnull).exit_code == 0
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)

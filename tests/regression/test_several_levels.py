@@ -38,7 +38,7 @@ OPTIONS = {
     "smoothed": {"smoothed": True, "random_state": 0},
     "categories": {"mondrian": lambda X: X[:, 0] > 1},
 }
-DEAR = [("model", "smoothed"), ("model", "categories")]  # models are refitted: the plain ones are enough for every day
+DEAR = [("model", options) for options in OPTIONS]  # models are refitted
 
 
 def _asked_in_turn(predictor: Any) -> np.ndarray:

@@ -188,6 +188,7 @@ def test_distances_are_those_of_the_textbook_bit_for_bit(metric, p):
     assert found.tolist() == [[expected(a, b) for b in X] for a in X[::3]]
 
 
+@pytest.mark.slow  # kernels of shards are compiled for what metrics alone give them
 @pytest.mark.parametrize("metric", METRICS)
 def test_shards_of_labels_count_as_one_bag_does(metric, forced):
     X, y, asked = hostile_rows("parallel", 6, 60, 3)
@@ -199,7 +200,8 @@ def test_shards_of_labels_count_as_one_bag_does(metric, forced):
         np.testing.assert_array_equal(some, expected)
 
 
-@pytest.mark.parametrize("metric", sliced(ALL, METRICS))
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", METRICS)
 def test_shards_of_targets_count_as_one_bag_does(metric, forced):
     X, y, asked = hostile_rows("parallel", 6, 60, 3)
     targets, candidates = y + np.arange(60.0) % 7, np.arange(12.0) % 8
