@@ -28,6 +28,7 @@ from exactcp.cli._formats import (
     reading_parquet,
     standard_input,
 )
+from exactcp.cli._patterns import plain_number
 from exactcp.cli._results import naming_standard_output
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # Python reads no longer ones
@@ -161,7 +162,7 @@ def _as_it_says(pd: Any, column: Any, decimal: str) -> Any:
     if all(WHOLE.fullmatch(text) for text in texts):
         return _exact(pd.Series([int(text) for text in texts], texts.index, dtype=object).reindex(column.index))
     points = texts if decimal == "." else texts.str.replace(".", "?").str.replace(decimal, ".")
-    numbers = pd.to_numeric(points, errors="coerce")
+    numbers = points.map(plain_number)
     if numbers.notna().all():
         return numbers.astype(float).reindex(column.index)
     truths = texts.map(TRUE_FALSE)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from exactcp.cli._patterns import DATE, DECIMAL_COMMA, WRITTEN_NUMBER
+from exactcp.cli._patterns import DATE, DECIMAL_COMMA, WRITTEN_NUMBER, plain_number
 
 MOST_OF_THEM = 0.5  # of the cells: above it, they are what a column is about, and the others are taken for errors
 
@@ -73,10 +73,12 @@ def plain_numbers(column: Any, decimal: str = ".") -> Any:
     if decimal != "." and not is_number(column):
         column = column.astype(str).str.replace(".", "?").str.replace(decimal, ".")
     if not _is_text(column):
+        if column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype):
+            column = column.astype(object).map(lambda cell: plain_number(cell) if isinstance(cell, str) else cell)
         return pd.to_numeric(column, errors="coerce")
     places, different = pd.factorize(column)  # each is read once; the place of a missing cell is the last
-    numbers = pd.to_numeric(pd.Series(different, dtype=column.dtype), errors="coerce").to_numpy(float, na_value=np.nan)
-    return pd.Series(np.append(numbers, np.nan)[places], column.index)
+    numbers = [plain_number(text) for text in different]
+    return pd.Series(np.append(numbers, np.nan)[places], column.index, dtype=float)
 
 
 def _float(cell: Any) -> float:
