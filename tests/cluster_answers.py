@@ -20,10 +20,11 @@ import dask
 import dask.array as da
 import numpy as np
 import psutil
-from distributed import Client, LocalCluster, SchedulerPlugin, versions
+from distributed import Client, LocalCluster, SchedulerPlugin, get_worker, versions
 
 from exactcp import FullConformalClassifier
 from exactcp.dask import DaskFullConformalClassifier, _running
+from exactcp.dask._homes import keep_homes, layered
 from exactcp.measures import KNN
 from hostile import hostile
 from shards import cuts
@@ -120,6 +121,7 @@ def ask_slice(cluster: LocalCluster, client: Client) -> dict[str, Any]:
         many, one = DaskFullConformalClassifier(KNN(3)).fit(*given), FullConformalClassifier(KNN(3)).fit(X, y)
         said[f"{kind} in {n_shards} shards"] = np.array_equal(many.predict_p(T), one.predict_p(T))
     said["uses the current client"] = many.client_ is client
+    said["nobody takes what stays at home"] = are_done_at_home(client)
     problem = Problem()
     with killing(cluster, client, 60, 0) as fit:
         many = problem.fitted()
@@ -127,6 +129,22 @@ def ask_slice(cluster: LocalCluster, client: Client) -> dict[str, Any]:
         said["equal when workers are killed in fit and in predict"] = problem.is_answered_by(many)
     said["both were killed"] = fit.has_acted and predict.has_acted
     return said
+
+
+def are_done_at_home(client: Client) -> bool:
+    """Tell whether one worker does all tasks that stay there, while the other has nothing to do."""
+    keep_homes(client)
+    home = min(client.scheduler_info()["workers"])
+    large = client.submit(np.ones, 10**6, workers=[home])
+    keys = [f"rest-{number}" for number in range(10)]
+    tasks = layered("rest", dict.fromkeys(keys, (rest, large)), dict.fromkeys(keys, home), are_kept=True)
+    return set(client.gather(client.get(tasks, keys, sync=False))) == {home}
+
+
+def rest(_: Any) -> str:
+    """Take a while; return which worker does it."""
+    time.sleep(0.1)
+    return str(get_worker().address)
 
 
 def ask_mistakes(cluster: LocalCluster, client: Client) -> dict[str, Any]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from distributed.protocol.pickle import dumps, loads
 
 from exactcp.dask._graph import Graph
-from exactcp.dask._homes import homes_of, layered
+from exactcp.dask._homes import STAYS, _home_keeper, homes_of, keep_homes, layered
 from exactcp.dask._parts import SHARD_ROWS, Means, shard_rows
 from exactcp.measures._shards import meetings, part_of_rows
 
@@ -33,6 +37,36 @@ def test_what_is_made_of_a_shard_is_made_at_its_home():
     assert layer.annotations["allow_other_workers"]
     assert [layer.annotations["workers"](promise.key) for promise in (free, there, late)] == [None, ["b"], ["b"]]
     assert layered("none", {}, {}).layers["none"].annotations is None
+
+
+class Home(NamedTuple):
+    """A worker, as a scheduler knows it."""
+
+    address: str
+    status: Any
+
+
+def test_tasks_that_stay_at_home_are_taken_only_from_workers_that_do_not_run():
+    stealing = SimpleNamespace(_get_thief=lambda *_, occupancies: "thief")
+    keeper = loads(dumps(_home_keeper()))
+    keeper.start(SimpleNamespace(extensions={"stealing": stealing}))
+
+    def thief(stays, home="a", status="running"):
+        """Return who may take a task whose home is a."""
+        how = {"processing_on": Home(home, SimpleNamespace(name=status)), "worker_restrictions": {"a"}}
+        return stealing._get_thief(None, SimpleNamespace(annotations={STAYS: stays}, **how), [], occupancies={})
+
+    assert thief(stays=True) is None
+    assert [thief(False), thief(True, home="b"), thief(True, status="paused")] == ["thief"] * 3
+    keeper.start(SimpleNamespace(extensions={}))  # nobody takes anything
+
+
+def test_schedulers_are_told_once_and_may_refuse():
+    client = Mock()
+    client.register_plugin.side_effect = ValueError
+    keep_homes(client)
+    keep_homes(client)
+    assert client.register_plugin.call_count == 1
 
 
 @pytest.mark.parametrize("n_shards", range(1, 10))

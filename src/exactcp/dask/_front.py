@@ -334,6 +334,7 @@ class DaskFront(Estimator):
         graph = runner.graph({})
         _include(graph, self._shards)
         runner.settle(graph, self._shards.states)
+        runner.stay(graph)
         return graph
 
     def _ask(self, X: Any, answer: Callable[[Graph, Promised], Promised], like: np.ndarray) -> Any:

@@ -37,6 +37,7 @@ class Graph:
     def __init__(self, known: Mapping[Any, Any], place: Place | None) -> None:
         self.tasks = dict(known)
         self.homes: dict[Any, str] = {}  # workers where tasks should be done: where the first argument that has one is
+        self.keeps_homes = False  # so that nobody else does them while these run
         self._place = place
         self._tokenize = dask_module("dask.tokenize").tokenize
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 from exactcp.dask._modules import dask_module
+
+STAYS = "exactcp_stays"  # annotation of tasks that nobody takes from a worker that runs
 
 
 def homes_of(places: Sequence[Iterable[str]], threads: Mapping[str, int]) -> list[str]:
@@ -30,9 +34,51 @@ def homes_of(places: Sequence[Iterable[str]], threads: Mapping[str, int]) -> lis
     return homes
 
 
-def layered(name: str, tasks: Mapping[Any, Any], homes: Mapping[Any, str]) -> Any:
-    """Return tasks as a graph of Dask, whose scheduler prefers their homes; where one is gone, it takes another."""
+def layered(name: str, tasks: Mapping[Any, Any], homes: Mapping[Any, str], *, are_kept: bool = False) -> Any:
+    """Return tasks as a graph of Dask, whose scheduler prefers their homes; where one is gone, it takes another.
+
+    An idle worker takes tasks from a busy one, with all that they need; not where homes are kept (`keep_homes`).
+    """
     graph = dask_module("dask.highlevelgraph")
     own = {key: [homes[key]] for key in tasks if key in homes}
-    how = {"workers": own.get, "allow_other_workers": True} if own else None
+    how = {"workers": own.get, "allow_other_workers": True, STAYS: are_kept} if own else None
     return graph.HighLevelGraph({name: graph.MaterializedLayer(dict(tasks), annotations=how)}, {name: set()})
+
+
+def keep_homes(client: Any) -> None:
+    """Have the scheduler of a client know of tasks that stay at home; one that takes no plugins lets them move."""
+    if client in _told:
+        return
+    _told.add(client)
+    with suppress(Exception):  # then more bytes move
+        client.register_plugin(_home_keeper())
+
+
+_told: WeakSet[Any] = WeakSet()  # clients whose schedulers know
+
+
+def _home_keeper() -> Any:
+    """Return a plugin for schedulers, which may lack exactcp: a class in a function goes there as a whole."""
+    plugin_class, stays = dask_module("distributed").SchedulerPlugin, STAYS
+
+    class HomeKeeper(plugin_class):  # type: ignore[misc, valid-type]
+        """Lets nobody take tasks that stay at home from a worker that runs."""
+
+        name, idempotent = "exactcp-homes", True
+
+        def start(self, scheduler: Any) -> None:
+            stealing = scheduler.extensions.get("stealing")
+            thief_of = getattr(stealing, "_get_thief", None)
+            if thief_of is None:  # nobody takes anything, or it is another version of Dask
+                return
+
+            def thief_of_free(state: Any, task: Any, *args: Any, **kwargs: Any) -> Any:
+                home = task.processing_on
+                is_kept = (task.annotations or {}).get(stays) and home is not None
+                if is_kept and home.address in (task.worker_restrictions or ()) and home.status.name == "running":
+                    return None
+                return thief_of(state, task, *args, **kwargs)
+
+            stealing._get_thief = thief_of_free  # noqa: SLF001
+
+    return HomeKeeper()

@@ -145,7 +145,8 @@ def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], lik
     rest = (0,) * (like.ndim - 1)
     tasks = graph.needed_for(keys) | {(name, i, *rest): key for i, key in enumerate(keys)}
     chunks = (tuple(parts.sizes), *((size,) for size in like.shape[1:]))
-    return array.Array(layered(name, tasks, graph.homes), name, chunks, meta=like)
+    own = layered(name, tasks, graph.homes, are_kept=graph.keeps_homes)
+    return array.Array(own, name, chunks, meta=like)
 
 
 def _as_it_is(value: Any) -> Any:

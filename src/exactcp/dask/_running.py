@@ -11,7 +11,7 @@ from joblib import cpu_count
 from exactcp._parallel import progress
 from exactcp.dask._aside import Aside, Place
 from exactcp.dask._graph import Graph, Promised
-from exactcp.dask._homes import homes_of, layered
+from exactcp.dask._homes import homes_of, keep_homes, layered
 from exactcp.dask._modules import dask_module
 from exactcp.dask._parts import Means
 
@@ -49,6 +49,9 @@ class Threads:
 
     def settle(self, graph: Graph, shards: Sequence[Promised]) -> None:
         """Do nothing: all threads have the same memory."""
+
+    def stay(self, graph: Graph) -> None:
+        """Do nothing: no task has a home."""
 
     def release(self, graph: Graph, kept: Set[Any]) -> None:
         """Let go of nothing: results go with the last who knows them."""
@@ -129,6 +132,11 @@ class Cluster:
         there = self.client.who_has([graph.tasks[key] for key in keys if isinstance(graph.tasks[key], future_class)])
         graph.homes.update(zip(keys, homes_of([there.get(key, ()) for key in keys], threads), strict=bool(threads)))
 
+    def stay(self, graph: Graph) -> None:
+        """Have the tasks of a graph done at their homes, so that what is there does not move."""
+        keep_homes(self.client)
+        graph.keeps_homes = True
+
     def release(self, graph: Graph, kept: Set[Any]) -> None:
         """Let go of all futures of a graph but those that are kept."""
         future_class = dask_module("distributed").Future
@@ -138,7 +146,7 @@ class Cluster:
 
     def _start(self, graph: Graph, promises: Sequence[Promised]) -> dict[Any, Any]:
         keys = [one.key for one in promises]
-        tasks = layered("exactcp", graph.needed_for(keys), graph.homes)
+        tasks = layered("exactcp", graph.needed_for(keys), graph.homes, are_kept=graph.keeps_homes)
         futures = self.client.get(tasks, keys, sync=False)
         return dict(zip(keys, futures, strict=True))
 
