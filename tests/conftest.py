@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import math
 import os
-from functools import partial
+from functools import cache, partial
 
 import numba
 import numpy as np
 import pandas as pd
 import pytest
+import typer.testing
 from hypothesis import Phase, settings
 from joblib import cpu_count
 from threadpoolctl import threadpool_limits
@@ -39,6 +40,10 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.register_profile("hasty", derandomize=True, deadline=None, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")
+
+# typer builds the command line anew for every call, from the signatures of all commands: that takes longer than most
+# calls themselves
+typer.testing._get_command = cache(typer.testing._get_command)
 
 # workers share the cores: threads of BLAS that wait for a core of another worker turn around meanwhile, and small
 # problems then take ten times as long. Tests that are about the number of threads set it themselves

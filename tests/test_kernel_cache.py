@@ -66,15 +66,18 @@ def says(program, env):
 
 
 def test_an_upgrade_is_compiled_anew_whichever_file_it_changed(toy, tmp_path):
+    edits = [
+        {},
+        {"callee.py": TOY["callee.py"].replace("2.0", "3.0")},
+        {"constants.py": "ADDED = 2.0\n"},
+        {name: TOY[name] for name in ("callee.py", "constants.py")},
+    ]
+    program = f"import sys, pathlib\nfor edit in {edits}:\n"
+    program += f"    for name, source in edit.items(): pathlib.Path({str(toy)!r}, name).write_text(source)\n"
+    program += "    for name in [*sys.modules]: name.startswith('toy') and sys.modules.pop(name)\n"
     env = environment(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    assert says(ASK, env) == ["11.0", "1"]
-    (toy / "callee.py").write_text(TOY["callee.py"].replace("2.0", "3.0"))
-    assert says(ASK, env) == ["16.0", "1"]
-    (toy / "constants.py").write_text("ADDED = 2.0\n")
-    assert says(ASK, env) == ["17.0", "1"]
-    (toy / "callee.py").write_text(TOY["callee.py"])
-    (toy / "constants.py").write_text(TOY["constants.py"])
-    assert says(ASK, env) == ["11.0", "0"]  # what was compiled before is found again
+    told = says(f"{program}    {ASK}", env)
+    assert told == ["11.0", "1", "16.0", "1", "17.0", "1", "11.0", "0"]  # what was compiled before is found again
 
 
 @pytest.mark.slow  # it starts two processes

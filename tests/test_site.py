@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 import exactcp
+from slices import slow_but
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -173,7 +174,7 @@ def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
             assert not anchor or anchor in slugs(ROOT / page), link
 
 
-@pytest.mark.parametrize("page", RUN_HERE)
+@pytest.mark.parametrize("page", slow_but(set(RUN_HERE) - {"reproduce.md"}, RUN_HERE))  # whose docstring says the same
 def test_code_on_pages_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("pandas", "matplotlib", "skops"):
         pytest.importorskip(package)

@@ -104,9 +104,10 @@ def _unlabelled(X):
     ("names", "row"),
     [
         pytest.param("a,b\n", "{0},-{0}\n", id="CSV"),
-        pytest.param("", '{{"a": {0}, "b": -{0}}}\n', id="JSON lines", marks=pytest.mark.slow),
+        pytest.param("", '{{"a": {0}, "b": -{0}}}\n', id="JSON lines"),
     ],
 )
+@pytest.mark.slow  # a process for each; one that is asked to end has answered row after row
 def test_a_row_is_answered_before_the_next_one_comes(names, row, stream):
     command = [sys.executable, "-m", "exactcp", "drift", "-", "--json", "--seed", "0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -153,10 +153,11 @@ def test_the_rows_before_a_bad_one_are_kept():
 def test_a_request_to_end_keeps_what_was_answered(number, code):
     command = [sys.executable, "-m", "exactcp", "drift", "-", "--json", "--seed", "0", "--state", "s.skops"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        process.stdin.write("a,b\n1,2\n2,1\n3,5\n")
-        process.stdin.flush()
-        for _ in range(3):
-            process.stdout.readline()
+        process.stdin.write("a,b\n")
+        for step in (1, 2, 3):
+            process.stdin.write(f"{step},-{step}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["step"] == step  # before the next row comes
         process.send_signal(number)
         assert process.wait(timeout=60) == code
     assert exactcp.load("s.skops").n_rows == 3

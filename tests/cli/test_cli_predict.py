@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -73,12 +72,8 @@ def test_rows_are_those_of_the_file_with_the_librarys_predictions(problem):
 
 
 def test_without_an_output_rows_go_to_standard_output_and_words_do_not(folder):
-    result = subprocess.run(
-        [sys.executable, "-m", "exactcp", "predict", "train.csv", "test.csv", "--target", "kind", "--measure", "knn"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    result = run("train.csv", "test.csv", "--target", "kind", "--measure", "knn")
+    assert result.exit_code == 0
     assert result.stdout.startswith("x,y,kind,prediction,set_text,")
     assert len(result.stdout.splitlines()) == 21
     assert "classification (3 different labels) by KNN(k=15" in result.stderr

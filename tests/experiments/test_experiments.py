@@ -30,6 +30,7 @@ from exactcp.experiments.points import DONE, FAILED, TIMEOUT, Measurement, Point
 from exactcp.experiments.runner import run
 from exactcp.experiments.wording import duration, spread
 from exactcp.experiments.worker_process import WorkerProcess
+from full_disk import no_file_beyond
 from slices import slow_but
 
 STANDARD = Point("classification", "KNN", "standard", n=1000, n_test=50, seed=0, jobs=1)
@@ -306,24 +307,13 @@ def test_samples_that_were_not_counted_are_no_measurement():
 
 
 def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
-    code = """
-import resource, sys
-from pathlib import Path
-from exactcp.experiments.journal import Journal
-from exactcp.experiments.points import DONE, Measurement, Point
-one = Measurement(Point("t", "m", "split", 1, 1, 0, 1), DONE, 1.0, {}, 0.1, 0.2, 1)
-journal = Journal(Path(sys.argv[1]))
-journal.append(one)
-resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 20, -1))
-try:
+    one = Measurement(Point("t", "m", "split", 1, 1, 0, 1), DONE, 1.0, {}, 0.1, 0.2, 1)
+    journal = Journal(tmp_path / "file")
     journal.append(one)
-except OSError as error:
-    print(error.filename)
-print(journal.read() == ([one], 0))
-"""
-    path = str(tmp_path / "file")
-    told = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True).stdout
-    assert told == f"{path}\nTrue\n"
+    with no_file_beyond(journal.path.stat().st_size + 20), pytest.raises(OSError, match="File too large") as told:
+        journal.append(one)
+    assert told.value.filename == str(journal.path)
+    assert journal.read() == ([one], 0)
 
 
 def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path, one_process):

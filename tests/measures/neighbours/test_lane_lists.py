@@ -45,7 +45,7 @@ def test_lists_are_those_of_one_insertion_after_another(k, with_partners, rng):
     distances[0] = math.inf
     for m in (0, 1, 5, 20, 60):
         keys, partners, found = np.empty((LEAF, k)), np.zeros((LEAF, k), np.int64), np.empty(LEAF, np.int64)
-        _sort_all(distances[:, :m], k, with_partners, keys, partners, found)
+        _sort_all(np.ascontiguousarray(distances[:, :m]), k, with_partners, keys, partners, found)
         for j in range(LEAF):
             values, companions = np.full(k, math.inf), np.zeros(k, np.int64)
             length = _insert_all(distances[j, :m], k, values, companions)

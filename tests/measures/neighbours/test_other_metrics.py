@@ -100,10 +100,9 @@ def test_routes_give_the_same_bits(metric, kind, name, p, forced):
             np.testing.assert_array_equal(some, more)
 
 
-@pytest.mark.parametrize(
-    ("metric", "kind"),
-    sliced(ALL, METRICS, ROWS, also={("correlation", "grid")}),
-)
+@pytest.mark.slow  # kernels of votes and of ends are compiled for what metrics alone give them
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("metric", METRICS)
 def test_regression_and_votes_do_not_depend_on_the_route(metric, kind, forced):
     X, y, asked = hostile_rows(kind, 3, 90, 3)
     targets, found = y + 0.5 * np.arange(90), []
