@@ -71,6 +71,6 @@ fig.tight_layout()
 # cross prediction, which is cautious in practice, as here. Cross prediction takes any
 # classifier in place of ``KNN``, and fits it five times; full prediction is fast with
 # the measures of ``exactcp.measures``, and fits a model of yours for each label of each
-# object. Ten labels make 60 examples few. With the wines of three growers the three
-# differ by a tenth of a label; with thousands of examples they come together, and a
-# split is cheapest.
+# object. Ten labels make 60 examples few. With the wines of three growers, scaled, the
+# three differ by a tenth of a label; with thousands of examples they come together, and
+# a split is cheapest.

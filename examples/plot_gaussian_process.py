@@ -75,7 +75,7 @@ for name, band in bands.items():
 # %%
 # Few tumours with very uncertain areas blow up the process' idea of the noise: its
 # bands for 80 % hold 94 %, and are wider than need be by two thirds. The conformal ones
-# are nearer to what was asked for, at every level.
+# are nearer to what was asked for, at every level but the highest.
 
 fig, (ax, curve) = plt.subplots(1, 2, figsize=(10, 4.3), width_ratios=(3, 2))
 order = np.argsort(X_test[:, 0])

@@ -457,7 +457,16 @@ def _parted(level: Fraction, total: int) -> tuple[int, float]:
 
 
 def are_inside(counts: Counts, epsilon: Any) -> np.ndarray:
-    """Tell of each candidate whether its deterministic p-value exceeds epsilon, by counts."""
+    """Tell of each candidate whether its deterministic p-value exceeds epsilon, by counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.pvalues import Counts, are_inside
+    >>> counts = Counts(np.array([0, 1]), np.array([0, 0]), np.array([19, 19]))
+    >>> are_inside(counts, 0.05)
+    array([False,  True])
+    """
     total = counts.total
     same = total.size > 0 and bool((total == total.flat[0]).all())  # then there is no need to look for different ones
     wanted = threshold(epsilon, total.flat[0] if same else total)

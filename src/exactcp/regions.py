@@ -25,6 +25,15 @@ class ConfidencePrediction:
         1 - the second largest p-value: the largest confidence level at which the set has one label at most.
     credibility : ndarray of shape (m,)
         The largest p-value: small when no label fits the object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.regions import ConfidencePrediction
+    >>> labels = np.array(["cat", "dog"])
+    >>> found = ConfidencePrediction(labels, np.array([0.97, 0.6]), np.array([0.4, 0.5]))
+    >>> len(found), found.label[found.confidence > 0.9].tolist()
+    (2, ['cat'])
     """
 
     label: np.ndarray

@@ -28,6 +28,13 @@ class Bins:
     See Also
     --------
     bins : Makes one, with edges of one's own or from data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.taxonomies import Bins
+    >>> Bins(0, np.array([30, 60]))(np.array([[25.0], [30.0], [71.0]]))
+    array([0, 1, 2])
     """
 
     what: Any

@@ -23,7 +23,21 @@ BETS_BLOCK = 256  # terms of the mixture's series that are summed together
 
 
 class Betting:
-    """A strategy: `bet(p)` takes the next p-value and returns log(S_n / S_{n-1}); it remembers what it must."""
+    """A strategy: `bet(p)` takes the next p-value and returns log(S_n / S_{n-1}); it remembers what it must.
+
+    Examples
+    --------
+    A strategy of one's own: half of the capital on the next p-value being below 1/2.
+
+    >>> import math
+    >>> from exactcp.exchangeability import Betting
+    >>> class BelowHalf(Betting):
+    ...     def bet(self, p):
+    ...         return math.log(1.5 if p < 0.5 else 0.5)
+    >>> gambler = BelowHalf()
+    >>> [round(gambler.bet(p), 2) for p in (0.1, 0.2, 0.9)]
+    [0.41, 0.41, -0.69]
+    """
 
     def bet(self, p: float) -> float:
         """Return the logarithm of the factor by which this p-value multiplies the capital."""
@@ -92,6 +106,10 @@ class Power(Betting):
     epsilon : float, default=0.92
         In (0, 1]; the smaller, the bolder.
 
+    Notes
+    -----
+    A bet costs O(1), and nothing is remembered.
+
     Examples
     --------
     >>> from exactcp.exchangeability import Power
@@ -116,6 +134,10 @@ class Power(Betting):
 @dataclass
 class SimpleMixture(Betting):
     """The power bets with every epsilon in [0, 1] at once: S is the integral of their capitals.
+
+    Notes
+    -----
+    A bet costs O(sqrt(n)) terms of a series, and two numbers are remembered.
 
     Examples
     --------
@@ -213,6 +235,10 @@ class SimpleJumper(JumperBetting):
     jump : float, default=0.01
         The share J, in (0, 1].
 
+    Notes
+    -----
+    A bet costs O(1), and three numbers are remembered; many bets are one compiled loop.
+
     Examples
     --------
     >>> from exactcp.exchangeability import SimpleJumper
@@ -235,6 +261,10 @@ class CompositeJumper(JumperBetting):
     ----------
     jumps : tuple of float, default=(1e-4, 1e-3, 1e-2, 1e-1, 1.0)
         The share J of each jumper, in (0, 1].
+
+    Notes
+    -----
+    A bet costs as much as one of each jumper: O(1) a jumper, in one compiled loop.
 
     Examples
     --------

@@ -22,6 +22,16 @@ class AlarmRule:
     ----------
     threshold : float, default=100.0
         Above 1, the statistic's size without any evidence; infinity means that there is never an alarm.
+
+    Examples
+    --------
+    The same losses and gains by two rules that derive from it; the second forgets losses:
+
+    >>> from exactcp.exchangeability import CUSUM, Ville
+    >>> growths = [-1.0, -1.0, 1.5, 1.5]
+    >>> rules = Ville(threshold=10), CUSUM(threshold=10)
+    >>> [[rule.step(growth)[1] for growth in growths] for rule in rules]
+    [[False, False, False, False], [False, False, False, True]]
     """
 
     at_start = 0.0  # logarithm of the statistic before the first bet
@@ -172,6 +182,11 @@ class Martingale:
         Of the alarm rule. It starts anew after each alarm.
     alarms : ndarray of int
         The p-values, counted from 0, at which the statistic reached the threshold.
+
+    Notes
+    -----
+    A p-value costs what the bet does: O(1), but O(n) with "plugin" and O(sqrt(n)) with "mixture". Two numbers are
+    kept for each.
 
     Examples
     --------

@@ -43,6 +43,13 @@ class Config:
         Training examples of the additional k-NN measurement of "parallel"; 0 leaves it out.
     data : str
         Fingerprint of the data, where they are not generated.
+
+    Examples
+    --------
+    >>> from exactcp.experiments import Config
+    >>> config = Config("figure3", "classification", ("NN",), sizes=(10, 100), seeds=(0,))
+    >>> len(config.plan())
+    6
     """
 
     name: str

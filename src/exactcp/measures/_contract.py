@@ -331,6 +331,11 @@ class Measure(_Declaring):
     A measure defines one of the two scores and gets the other. One that can learn and unlearn an example overrides
     `bag`; one that the textbook knows names its `twin`.
 
+    Notes
+    -----
+    Cost: in split CP one fit. In full CP a measure without a bag is fitted anew for each training example, test object
+    and label; with one, the bag tells.
+
     Examples
     --------
     >>> import numpy as np
@@ -407,6 +412,32 @@ class RegressionMeasure(_Declaring):
     """A nonconformity measure of regression: `fit(X, y)`, then `predict(X)` and `score(X, y)`, large means strange.
 
     One that can learn and unlearn an example overrides `bag`; one that the textbook knows names its `twin`.
+
+    Notes
+    -----
+    Cost: in split CP one fit. In full CP a measure without a bag is fitted anew for each target that is tried.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from exactcp import SplitConformalRegressor
+    >>> from exactcp.measures import RegressionMeasure
+    >>> class FromMedian(RegressionMeasure):
+    ...     def fit(self, X, y):
+    ...         self.median = np.median(y)
+    ...         return self
+    ...
+    ...     def predict(self, X):
+    ...         return np.full(len(X), self.median)
+    ...
+    ...     def score(self, X, y):
+    ...         return np.abs(y - self.median)
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = SplitConformalRegressor(FromMedian(), random_state=0).fit(X[:400], y[:400])
+    >>> reg.predict_interval(X[400:402], confidence_level=0.9)
+    array([[  4., 268.],
+           [  4., 268.]])
     """
 
     @property

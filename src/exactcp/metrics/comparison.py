@@ -25,6 +25,13 @@ class Comparison:
         Welch's t-test, which ignores that the test objects are the same.
     paired_statistic, paired_p : float
         The paired t-test of the differences, object by object.
+
+    Examples
+    --------
+    >>> from exactcp.metrics import compare
+    >>> found = compare([1.0, 2.0, 3.0], [2.0, 3.0, 5.0])
+    >>> found.mean_a, round(found.mean_b, 2), round(found.paired_p, 3)
+    (2.0, 3.33, 0.029)
     """
 
     mean_a: float

@@ -35,6 +35,13 @@ class CoverageTable:
         The fraction of the objects of each group whose set or interval holds the truth.
     lower, upper : ndarray
         The exact (Clopper-Pearson) confidence interval of each group's probability of coverage.
+
+    Examples
+    --------
+    >>> from exactcp.metrics import coverage_by_group
+    >>> table = coverage_by_group([[0, 1]] * 3, [0.5, 2.0, 0.5], ["a", "a", "b"])
+    >>> dict(zip(table.group, table.coverage.tolist()))
+    {'a': 0.5, 'b': 1.0}
     """
 
     group: list[Any]
@@ -203,6 +210,16 @@ class SlabCoverage(NamedTuple):
         The vector v of the slab a <= v'x <= b.
     ends : tuple of float
         a and b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.metrics import worst_slab_coverage
+    >>> X, y = np.arange(200.0)[:, None], np.repeat([0.5, 2.0], 100)
+    >>> intervals = np.tile([0.0, 1.0], (200, 1))
+    >>> found = worst_slab_coverage(intervals, y, X, n_directions=10, random_state=0)
+    >>> found.coverage, round(found.upper, 2)
+    (0.0, 0.08)
     """
 
     coverage: float

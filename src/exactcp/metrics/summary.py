@@ -40,6 +40,13 @@ class EfficiencySummary:
         The criteria of the false labels: OU, OF, OM and OE; None without the true labels.
     coverage : float or None
         The fraction of sets with the true label; None without the true labels.
+
+    Examples
+    --------
+    >>> from exactcp.metrics import efficiency_summary
+    >>> summary = efficiency_summary([[0.75, 0.125], [0.5, 0.0]], confidence_level=0.9)
+    >>> summary.set_size, summary.sum_of_p, summary.coverage
+    (1.5, 0.6875, None)
     """
 
     confidence_level: float

@@ -115,6 +115,13 @@ class Uniformity(NamedTuple):
         The largest distance of their distribution from the uniform one, in the direction that was asked for.
     p_value : float
         Of the test: how rare so large a distance is among as many uniform p-values.
+
+    Examples
+    --------
+    >>> from exactcp.metrics import p_value_uniformity
+    >>> statistic, p_value = p_value_uniformity([0.1, 0.3, 0.5, 0.7, 0.9])
+    >>> round(statistic, 3)
+    0.1
     """
 
     statistic: float

@@ -75,6 +75,8 @@ class AdaptiveLevel(Estimator):
     Levels are exact fractions of the decimal numbers that gamma and confidence_level print as, so that no rounding adds
     up. Where labels come late, the level follows late.
 
+    Cost: that of the predictor, for one prediction and one example learned a step.
+
     References
     ----------
     .. [1] I. Gibbs, E. Candes, "Adaptive Conformal Inference Under Distribution Shift", NeurIPS 2021.

@@ -30,6 +30,13 @@ class Step(NamedTuple):
         As in `ProgressiveResult`.
     lower, upper : float
         Ends of the interval of a target, or of the probability of the label that was predicted; nan for sets.
+
+    Examples
+    --------
+    >>> from exactcp.online import Step
+    >>> step = Step(position=7, p=0.03, error=True, size=1.0, excess=0.0)
+    >>> f"example {step.position} was {'missed' if step.error else 'held'}"
+    'example 7 was missed'
     """
 
     position: int

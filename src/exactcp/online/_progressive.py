@@ -52,6 +52,15 @@ class ProgressiveResult:
     lower, upper : ndarray of shape (t,)
         Ends of the intervals; of a Venn predictor, of the probability that its most probable label is right. nan for
         sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.online import ProgressiveResult
+    >>> p, size = np.array([0.5, 0.02, 0.7]), np.array([1.0, 1.0, 2.0])
+    >>> result = ProgressiveResult(p, p <= 0.1, size, size - 1, epsilon=0.1, n_initial=2)
+    >>> result.cumulative_errors, result.running_size.round(2)
+    (array([0, 1, 1]), array([1.  , 1.  , 1.33]))
     """
 
     p: np.ndarray

@@ -32,6 +32,11 @@ class PredictiveDistribution:
     y_min, y_max : float
         What targets cannot be less than, or more than; quantiles and intervals end there.
 
+    Notes
+    -----
+    Critical targets are sorted once: then a probability or a quantile of an object is one search, O(log n). Memory is
+    one number for each training (or calibration) example and test object.
+
     References
     ----------
     .. [1] V. Vovk, J. Shen, V. Manokhin, M. Xie, "Nonparametric predictive distributions based on conformal

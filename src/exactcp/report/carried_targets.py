@@ -27,6 +27,15 @@ class TargetLevels:
         Of the regions, which may be narrower than their hulls.
     covered : ndarray of bool of shape (r, m), or None
         Whether the region holds the target; of no meaning where that is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.report import TargetLevels
+    >>> intervals = np.array([[[1.0, 3.0]], [[0.0, 4.0]]])
+    >>> widths = intervals[..., 1] - intervals[..., 0]
+    >>> dict(zip(TargetLevels((0.8, 0.95), intervals, widths).levels, widths.tolist()))
+    {0.8: [2.0], 0.95: [4.0]}
     """
 
     levels: tuple[float, ...]

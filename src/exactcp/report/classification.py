@@ -33,6 +33,15 @@ class LabelRun:
         How long both took.
     best : ndarray of int of shape (m,), or None
         Which label was chosen, where ties of p-values were broken otherwise than by the first label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.report import LabelRun
+    >>> p = np.array([[0.9, 0.05], [0.3, 0.4]])
+    >>> run = LabelRun("full", "KNN", p, fit_seconds=0.1, predict_seconds=0.2)
+    >>> (run.p > 0.1).sum(axis=1)
+    array([1, 2])
     """
 
     predictor: str
@@ -86,6 +95,16 @@ def classification_facts(
     Returns
     -------
     dict
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.report import LabelRun, classification_facts
+    >>> p = np.array([[0.9, 0.02], [0.4, 0.3], [0.01, 0.8]])
+    >>> run = LabelRun("full", "KNN", p, fit_seconds=0.1, predict_seconds=0.2)
+    >>> facts = classification_facts([run], ["cat", "dog"], ["cat", "dog", "dog"])
+    >>> facts["coverage"], facts["set_sizes"]
+    (1.0, {'0': 0, '1': 2, '2': 1})
     """
     names = [str(label) for label in classes]
     codes = _codes(truth, names, runs[0].p.shape[0])

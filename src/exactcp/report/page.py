@@ -16,7 +16,13 @@ from exactcp.report.numbers import percent, seconds, written_number
 
 
 def check_can_render() -> None:
-    """Say what to install if a page cannot be made here: before the work, not after it."""
+    """Say what to install if a page cannot be made here: before the work, not after it.
+
+    Examples
+    --------
+    >>> from exactcp.report import check_can_render
+    >>> check_can_render()
+    """
     require("jinja2", "report", "a report")
     require("matplotlib", "report", "a report")
 
@@ -79,6 +85,18 @@ def write_report(facts: dict[str, Any], path: str | Path) -> Path:
     Returns
     -------
     Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from exactcp.report import LabelRun, classification_facts, write_report
+    >>> run = LabelRun("full", "KNN", np.array([[0.9, 0.02], [0.4, 0.3]]), 0.1, 0.2)
+    >>> facts = classification_facts([run], ["cat", "dog"], ["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_report(facts, Path(folder) / "page.html").name)
+    page.html
     """
     page = render(facts)
     with replacing(path) as unfinished:

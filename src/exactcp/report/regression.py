@@ -40,6 +40,25 @@ class TargetRun:
         How long both took.
     at_levels : TargetLevels, or None
         What it said at other levels, to which the reader of a page may go.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.report import TargetRun
+    >>> y, ends = np.array([2.0, 5.0]), np.array([[1.0, 3.0], [1.5, 3.5]])
+    >>> run = TargetRun(
+    ...     "full",
+    ...     "KNNResidual",
+    ...     prediction=ends.mean(axis=1),
+    ...     intervals=ends,
+    ...     widths=ends[:, 1] - ends[:, 0],
+    ...     covered=(ends[:, 0] <= y) & (y <= ends[:, 1]),
+    ...     p=None,
+    ...     fit_seconds=0.1,
+    ...     predict_seconds=0.2,
+    ... )
+    >>> run.covered
+    array([ True, False])
     """
 
     predictor: str
@@ -110,6 +129,16 @@ def regression_facts(
     Returns
     -------
     dict
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.report import TargetRun, regression_facts
+    >>> y, ends = np.array([2.0, 5.0]), np.array([[1.0, 3.0], [1.5, 3.5]])
+    >>> middle, widths = ends.mean(axis=1), ends[:, 1] - ends[:, 0]
+    >>> run = TargetRun("full", "KNNResidual", middle, ends, widths, None, None, 0.1, 0.2)
+    >>> regression_facts([run], y)["mean_width"]
+    2.0
     """
     m = runs[0].prediction.shape[0]
     targets = np.full(m, np.nan) if truth is None else np.asarray(truth, dtype=np.float64)

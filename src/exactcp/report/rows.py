@@ -25,6 +25,13 @@ class TestRows:
         Names of the cells.
     cells : sequence of sequences or None
         One a row; where there are no images.
+
+    Examples
+    --------
+    >>> from exactcp.report import TestRows
+    >>> rows = TestRows(columns=("age", "city"), cells=[(31, "Turin"), (58, "Graz")])
+    >>> len(rows.cells)
+    2
     """
 
     __test__ = False  # pytest takes it for a test otherwise

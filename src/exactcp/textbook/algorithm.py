@@ -30,6 +30,15 @@ def algorithm_1(
     -------
     training_scores : ndarray of shape (n,)
     candidate_score : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import algorithm_1, nn
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> scores, own = algorithm_1(nn(), X, y, np.array([0.5]), 0)
+    >>> scores.round(3), round(own, 3)
+    (array([0.125, 0.167, 0.333, 0.25 ]), 0.143)
     """
     n = len(y)
     extended_X = np.concatenate([X, x[None]])
@@ -90,7 +99,21 @@ def counts(
 
 
 def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
-    """Return the score of any measure by refitting: a new one learns the bag, and scores the example."""
+    """Return the score of any measure by refitting: a new one learns the bag, and scores the example.
+
+    Examples
+    --------
+    Logistic regression, fitted anew for each example of each bag:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from exactcp.measures import ModelScore
+    >>> from exactcp.textbook import counts, refitted
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = refitted(lambda: ModelScore(LogisticRegression()))
+    >>> counts(score, X, y, np.array([[0.5]]), np.array([0, 1])).greater
+    array([[3, 0]])
+    """
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         if with_itself:

@@ -28,7 +28,17 @@ def _log_kernel(d: float, h: float, kernel: str) -> float:
 
 
 def kde(bandwidth: float | str = 1.0, kernel: str = "gaussian") -> ScoreFunction:
-    """Return the KDE score: -log of the mean kernel over the examples with the label, infinite if that is 0."""
+    """Return the KDE score: -log of the mean kernel over the examples with the label, infinite if that is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import kde
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = kde(bandwidth=1.0)
+    >>> [round(score(np.array([0.5]), label, X, y), 3) for label in (0, 1)]
+    [0.125, 6.8]
+    """
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         n, p = X.shape

@@ -109,7 +109,18 @@ Trainer = Callable[[int, np.ndarray, np.ndarray, np.ndarray], Callable[[np.ndarr
 
 
 def tree_trainer(n_labels: int, **parameters: Any) -> Trainer:
-    """Return a trainer of trees with the seed, max_depth and n_features given."""
+    """Return a trainer of trees with the seed, max_depth and n_features given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import tree_trainer
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> train = tree_trainer(2, seed=0, max_depth=3, n_features=1)
+    >>> tree = train(0, X, y, np.ones(4, dtype=int))
+    >>> tree(np.array([0.5])), tree(np.array([9.0]))
+    (0, 1)
+    """
 
     def train(number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], int]:
         objects = [tuple(row) for row in X.tolist()]
@@ -143,6 +154,16 @@ def bootstrap_votes(
     -------
     votes : ndarray of shape (n,)
     candidate_votes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import bootstrap_votes, tree_trainer
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> train = tree_trainer(2, seed=0, max_depth=3, n_features=1)
+    >>> samples = np.random.default_rng(0).multinomial(5, [0.2] * 5, size=30)
+    >>> bootstrap_votes(train, X, y, np.array([0.5]), 0, samples, n_estimators=5)
+    (array([5, 5, 4, 4]), 5)
     """
     objects = np.concatenate([X, x[None]])
     labels = np.append(codes, label)

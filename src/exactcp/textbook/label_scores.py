@@ -14,7 +14,14 @@ def _are_alike(a: float, b: float) -> bool:
 
 
 def odds_score(p: Sequence[float], label: int) -> float:
-    """Return log(1 - p) - log p; 1 - p is the sum of the others."""
+    """Return log(1 - p) - log p; 1 - p is the sum of the others.
+
+    Examples
+    --------
+    >>> from exactcp.textbook import odds_score
+    >>> odds_score([0.5, 0.25, 0.25], 0)
+    0.0
+    """
     others = math.fsum(q for other, q in enumerate(p) if other != label)
     if p[label] == 0.0:
         return math.inf
@@ -22,12 +29,26 @@ def odds_score(p: Sequence[float], label: int) -> float:
 
 
 def margin_score(values: Sequence[float], label: int) -> float:
-    """Return the largest of the others minus the label's own."""
+    """Return the largest of the others minus the label's own.
+
+    Examples
+    --------
+    >>> from exactcp.textbook import margin_score
+    >>> margin_score([0.5, 0.25, 0.25], 0), margin_score([0.5, 0.25, 0.25], 1)
+    (-0.25, 0.25)
+    """
     return max(value for other, value in enumerate(values) if other != label) - values[label]
 
 
 def rank_score(p: Sequence[float], label: int) -> int:
-    """Return 1 + how many labels have a larger probability."""
+    """Return 1 + how many labels have a larger probability.
+
+    Examples
+    --------
+    >>> from exactcp.textbook import rank_score
+    >>> [rank_score([0.5, 0.25, 0.25], label) for label in range(3)]
+    [1, 2, 2]
+    """
     return 1 + sum(q > p[label] and not _are_alike(q, p[label]) for q in p)
 
 
@@ -59,5 +80,12 @@ def aps_score(p: Sequence[float], label: int, u: float) -> float:
 
 
 def raps_score(p: Sequence[float], label: int, u: float, regularisation: float, k_reg: int) -> float:
-    """Return `aps_score`, and the regularisation for each rank beyond k_reg (Angelopoulos and others 2021)."""
+    """Return `aps_score`, and the regularisation for each rank beyond k_reg (Angelopoulos and others 2021).
+
+    Examples
+    --------
+    >>> from exactcp.textbook import raps_score
+    >>> raps_score([0.5, 0.25, 0.25], 1, u=0.5, regularisation=0.125, k_reg=1)
+    0.875
+    """
     return aps_score(p, label, u) + regularisation * max(0, rank_score(p, label) - k_reg)

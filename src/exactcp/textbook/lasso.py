@@ -106,6 +106,14 @@ def lasso_counts(
     -------
     Counts
         Of shape (1,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import lasso_counts
+    >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 9.0])
+    >>> [lasso_counts(X, y, np.array([6.0]), target, lam=1.0).greater for target in (8, 30)]
+    [array([5]), array([0])]
     """
     origin = origin_of(y) if fit_intercept else 0.0
     rows, targets = np.concatenate([X, x[None]]), np.append(y, target) - origin

@@ -91,6 +91,15 @@ def ridge(
     """Return the function of (x, X, targets) that gives the value at x of the ridge regression of targets on X.
 
     It works in long double, because a small rho costs digits, and scores that are equal must come out equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import ridge
+    >>> X, targets = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> value = ridge(rho=1.0)
+    >>> round(float(value(np.array([3.0]), X, targets)), 3)
+    2.5
     """
     bias = [1] if fit_intercept else []
 
@@ -128,6 +137,15 @@ def lssvm(rho: float = 1.0, kernel: Any = "linear", *, fit_intercept: bool = Tru
     """Return the LS-SVM score: minus the value at x of the ridge regression of +1 for the label, -1 for all others.
 
     The other parameters are those of `ridge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import lssvm
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = lssvm(rho=1.0)
+    >>> [round(score(np.array([0.5]), label, X, y), 3) for label in (0, 1)]
+    [-0.889, 0.889]
     """
     value = ridge(rho, kernel, fit_intercept=fit_intercept, **how)
 

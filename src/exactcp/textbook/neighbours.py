@@ -14,7 +14,15 @@ DistanceFunction = Callable[[np.ndarray, np.ndarray], float]
 
 
 def euclidean(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the Euclidean distance."""
+    """Return the Euclidean distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import euclidean
+    >>> euclidean(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
+    5.0
+    """
     return math.sqrt(float(((a - b) ** 2).sum()))
 
 
@@ -66,7 +74,15 @@ _NAMED = {
 
 
 def between(metric: str | DistanceFunction) -> DistanceFunction | None:
-    """Return a metric of that name; of a function, the distance of a pair in the order that the objects' bytes have."""
+    """Return a metric of that name; of a function, the distance of a pair in the order that the objects' bytes have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import between
+    >>> between("manhattan")(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
+    7.0
+    """
     if callable(metric):
         return lambda a, b: metric(a, b) if a.tobytes() <= b.tobytes() else metric(b, a)
     return _NAMED.get(metric)
@@ -84,7 +100,17 @@ def _smallest_sum(x: np.ndarray, others: np.ndarray, k: int, distance: DistanceF
 
 
 def simplified_knn(k: int = 15, distance: DistanceFunction = euclidean) -> ScoreFunction:
-    """Return the simplified k-NN score: the sum of the k smallest same-label distances."""
+    """Return the simplified k-NN score: the sum of the k smallest same-label distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import simplified_knn
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = simplified_knn(k=2)
+    >>> [score(np.array([0.5]), label, X, y) for label in (0, 1)]
+    [1.0, 8.0]
+    """
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         return _smallest_sum(x, X[y == Y], k, distance)
@@ -93,7 +119,17 @@ def simplified_knn(k: int = 15, distance: DistanceFunction = euclidean) -> Score
 
 
 def knn(k: int = 15, distance: DistanceFunction = euclidean) -> ScoreFunction:
-    """Return the k-NN score: same-label sum over other-label sum, with the conventions for empty and zero sums."""
+    """Return the k-NN score: same-label sum over other-label sum, with the conventions for empty and zero sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import knn
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = knn(k=2)
+    >>> [score(np.array([0.5]), label, X, y) for label in (0, 1)]
+    [0.125, 8.0]
+    """
 
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         same = _smallest_sum(x, X[y == Y], k, distance)
@@ -110,5 +146,15 @@ def knn(k: int = 15, distance: DistanceFunction = euclidean) -> ScoreFunction:
 
 
 def nn(distance: DistanceFunction = euclidean) -> ScoreFunction:
-    """Return the nearest-neighbour score."""
+    """Return the nearest-neighbour score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import nn
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> score = nn()
+    >>> [round(score(np.array([0.5]), label, X, y), 3) for label in (0, 1)]
+    [0.143, 7.0]
+    """
     return knn(1, distance)

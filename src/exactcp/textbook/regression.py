@@ -20,7 +20,18 @@ ResidualFunction = Callable[[np.ndarray, float, np.ndarray, np.ndarray], float]
 
 
 def knn_mean(x: np.ndarray, X: np.ndarray, Y: np.ndarray, k: int, distance: DistanceFunction = euclidean) -> float:
-    """Return the mean target of the k nearest; those as far as the k-th share the remaining places equally."""
+    """Return the mean target of the k nearest; those as far as the k-th share the remaining places equally.
+
+    Examples
+    --------
+    Two are as far as the second, and share its place:
+
+    >>> import numpy as np
+    >>> from exactcp.textbook import knn_mean
+    >>> X, y = np.array([[0.0], [1.0], [-1.0]]), np.array([0.0, 1.0, 3.0])
+    >>> knn_mean(np.array([0.0]), X, y, k=2)
+    1.0
+    """
     k = min(k, len(X))
     distances = np.array([distance(x, other) for other in X])
     boundary = np.sort(distances)[k - 1]
@@ -29,7 +40,16 @@ def knn_mean(x: np.ndarray, X: np.ndarray, Y: np.ndarray, k: int, distance: Dist
 
 
 def knn_residual(k: int = 15, distance: DistanceFunction = euclidean) -> ResidualFunction:
-    """Return the residual of k-NN regression, trained without the example."""
+    """Return the residual of k-NN regression, trained without the example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import knn_residual
+    >>> X, y = np.array([[0.0], [1.0], [5.0]]), np.array([0.0, 1.0, 8.0])
+    >>> knn_residual(k=2)(np.array([0.5]), 3.0, X, y)
+    2.5
+    """
 
     def residual(x: np.ndarray, y: float, X: np.ndarray, Y: np.ndarray) -> float:
         return y - knn_mean(x, X, Y, k, distance)
@@ -49,6 +69,16 @@ def ridge_residual(
 
     "deleted": the regression is trained without the example. "ordinary": with it. "studentized": with it, and divided
     by sqrt(1 - h), where h is how much of the example's own target is in its prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import ridge_residual
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> kinds = ("deleted", "ordinary", "studentized")
+    >>> residuals = [ridge_residual(rho=1.0, residual=kind) for kind in kinds]
+    >>> [round(of(np.array([3.0]), 5.0, X, y), 3) for of in residuals]
+    [2.667, 1.0, 1.633]
     """
     value = ridge(rho, kernel, fit_intercept=fit_intercept, **how)
 
@@ -67,7 +97,16 @@ def ridge_residual(
 
 
 def absolute(residual: ResidualFunction) -> ScoreFunction:
-    """Return the score `|residual|`."""
+    """Return the score `|residual|`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import absolute, knn_residual
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([0.0, 1.0])
+    >>> absolute(knn_residual(k=2))(np.array([0.5]), -3.0, X, y)
+    3.5
+    """
     return lambda x, y, X, Y: abs(residual(x, y, X, Y))
 
 
@@ -141,6 +180,15 @@ def affine_residuals(residual: ResidualFunction, X: np.ndarray, y: np.ndarray, x
     Returns
     -------
     AffineResiduals
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import affine_residuals, knn_residual
+    >>> X, y = np.array([[0.0], [1.0], [3.0]]), np.array([0.0, 1.0, 4.0])
+    >>> center, A, g = affine_residuals(knn_residual(k=1), X, y, np.array([2.5]))
+    >>> center, A, g
+    (4.0, array([-1.,  1.,  0.]), array([0., 0., 1.]))
     """
     step = float(np.abs(y).max()) or 1.0
     at_zero, at_step = residual(x, 0.0, X, y), residual(x, step, X, y)

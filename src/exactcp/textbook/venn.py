@@ -32,6 +32,14 @@ def category(
     -------
     object
         One of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import category
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> int(category(np.array([1.5]), X, y, np.array([0, 1]), k=3))
+    0
     """
     distances = [distance(x, other) for other in X]
     k = min(k, len(distances))
@@ -102,6 +110,14 @@ def isotonic_at(scores: np.ndarray, outcomes: np.ndarray, position: int) -> floa
     -------
     float
         The largest, over starts before it, of the smallest, over ends after it, of the mean outcome between the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import isotonic_at
+    >>> scores, outcomes = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 1, 0, 1])
+    >>> [isotonic_at(scores, outcomes, position) for position in range(4)]
+    [0.0, 0.5, 0.5, 1.0]
     """
     order = np.argsort(scores, kind="stable")
     groups = np.empty(len(scores), dtype=int)
@@ -130,6 +146,15 @@ def venn_abers(score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray
     Returns
     -------
     p0, p1 : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook import lssvm, venn_abers
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array([0, 0, 1, 0, 1, 1])
+    >>> venn_abers(lssvm(), X, y, np.array([4.5]), label=1)
+    (0.5, 1.0)
     """
     n = len(y)
     bag = np.concatenate([X, x[None]])

@@ -72,6 +72,8 @@ class ModelQuantile(RegressorMeasure):
     Both ends move by the same number. `SplitConformalRegressor(..., side="each")` moves each by its own, for half of
     the error on each side.
 
+    Cost: the fits of two regressors where `ModelResidual` has one, or of one that predicts both quantiles.
+
     References
     ----------
     .. [1] Y. Romano, E. Patterson, E. J. Candes, "Conformalized quantile regression", NeurIPS 2019.
