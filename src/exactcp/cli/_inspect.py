@@ -55,7 +55,7 @@ def inspect(
     if as_json:
         print_result(json.dumps({"model": str(model), **facts, "bytes": size, "versions": versions}))
         return
-    told = facts if header["notes"] is None else _told(notes, labels)
+    told = facts if header["notes"] is None else _notes_told(notes, labels)
     about = {"model": str(model), **told, "version": f"exactcp {versions['exactcp']}", "size": f"{size:,} bytes"}
     _show_model(about, lines)
 
@@ -71,7 +71,7 @@ def _label_names(predictor: Any) -> list[Any]:
     return list(last(predictor).classes_.tolist())
 
 
-def _told(notes: ModelNotes, labels: list[Any] | None) -> dict[str, str]:
+def _notes_told(notes: ModelNotes, labels: list[Any] | None) -> dict[str, str]:
     facts = {"task": notes.task, "target": notes.target}
     if labels is not None:
         facts["labels"] = _some(labels)
