@@ -50,7 +50,10 @@ MODULES = [
     dask,
     cold,
 ]
-MORE = {"reach": {"other metrics": reach.metrics, "many labels": labels.many_labels}}  # tables
+MORE = {  # tables
+    "reach": {"other metrics": reach.metrics, "many labels": labels.many_labels},
+    "dask": {"shards in places, beside one process": dask.places},
+}
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -22,6 +23,7 @@ from exactcp.dask import DaskFullConformalClassifier
 from exactcp.measures import KNN
 
 FEATURES = 30
+FEW_FEATURES, PLACES = 5, 16
 
 
 def _problem(*, quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,6 +106,43 @@ def _parts(client: Client, X: np.ndarray, y: np.ndarray, shards: int) -> tuple[A
     parts = [client.persist(da.from_array(one, chunks=(size, -1)[: one.ndim])) for one in (X, y)]
     wait(parts)
     return parts[0], parts[1]
+
+
+def places(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield what shards in places cost two processes of one thread, as ratios to one process with as many threads."""
+    n, m = (100_000, 1_000) if quick else (1_000_000, 10_000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n + m, FEW_FEATURES))
+    y = (X[:, 0] + rng.normal(size=n + m) > 0).astype(int)
+    X, y, T = X[:n], y[:n], X[n:]
+    FullConformalClassifier(KNN()).fit(X[:20_000], y[:20_000]).predict_p(T[:500])  # which compiles
+    alone = _spent(lambda: FullConformalClassifier(KNN()).fit(X, y))
+    asked = _spent(lambda: alone.result.predict_p(T))
+    one_less = _spent(lambda: alone.result.unlearn(n // 2))
+    with _cluster(2) as cluster, Client(cluster) as client:
+        small = _parts(client, X[:20_000], y[:20_000], 2)
+        DaskFullConformalClassifier(KNN(), layout="place").fit(*small).predict_p(T[:500])
+        parts = _parts(client, X, y, PLACES)
+        fit = _spent(partial(DaskFullConformalClassifier(KNN(), layout="place").fit, *parts), client)
+        many = fit.result
+        predict = _spent(partial(many.predict_p, T), client)
+        states = [many._shards.known[one.key] for one in many._shards.states]  # noqa: SLF001
+        visits = sum(client.gather(client.map(attrgetter("n_visits"), states)))
+        forget = _spent(partial(many.unlearn, n // 2), client)
+        is_equal = np.array_equal(predict.result, asked.result)
+        is_equal &= np.array_equal(many.predict_p(T[:500]), one_less.result.predict_p(T[:500]))
+    yield {
+        "n": n,
+        "places": PLACES,
+        "(example, other shard) asked, of all": visits / (n * (PLACES - 1)),
+        "fit, CPU": fit.cpu / alone.cpu,
+        "fit, wall": fit.wall / alone.wall,
+        "fit, bytes moved / data": fit.moved / X.nbytes,
+        "predict, CPU": predict.cpu / asked.cpu,
+        "bytes moved / object": predict.moved / m,
+        "unlearn one / fit, wall": forget.wall / fit.wall,
+        "equal": str(is_equal),
+    }
 
 
 def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.dask import DaskFullConformalClassifier, DaskFullConformalRegressor
-from exactcp.measures import KNN, SimplifiedKNN
+from exactcp.measures import KNN, RidgeResidual, SimplifiedKNN
+from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._shards import ShardedNeighbours
 from hostile import KINDS, hostile
 from shards import cuts
@@ -89,6 +90,38 @@ def test_categories_and_smoothing_are_those_of_the_plain_classifier(mondrian, sm
     np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
 
 
+@pytest.mark.parametrize("levels", [0.8, [0.5, 0.9]])
+def test_predictions_come_as_frames(levels):
+    X, y, T = problem("grid")
+    asked = pd.DataFrame(T, columns=list("abc"), index=np.arange(T.shape[0]) * 2)
+    one = FullConformalClassifier(KNN(3)).fit(pd.DataFrame(X, columns=list("abc")), y)
+    parts = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(y=y), npartitions=3)
+    many = DaskFullConformalClassifier(KNN(3)).fit(parts.drop(columns="y"), parts["y"])
+    expected = one.predict_frame(asked, levels)
+    pd.testing.assert_frame_equal(many.predict_frame(asked, levels), expected)
+    lazy = many.predict_frame(dd.from_pandas(asked, npartitions=2), levels)
+    assert lazy.npartitions == 2
+    assert lazy.columns.tolist() == expected.columns.tolist()
+    pd.testing.assert_frame_equal(lazy.compute(), expected)
+    plain = DaskFullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T, levels)
+    pd.testing.assert_frame_equal(plain, FullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T, levels))
+
+
+def test_targets_come_as_frames_and_regions():
+    X, _, T = problem("grid")
+    y = X.sum(axis=1) + np.arange(70) % 3
+    one = FullConformalRegressor().fit(X, y)
+    many = DaskFullConformalRegressor().fit(*chunked(X, y, [0, 20, 70]))
+    pd.testing.assert_frame_equal(many.predict_frame(T, [0.5, 0.8]), one.predict_frame(T, [0.5, 0.8]))
+    lazy = many.predict_frame(da.from_array(T, chunks=(9, -1)), 0.8).compute()
+    pd.testing.assert_frame_equal(lazy.reset_index(drop=True), one.predict_frame(T, 0.8))
+    assert many.predict_region(T, 0.8) == one.predict_region(T, 0.8)
+    with pytest.raises(TypeError, match=r"give X\.compute\(\)"):
+        many.predict_region(da.from_array(T, chunks=(9, -1)))
+    with pytest.raises(ValueError, match=r"to_local\(\)\.predict_region"):
+        DaskFullConformalRegressor(RidgeResidual()).fit(*chunked(X, y, [0, 20, 70])).predict_region(T)
+
+
 def test_a_frame_may_hold_the_categories():
     X, y, T = problem()
     frame, asked = (pd.DataFrame(rows, columns=list("abc")).assign(kind=rows[:, 0].astype(int) % 2) for rows in (X, T))
@@ -134,6 +167,50 @@ def test_known_shards_do_not_meet_again(mondrian, monkeypatch):
     rows = np.delete(np.r_[:70, :5], [0, 52])
     one.fit(X[rows], y[rows])
     np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+
+
+@pytest.mark.parametrize("mondrian", [None, some_labels])
+def test_few_that_are_forgotten_are_not_a_new_fit(mondrian, monkeypatch):
+    X, y, T = problem("duplicates", n=90)
+    one = FullConformalClassifier(KNN(3), mondrian=mondrian).fit(X, y)
+    for layout in ("given", "place"):
+        many = DaskFullConformalClassifier(KNN(3), mondrian=mondrian, layout=layout)
+        many.fit(*chunked(X, y, [0, 30, 50, 90]))
+        with monkeypatch.context() as patch:
+            patch.setattr(ShardedNeighbours, "fill", None)
+            many.unlearn([-1, 4, 31])
+            many.unlearn(60)
+        one.fit(np.delete(X, [4, 31, 89, 62], axis=0), np.delete(y, [4, 31, 89, 62]))
+        np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+        np.testing.assert_array_equal(many.to_local().predict_p(T), one.predict_p(T))
+        many.partial_fit(X[:20], y[:20]).unlearn(80)
+        rows = np.delete(np.r_[np.delete(np.arange(90), [4, 31, 89, 62]), :20], 80)
+        np.testing.assert_array_equal(many.predict_p(T), one.fit(X[rows], y[rows]).predict_p(T))
+
+
+@pytest.mark.parametrize("kind", slow_but(["grid", "constant"], KINDS))
+def test_places_are_another_layout_of_the_same_examples(kind):
+    number = KINDS.index(kind)
+    X, y, T = problem(kind, seed=number)
+    how = {"mondrian": right_half, "smoothed": True, "random_state": 3}
+    one = FullConformalClassifier(KNN(3), **how).fit(X, y)
+    many = DaskFullConformalClassifier(KNN(3), layout="place", **how)
+    many.fit(*chunked(X, y, cuts(y.size, 2 + number % 8, number)))
+    np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+    for predictor in (one, many):
+        predictor.unlearn([0, 5, -2])
+    np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
+
+
+def test_places_are_taken_where_they_pay(monkeypatch):
+    X, y, T = problem("normal", n=90)
+    assert not DaskFullConformalClassifier(KNN(3)).fit(*chunked(X, y, [0, 40, 90]))._shards.made.positions
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=30))
+    many = DaskFullConformalClassifier(KNN(3)).fit(*chunked(X, y, [0, 40, 90]))
+    assert len(many._shards.made.positions) == 2
+    np.testing.assert_array_equal(many.predict_p(T), FullConformalClassifier(KNN(3)).fit(X, y).predict_p(T))
+    same = np.zeros_like(X)  # all in one place
+    assert not DaskFullConformalClassifier(KNN(3)).fit(*chunked(same, y, [0, 40, 90]))._shards.made.positions
 
 
 def noting(self, original, calls, *arguments):
@@ -260,6 +337,11 @@ def bad_inputs():
             lambda: DaskFullConformalClassifier(client="localhost:8786").fit(dX, dy),
             TypeError,
             "is not a client: use a distributed.Client",
+        ),
+        "places without distances": (
+            lambda: DaskFullConformalClassifier(KNN(2, metric="manhattan"), layout="place").fit(dX, dy),
+            ValueError,
+            "layout='place' needs the Euclidean distances",
         ),
         "a limit that is none": (
             lambda: DaskFullConformalClassifier(memory_limit="much").fit(dX, dy),

@@ -8,6 +8,8 @@ SHARDS = "measures/neighbours/test_neighbour_shards.py"
 ONE_EACH = (f"{SHARDS}::test_shards_of_one_example",)
 METRIC = (f"{SHARDS}::test_every_metric_takes_shards[manhattan]",)
 SCREENED = (f"{SHARDS}::test_counts_of_shards_are_those_of_one_bag[screened-normal-two]",)
+VISITS = (f"{SHARDS}::test_only_who_may_matter_visits_other_shards",)
+FORGETTING = (f"{SHARDS}::test_shards_forget",)
 
 FAMILY = Family(
     tests=ONE_EACH,
@@ -41,6 +43,21 @@ FAMILY = Family(
             "delta = bounds[relation, screen.slots[row]]",
             "delta = 0.5 * bounds[relation, screen.slots[row]]",
             SCREENED,
+        ),
+        "lists reach half as far": Mutant(
+            "measures/neighbours/kernels/places.py", "<= bound + 2.0**-530", "<= 0.5 * bound + 2.0**-530", VISITS
+        ),
+        "the box of the own label is asked for others": Mutant(
+            "measures/neighbours/kernels/places.py", "(relation == 0)", "(relation <= 1)", VISITS
+        ),
+        "guests are taken for others": Mutant(
+            "measures/neighbours/_shard_places.py", "lengths[:, guests.rows] = entries.lengths", "pass", VISITS
+        ),
+        "lists that held who is gone at their end are kept": Mutant(
+            "measures/neighbours/_shard_forgetting.py", "(distances <= last)", "(distances < last)", FORGETTING
+        ),
+        "examples find themselves": Mutant(
+            "measures/neighbours/_shard_forgetting.py", "_without_themselves(own), *found", "own, *found", FORGETTING
         ),
         "touched examples of other categories are counted": Mutant(
             "measures/neighbours/_shard_bag.py",

@@ -109,7 +109,9 @@ FAMILY = Family(
             "measures/neighbours/kernels/lane_lists.py", "(k + ROOM - 1) // ROOM", "k // ROOM", LISTS
         ),
         "the limit of a row is its first": Mutant(
-            "measures/neighbours/kernels/tree_search.py", "keys[0, ROOM + k - 1]", "keys[0, ROOM]"
+            "measures/neighbours/kernels/tree_search.py",
+            "        limit = limit_of(min(bound, keys[0, ROOM + k - 1])",
+            "        limit = limit_of(min(bound, keys[0, ROOM])",
         ),
         "far rows keep what trees said": Mutant(
             "measures/neighbours/_label_bag.py", "                counts[far] = some\n", "                pass\n", FAR

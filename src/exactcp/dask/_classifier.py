@@ -15,6 +15,7 @@ from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._questions import LabelQuestion, asked_objects, label_shard, wanted_of
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
+from exactcp.measures._shards import ForgettingLabels
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.sets import PredictionSets
 from exactcp.predicting.taxonomy import TAXONOMY
@@ -40,6 +41,10 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
     memory_limit : int or str, default=None
         What threads of this process may hold at a time, such as "2 GB": arrays are cut into shards small enough for it.
         Workers of a cluster have limits of their own.
+    layout : {"auto", "given", "place"}, default="auto"
+        Which examples make a shard: those of a chunk or partition ("given"), or those of a place ("place"), so that few
+        lists reach into other shards; there are as many places as parts. It decides what is moved, never a result.
+        "auto" means places for `NN`, `KNN` and `SimplifiedKNN` with up to five features and shards of 5,000 examples.
     verbose : int, default=0
         Above 0, long work shows a progress bar.
 
@@ -93,8 +98,11 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
         return classification_measure(self.measure, seed)
 
     def _states(self, graph: Graph, question: Any, taken: Sequence[Promised]) -> list[Promised]:
-        shards = [graph.call(label_shard, part, question.classes_) for part in taken]
-        found: list[Promised] = self._sharded.states(graph, shards, question.classes_.size)
+        found: list[Promised] = self._sharded.states(graph, *_shards_of(graph, question, taken))
+        return found
+
+    def _placed_states(self, graph: Graph, question: Any, laid: Sequence[Promised]) -> list[Promised]:
+        found: list[Promised] = self._sharded.states_by_place(graph, *_shards_of(graph, question, laid))
         return found
 
     def _extended(
@@ -102,8 +110,16 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
     ) -> list[Promised] | None:
         if not np.array_equal(question.classes_, self.classes_):  # then all labels have other codes
             return None
-        shards = [graph.call(label_shard, part, question.classes_) for part in taken]
-        found: list[Promised] | None = self._sharded.extended(graph, states, shards, question.classes_.size)
+        found: list[Promised] | None = self._sharded.extended(graph, states, *_shards_of(graph, question, taken))
+        return found
+
+    def _forgotten(
+        self, graph: Graph, question: Any, states: Sequence[Promised], rows: Sequence[Any]
+    ) -> list[Promised] | None:
+        is_able = isinstance(self._sharded, ForgettingLabels)
+        if not is_able or not np.array_equal(question.classes_, self.classes_):
+            return None
+        found: list[Promised] | None = self._sharded.forgotten(graph, states, rows, question.classes_.size)
         return found
 
     def predict_p(self, X: Any) -> Any:
@@ -153,6 +169,25 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
         """
         return self._answers(X, "predict", [], self.classes_[:0])
 
+    def predict_frame(self, X: Any, confidence_level: Any = 0.95) -> Any:
+        """Return the predictions as a data frame, all from one evaluation.
+
+        Parameters
+        ----------
+        X : Dask array of shape (m, p) or Dask frame; or an array or frame in memory
+        confidence_level : float or list of float, default=0.95
+            As in `predict_set`.
+
+        Returns
+        -------
+        Dask frame with the partitions of X; or DataFrame of pandas or polars, as X is
+            With the columns of `exactcp.FullConformalClassifier.predict_frame`, and the index of X if it is a frame.
+        """
+        check_is_fitted(self)
+        levels = Levels.of(confidence_level)
+        self._question.warn_of(levels)
+        return self._ask_frame(X, levels, partial(self._answer, "predict_frame", [confidence_level]))
+
     def _answers(self, X: Any, method: str, arguments: list[Any], like: np.ndarray) -> Any:
         check_is_fitted(self)
         return self._ask(X, partial(self._answer, method, arguments), like)
@@ -166,3 +201,8 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
         else:
             counts = self._sharded.label_counts(graph, states, objects)
         return graph.last(self._question.answer, method, arguments, part, counts)
+
+
+def _shards_of(graph: Graph, question: Any, parts: Sequence[Promised]) -> tuple[list[Promised], int]:
+    """Return the promises of shards, and how many labels there are."""
+    return [graph.call(label_shard, part, question.classes_) for part in parts], question.classes_.size

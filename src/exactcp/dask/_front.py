@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -11,17 +12,40 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, VERBOSE, Allowed, check_parameters
+from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, VERBOSE, Allowed, check_parameters, one_of
 from exactcp._rows import drop_rows, join_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_indices
-from exactcp.dask._checkpoint import Checkpoint, write_state
+from exactcp.dask._checkpoint import Checkpoint
+from exactcp.dask._fitted import (
+    ExampleSources,
+    Known,
+    Made,
+    Shards,
+    filed_states,
+    include_shards,
+    n_rows,
+    positions_left,
+    rows_gone,
+    without_rows,
+)
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._modules import dask_module
-from exactcp.dask._parts import QUESTION_ROWS, TableParts, check_matching, lazy_array, parts_of, shard_rows
+from exactcp.dask._parts import (
+    QUESTION_ROWS,
+    TableParts,
+    check_matching,
+    joined_frame,
+    lazy_array,
+    lazy_frame,
+    parts_of,
+    shard_rows,
+)
+from exactcp.dask._place import LARGEST_PLACE, laid_categories, laid_positions, lay_by_place
 from exactcp.dask._questions import Facts, facts_of, numbered, renumbered
 from exactcp.dask._running import Cluster, Threads, running
-from exactcp.measures._shards import GrowingLabels
+from exactcp.measures._shards import GrowingLabels, PlacedLabels
+from exactcp.predicting.levels import Levels
 from exactcp.predicting.taxonomy import TaxonomyLike
 
 CLIENT = (
@@ -42,33 +66,8 @@ def _is_size(value: Any) -> bool:
         return False
 
 
+FEW_GONE = 8  # forgetting more than one example in so many makes all shards anew
 MEMORY_LIMIT = Allowed("a size of memory", "a number of bytes or a text such as '2 GB'", _is_size) | NONE
-
-
-class ExampleSources(NamedTuple):
-    """Where the examples come from: tasks that make the parts of X and y again."""
-
-    tasks: dict[Any, Any]
-    X: list[Promised]
-    y: list[Promised]
-
-
-class Shards(NamedTuple):
-    """The fitted shards."""
-
-    known: dict[Any, Any]  # states and categories, or their futures, by name
-    states: list[Promised]
-    categories: list[Promised]  # of the examples of each shard; none if they are not compared within such
-    facts: list[Facts]  # of each shard
-    written: dict[Any, str]  # where the states are, if they are in files
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many examples each shard has."""
-        return [part.n for part in self.facts]
-
-
-NO_SHARDS = Shards({}, [], [], [], {})
 
 
 class DaskFront(Estimator):
@@ -82,6 +81,7 @@ class DaskFront(Estimator):
         "random_state": RANDOM_STATE,
         "client": CLIENT,
         "memory_limit": MEMORY_LIMIT,
+        "layout": one_of("auto", "given", "place"),
         "verbose": VERBOSE,
     }
     _checkpoint: Any = None
@@ -101,6 +101,7 @@ class DaskFront(Estimator):
         random_state: Any = None,
         client: Any = None,
         memory_limit: Any = None,
+        layout: str = "auto",
         verbose: int = 0,
     ) -> None:
         self.measure = measure
@@ -109,6 +110,7 @@ class DaskFront(Estimator):
         self.random_state = random_state
         self.client = client
         self.memory_limit = memory_limit
+        self.layout = layout
         self.verbose = verbose
 
     def _fresh_measure(self, seed: int) -> Any:
@@ -123,6 +125,20 @@ class DaskFront(Estimator):
     ) -> list[Promised] | None:
         """Return the promises of states with more parts, if the known ones need not be made anew."""
         raise NotImplementedError
+
+    def _placed_states(self, graph: Graph, question: Any, laid: Sequence[Promised]) -> list[Promised]:
+        """Return the promises of the states of parts that lie in places."""
+        raise NotImplementedError
+
+    def _forgotten(
+        self,
+        graph: Graph,  # noqa: ARG002
+        question: Any,  # noqa: ARG002
+        states: Sequence[Promised],  # noqa: ARG002
+        rows: Sequence[Any],  # noqa: ARG002
+    ) -> list[Promised] | None:
+        """Return the promises of states without some rows of each, if they need not be made anew."""
+        return None
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_shards" in vars(self)
@@ -166,7 +182,7 @@ class DaskFront(Estimator):
         """
         self._begin()
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint).prefix
-        return self._learn(self._given(X, y, {}))
+        return self._learn_anew(self._given(X, y, {}))
 
     @changes
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -185,14 +201,19 @@ class DaskFront(Estimator):
         """
         if not self.__sklearn_is_fitted__():
             self._begin()
-            return self._learn(self._given(X, y, {}))
-        known = self._known_sources()
+            return self._learn_anew(self._given(X, y, {}))
+        known, shards = self._known_sources(), self._shards
         more = self._given(X, y, known.tasks)
-        return self._learn(ExampleSources(more.tasks, known.X + more.X, known.y + more.y), known=self._shards)
+        facts = [*shards.facts, *([None] * len(more.X))]
+        sources = ExampleSources(more.tasks, known.X + more.X, known.y + more.y)
+        return self._learn(sources, Known(shards, facts, np.empty(0, np.int64)))
 
     @changes
     def unlearn(self, indices: Any) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
+
+        With nearest neighbours of labels only lists that may have held one of them are filled again, unless a label
+        goes with them, or many do.
 
         Parameters
         ----------
@@ -215,12 +236,17 @@ class DaskFront(Estimator):
         sources = self._known_sources()
         graph, ends = self._running().graph(sources.tasks), np.cumsum(sizes)
         kept: tuple[list[Promised], list[Promised]] = [], []
-        for X, y, size, end in zip(sources.X, sources.y, sizes, ends, strict=True):
-            gone = positions[(positions >= end - size) & (positions < end)] - (end - size)
-            if gone.size < size:
+        facts: list[Facts | None] = []
+        for X, y, known, end in zip(sources.X, sources.y, self._shards.facts, ends, strict=True):
+            gone = positions[(positions >= end - known.n) & (positions < end)] - (end - known.n)
+            if gone.size < known.n:
+                facts.append(None if gone.size else known)
                 for parts, part in zip(kept, (X, y), strict=True):
                     parts.append(graph.call(drop_rows, part, gone) if gone.size else part)
-        return self._learn(ExampleSources(graph.tasks, *kept))
+        left = ExampleSources(graph.tasks, *kept)
+        if len(facts) < len(sizes) or positions.size * FEW_GONE > sum(sizes):
+            return self._learn_anew(left)
+        return self._learn(left, Known(self._shards, facts, np.sort(positions)))
 
     def to_local(self) -> Any:
         """Return the plain predictor, fitted on all examples in this process, with the same answers.
@@ -244,6 +270,12 @@ class DaskFront(Estimator):
         seed = draw_seed(self.random_state)
         measure = self._fresh_measure(seed)
         self._sharded = measure.sharded()
+        if self.layout == "place" and not _can_use_places(self._sharded):
+            msg = (
+                f"layout='place' needs the Euclidean distances of NN, KNN or SimplifiedKNN, and the measure is "
+                f"{measure!r}: use layout='auto', which then leaves examples in the parts that they came in."
+            )
+            raise ValueError(msg)
         self._question = self._question_class(
             measure, mondrian=self.mondrian, smoothed=self.smoothed, random_state=seed
         )
@@ -277,18 +309,20 @@ class DaskFront(Estimator):
             rest = [one for one in (*shards.states, *shards.categories) if one.key not in shards.written]
             runner = self._running()
             values = runner.values(self._shard_graph(runner), rest)
-            state["_shards"] = shards._replace(known={one.key: value for one, value in zip(rest, values, strict=True)})
+            known = {one.key: value for one, value in zip(rest, values, strict=True)}
+            made = shards.made._replace(positions=[])  # for `unlearn`, which needs the sources
+            state["_shards"] = shards._replace(known=known, made=made)
         return state
 
-    def _learn(self, sources: ExampleSources, known: Shards = NO_SHARDS) -> Self:
-        """Make shards of these parts, and states of the shards; if that fails, nothing of it is left on a cluster.
+    def _learn_anew(self, sources: ExampleSources) -> Self:
+        return self._learn(sources, Known.nothing(len(sources.X)))
 
-        The first parts may be known as shards.
-        """
+    def _learn(self, sources: ExampleSources, known: Known) -> Self:
+        """Make shards of these parts, and states of the shards; if that fails, nothing of it is left on a cluster."""
         runner = self._running()
         runner.check_versions()
-        graph, given = runner.graph(sources.tasks), {*sources.tasks, *known.known}
-        _include(graph, known)
+        graph, given = runner.graph(sources.tasks), {*sources.tasks, *known.shards.known}
+        include_shards(graph, known.shards)
         try:
             self._make_shards(runner, graph, sources, known)
         except BaseException:
@@ -296,43 +330,122 @@ class DaskFront(Estimator):
             raise
         return self
 
-    def _make_shards(self, runner: Threads | Cluster, graph: Graph, sources: ExampleSources, shards: Shards) -> None:
-        asking, n_known = self._question, len(shards.facts)
+    def _make_shards(self, runner: Threads | Cluster, graph: Graph, sources: ExampleSources, known: Known) -> None:
         # taking parts does not depend on a seed, which may be drawn: the same data are the same tasks
         blank = self._question_class(self.measure, mondrian=self.mondrian)
         pairs = enumerate(zip(sources.X, sources.y, strict=True))
         taken = [graph.call(blank.take_part, number, X, y) for number, (X, y) in pairs]
-        more = taken[n_known:]
-        runner.keep(graph, more)
-        facts = [*shards.facts, *runner.values(graph, [graph.last(facts_of, part) for part in more])]
-        question = asking.knowing(facts)
-        states = None
-        if n_known and isinstance(self._sharded, GrowingLabels):
-            runner.settle(graph, [*shards.states, *more])
-            states = self._extended(graph, question, shards.states, more)
-        if states is None:
-            runner.keep(graph, taken)
-            runner.settle(graph, taken)
-            states = self._states(graph, question, taken)
-        categories = []
-        if question.needs_categories():
-            numbers = numbered(facts)[1]
-            new = zip(taken[n_known:], numbers[n_known:], strict=True)
-            categories = [*shards.categories, *(graph.call(renumbered, *pair) for pair in new)]
+        new = [part for part, own in zip(taken, known.facts, strict=True) if own is None]
+        runner.keep(graph, new)
+        told = iter(runner.values(graph, [graph.last(facts_of, part) for part in new]))
+        facts = [next(told) if own is None else own for own in known.facts]
+        question = self._question.knowing(facts)
+        made = None
+        if known.gone.size:
+            made = self._without(runner, graph, question, facts, known)
+        elif known.shards.states:
+            made = self._with_more(runner, graph, question, taken, facts, known.shards)
+        if made is None:
+            made = self._anew(runner, graph, question, taken, facts)
         written: dict[Any, str] = {}
         if self._checkpoint is not None:
-            states, written = _filed_states(runner, graph, states, Checkpoint(self._checkpoint))
-        known = runner.keep(graph, [*categories, *([] if written and runner.client is None else states)])
-        self._shards = Shards(known, states, categories, facts, written)
+            states, written = filed_states(runner, graph, made.states, Checkpoint(self._checkpoint))
+            made = made._replace(states=states)
+        in_memory = [] if written and runner.client is None else made.states
+        kept = runner.keep(graph, [*made.categories, *made.positions, *in_memory])
+        self._shards = Shards(kept, made, facts, written)
         self._question, self._sources = question, sources
         self.measure_, self.n_features_in_ = question.measure_, question.n_features_in_
         if facts[0].names is not None:
             self.feature_names_in_ = question.feature_names_in_
 
+    def _anew(
+        self, runner: Threads | Cluster, graph: Graph, question: Any, taken: list[Promised], facts: list[Facts]
+    ) -> Made:
+        """Return what shards of all parts consist of."""
+        runner.keep(graph, taken)
+        runner.settle(graph, taken)
+        numbers, has_categories = numbered(facts)[1], question.needs_categories()
+        laid = self._laid(runner, graph, taken, facts, numbers)
+        if not laid:
+            categories = [graph.call(renumbered, *pair) for pair in zip(taken, numbers, strict=True)]
+            return Made(self._states(graph, question, taken), categories if has_categories else [], [])
+        runner.keep(graph, laid)
+        runner.settle(graph, laid)
+        states, positions = self._placed_states(graph, question, laid), [graph.call(laid_positions, x) for x in laid]
+        return Made(states, [graph.call(laid_categories, x) for x in laid] if has_categories else [], positions)
+
+    def _laid(
+        self,
+        runner: Threads | Cluster,
+        graph: Graph,
+        taken: list[Promised],
+        facts: list[Facts],
+        numbers: list[np.ndarray],
+    ) -> list[Promised]:
+        """Return the examples of all parts by place; nothing if they should stay in their parts."""
+        sizes, sharded = [part.n for part in facts], self._sharded
+        mean = sum(sizes) / len(sizes)
+        is_asked_for = self.layout == "place"
+        pays = self.layout == "auto" and self.memory_limit is None and _can_use_places(sharded)
+        pays = pays and sharded.places_pay(int(mean), facts[0].n_features)
+        if len(sizes) == 1 or not (is_asked_for or pays):
+            return []
+        laid, laid_sizes = lay_by_place(runner, graph, taken, sizes, numbers)
+        return laid if is_asked_for or max(laid_sizes) <= LARGEST_PLACE * mean else []
+
+    def _with_more(
+        self,
+        runner: Threads | Cluster,
+        graph: Graph,
+        question: Any,
+        taken: list[Promised],
+        facts: list[Facts],
+        shards: Shards,
+    ) -> Made | None:
+        """Return what known shards and more consist of, if the known ones need not be made anew."""
+        more, numbers = taken[len(shards.facts) :], numbered(facts)[1][len(shards.facts) :]
+        if not isinstance(self._sharded, GrowingLabels):
+            return None
+        runner.settle(graph, [*shards.states, *more])
+        states = self._extended(graph, question, shards.states, more)
+        if states is None:
+            return None
+        _, categories, positions = shards.made
+        if question.needs_categories():
+            categories = categories + [graph.call(renumbered, *pair) for pair in zip(more, numbers, strict=True)]
+        if positions:
+            ends = np.cumsum([part.n for part in facts]).tolist()[len(shards.facts) - 1 :]
+            positions = positions + [graph.call(np.arange, *bounds) for bounds in pairwise(ends)]
+        return Made(states, categories, positions)
+
+    def _without(
+        self, runner: Threads | Cluster, graph: Graph, question: Any, facts: list[Facts], known: Known
+    ) -> Made | None:
+        """Return what shards consist of when examples are gone, if they need not be made anew."""
+        (states, categories, positions), gone = known.shards.made, known.gone
+        if numbered(facts)[0] != numbered(known.shards.facts)[0]:  # then categories have other numbers
+            return None
+        runner.settle(graph, states)
+        if positions:
+            rows = [graph.call(rows_gone, own, gone) for own in positions]
+            sizes = [graph.last(n_rows, graph.call(positions_left, own, gone)) for own in positions]
+            if 0 in runner.values(graph, sizes):
+                return None
+        else:
+            ends = np.cumsum(known.shards.sizes)
+            parts = np.split(gone, np.searchsorted(gone, ends[:-1]))
+            rows = [part - start for part, start in zip(parts, [0, *ends[:-1]], strict=True)]
+        left = self._forgotten(graph, question, states, rows)
+        if left is None:
+            return None
+        categories = [graph.call(without_rows, *pair) for pair in zip(categories, rows, strict=False)]
+        return Made(left, categories, [graph.call(positions_left, own, gone) for own in positions])
+
     def _shard_graph(self, runner: Threads | Cluster) -> Graph:
         """Return a graph that begins with the fitted shards."""
         graph = runner.graph({})
-        _include(graph, self._shards)
+        include_shards(graph, self._shards)
         runner.settle(graph, self._shards.states)
         runner.stay(graph)
         return graph
@@ -358,6 +471,16 @@ class DaskFront(Estimator):
         answers = [answer(graph, part) for part in parts.promises]
         return self._gathered(runner, graph, parts, answers, like)
 
+    def _ask_frame(self, X: Any, levels: Levels, answer: Callable[[Graph, Promised], Promised]) -> Any:
+        """Return the frames of all parts of X as one: a Dask frame if X is a collection of Dask."""
+        like, runner = self._question.frame_without_rows(levels), self._running()
+        graph = self._shard_graph(runner)
+        parts = parts_of(graph, X, "X", QUESTION_ROWS)
+        answers = [answer(graph, part) for part in parts.promises]
+        if parts.is_lazy:
+            return lazy_frame(graph, answers, like)
+        return joined_frame(runner.values(graph, answers), like, has_index=hasattr(X, "iloc"))
+
     def _gathered(
         self, runner: Threads | Cluster, graph: Graph, parts: TableParts, answers: list[Promised], like: np.ndarray
     ) -> Any:
@@ -366,22 +489,8 @@ class DaskFront(Estimator):
         return np.concatenate([like, *runner.values(graph, answers)])
 
 
-def _include(graph: Graph, shards: Shards) -> None:
-    """Let a graph know shards."""
-    for url in shards.written.values():
-        graph.read(url)
-    graph.tasks.update(shards.known)
-
-
-def _filed_states(
-    runner: Threads | Cluster, graph: Graph, states: list[Promised], checkpoint: Checkpoint
-) -> tuple[list[Promised], dict[Any, str]]:
-    """Have the states in files, those that are not there yet; return the promises of what is read, and from where."""
-    missing = [one for one in states if not checkpoint.has(one.key)]
-    runner.values(graph, [graph.last(write_state, one, checkpoint.url(one.key)) for one in missing])
-    urls = [checkpoint.url(one.key) for one in states]
-    read = [graph.read(url) for url in urls]
-    return read, {one.key: url for one, url in zip(read, urls, strict=True)}
+def _can_use_places(sharded: Any) -> bool:
+    return isinstance(sharded, PlacedLabels) and sharded.can_use_places()
 
 
 def _all_rows(parts: list[Any]) -> Any:

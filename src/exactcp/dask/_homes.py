@@ -47,14 +47,14 @@ def layered(name: str, tasks: Mapping[Any, Any], homes: Mapping[Any, str], *, ar
 
 def keep_homes(client: Any) -> None:
     """Have the scheduler of a client know of tasks that stay at home; one that takes no plugins lets them move."""
-    if client in _told:
+    if client in _clients_told:
         return
-    _told.add(client)
+    _clients_told.add(client)
     with suppress(Exception):  # then more bytes move
         client.register_plugin(_home_keeper())
 
 
-_told: WeakSet[Any] = WeakSet()  # clients whose schedulers know
+_clients_told: WeakSet[Any] = WeakSet()  # clients whose schedulers know
 
 
 def _home_keeper() -> Any:

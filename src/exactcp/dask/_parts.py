@@ -149,5 +149,22 @@ def lazy_array(graph: Graph, parts: TableParts, answers: Sequence[Promised], lik
     return array.Array(own, name, chunks, meta=like)
 
 
+def lazy_frame(graph: Graph, answers: Sequence[Promised], like: Any) -> Any:
+    """Return frames, one for each part, as a Dask frame with the partitions of the question; `like` has no rows."""
+    keys = [one.key for one in answers]
+    name = f"exactcp-{dask_module('dask.tokenize').tokenize(keys)}"
+    own = layered(name, graph.needed_for(keys), graph.homes, are_kept=graph.keeps_homes)
+    delayed = [dask_module("dask.delayed").Delayed(key, own, layer=name) for key in keys]
+    with dask_module("dask").config.set({"dataframe.convert-string": False}):  # which makes texts of tuples
+        return dask_module("dask.dataframe").from_delayed(delayed, meta=like, verify_meta=False)
+
+
+def joined_frame(frames: Sequence[Any], like: Any, *, has_index: bool) -> Any:
+    """Return frames of parts as one; `like`, one of pandas without rows, where there are none."""
+    if not frames or hasattr(frames[0], "iloc"):
+        return dask_module("pandas").concat(frames or [like], ignore_index=not has_index)
+    return dask_module("polars").concat(frames)
+
+
 def _as_it_is(value: Any) -> Any:
     return value

@@ -12,6 +12,7 @@ import numpy as np
 from exactcp import pvalues
 from exactcp._answers import check_answers, check_targets, check_two_classes, encode
 from exactcp._changes import reads
+from exactcp._frame import make_frame
 from exactcp._rows import count_rows
 from exactcp._values import check_scale
 from exactcp.classification import FullConformalClassifier
@@ -21,6 +22,8 @@ from exactcp.dask._mapped import brought_in
 from exactcp.measures._contract import LabelBagBase, TargetBagBase
 from exactcp.measures._shards import LabelShard, TargetShard
 from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.intervals import interval_columns
+from exactcp.predicting.labels import Evaluation
 from exactcp.predicting.levels import Levels
 from exactcp.regression import FullConformalRegressor
 
@@ -155,10 +158,16 @@ class LabelQuestion(_Question, FullConformalClassifier):
         return AskedPart(objects, np.ascontiguousarray(self._sort_candidates(X, objects, self.classes_, None)))
 
     @reads
-    def answer(self, method: str, arguments: list[Any], X: Any, counts: LabelCounts) -> np.ndarray:
+    def answer(self, method: str, arguments: list[Any], X: Any, counts: LabelCounts) -> Any:
         """Return what the plain predictor says, given the counts."""
         self._bag, self._warned_levels = Told(self._bag.sizes, counts), _Everything()  # type: ignore[assignment]
-        return np.asarray(getattr(self, method)(X, *arguments))
+        return as_told(getattr(self, method)(X, *arguments))
+
+    @reads
+    def frame_without_rows(self, levels: Levels) -> Any:
+        """Return what `predict_frame` gives, without rows, as pandas has it."""
+        nobody = np.empty((0, self.classes_.size))
+        return make_frame(self._columns(Evaluation(nobody, nobody), levels))
 
     def _count(self, X: Any, objects: Any, categories: Any) -> tuple[pvalues.Counts, np.ndarray]:
         if self._counts_by_label():
@@ -232,10 +241,14 @@ class TargetQuestion(_Question, FullConformalRegressor):
         return check_answers(self, asked.X, y, check_targets)
 
     @reads
-    def answer(self, method: str, arguments: list[Any], X: Any, found: Any) -> np.ndarray:
+    def answer(self, method: str, arguments: list[Any], X: Any, found: Any) -> Any:
         """Return what the plain predictor says, given what its bag would have found."""
         self._bag, self._warned_levels = ToldTargets(self._bag.n, found), _Everything()  # type: ignore[assignment]
-        return np.asarray(getattr(self, method)(X, *arguments))
+        return as_told(getattr(self, method)(X, *arguments))
+
+    def frame_without_rows(self, levels: Levels) -> Any:
+        """Return what `predict_frame` gives, without rows, as pandas has it."""
+        return make_frame(interval_columns(np.empty(0), np.empty((0, 2, len(levels.given))), levels))
 
     def _how(self, categories: np.ndarray) -> dict[str, Any]:
         if self._taxonomy.is_trivial:
@@ -253,6 +266,13 @@ class ComparedWith(NamedTuple):
     sizes: np.ndarray  # (m,)
 
 
+class PointsAndEnds(NamedTuple):
+    """Predictions and intervals of some objects."""
+
+    points: np.ndarray  # (m,)
+    ends: list[np.ndarray]  # (m, 2) of each level
+
+
 class ToldTargets(TargetBagBase):
     """A bag of examples with targets that somebody else has asked."""
 
@@ -261,7 +281,7 @@ class ToldTargets(TargetBagBase):
 
     def predict(self, X: np.ndarray, **_: Any) -> Any:  # noqa: ARG002
         """Return the point predictions."""
-        return self._found
+        return self._found.points if isinstance(self._found, PointsAndEnds) else self._found
 
     def counts(self, X: np.ndarray, y: np.ndarray, **_: Any) -> Any:  # noqa: ARG002
         """Return the counts."""
@@ -269,7 +289,17 @@ class ToldTargets(TargetBagBase):
 
     def intervals_at(self, X: np.ndarray, thresholds: np.ndarray, **_: Any) -> np.ndarray:  # noqa: ARG002
         """Return the intervals of every level."""
-        return np.stack(self._found, axis=-1)
+        return np.stack(self._found.ends if isinstance(self._found, PointsAndEnds) else self._found, axis=-1)
+
+
+def points_and_ends(points: np.ndarray, ends: list[np.ndarray]) -> PointsAndEnds:
+    """Return both."""
+    return PointsAndEnds(points, ends)
+
+
+def as_told(answer: Any) -> Any:
+    """Return an answer as a plain array, unless it is a frame."""
+    return np.asarray(answer) if isinstance(answer, np.ndarray) else answer
 
 
 def label_shard(taken: Taken, classes: np.ndarray) -> LabelShard:

@@ -9,14 +9,24 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._validation import is_collection
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
 from exactcp.dask._parts import QUESTION_ROWS, check_matching, parts_of
-from exactcp.dask._questions import TargetQuestion, asked_objects, column_numbered, target_shard, wanted_of
+from exactcp.dask._questions import (
+    TargetQuestion,
+    asked_objects,
+    column_numbered,
+    points_and_ends,
+    target_shard,
+    wanted_of,
+)
+from exactcp.measures._affine_bag import regions_of
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY
+from exactcp.regions import Region
 from exactcp.regression import FullConformalRegressor
 
 
@@ -38,6 +48,8 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         Whose workers hold the shards; None means the current client, or threads of this process if there is none.
     memory_limit : int or str, default=None
         What threads of this process may hold at a time, such as "2 GB".
+    layout : {"auto", "given", "place"}, default="auto"
+        Which examples make a shard. Measures of regression leave them in the chunks or partitions that were given.
     verbose : int, default=0
         Above 0, long work shows a progress bar.
 
@@ -104,8 +116,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         check_is_fitted(self)
 
         def answer(graph: Graph, part: Promised) -> Promised:
-            objects = graph.call(asked_objects, graph.call(self._question.ask, part))
-            points = self._sharded.predict(graph, self._shards.states, objects)
+            points = self._points(graph, graph.call(self._question.ask, part))
             return graph.last(self._question.answer, "predict", [], part, points)
 
         return self._ask(X, answer, np.empty(0))
@@ -129,17 +140,77 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
         self._question.warn_of(levels)
 
         def answer(graph: Graph, part: Promised) -> Promised:
-            asked = graph.call(self._question.ask, part)
-            objects, thresholds = (
-                graph.call(asked_objects, asked),
-                graph.call(self._question.thresholds, asked, levels.epsilons),
-            )
-            within = self._within(graph, asked)
-            counts = [graph.call(column_numbered, thresholds, j) for j in range(len(levels.given))]
-            ends = [self._sharded.intervals(graph, self._shards.states, objects, one, within) for one in counts]
+            ends = self._ends(graph, graph.call(self._question.ask, part), levels)
             return graph.last(self._question.answer, "predict_interval", [confidence_level], part, ends)
 
         return self._ask(X, answer, levels.shaped([np.empty((0, 2))] * len(levels.given)))
+
+    def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
+        """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
+
+        Parameters
+        ----------
+        X : array or frame in memory
+        confidence_level : float, default=0.95
+            The probability, at least, with which a region contains the true target.
+
+        Returns
+        -------
+        list of Region
+        """
+        check_is_fitted(self)
+        if not getattr(self._sharded, "regions_are_intervals", False):
+            msg = (
+                f"predict_region needs regions that are intervals where examples lie in shards, and those of "
+                f"{self.measure_!r} may be unions: use predict_interval for their hulls, or to_local().predict_region."
+            )
+            raise ValueError(msg)
+        if is_collection(X):
+            msg = (
+                f"X is a Dask {type(X).__name__}, and regions are a list in memory: give X.compute(), or use "
+                "predict_interval, whose answers are lazy."
+            )
+            raise TypeError(msg)
+        ends = self.predict_interval(X, float(confidence_level))
+        return [Region(interval) for (interval,) in regions_of(ends[:, :, None])]
+
+    def predict_frame(self, X: Any, confidence_level: Any = 0.95) -> Any:
+        """Return the predictions as a data frame.
+
+        Parameters
+        ----------
+        X : Dask array of shape (m, p) or Dask frame; or an array or frame in memory
+        confidence_level : float or list of float, default=0.95
+            As in `predict_interval`.
+
+        Returns
+        -------
+        Dask frame with the partitions of X; or DataFrame of pandas or polars, as X is
+            With the columns prediction, lower and upper, and the index of X if it is a frame; with several levels,
+            lower_0.8, upper_0.8, and so on.
+        """
+        check_is_fitted(self)
+        levels = Levels.of(confidence_level)
+        self._question.warn_of(levels)
+
+        def answer(graph: Graph, part: Promised) -> Promised:
+            asked = graph.call(self._question.ask, part)
+            found = graph.call(points_and_ends, self._points(graph, asked), self._ends(graph, asked, levels))
+            return graph.last(self._question.answer, "predict_frame", [confidence_level], part, found)
+
+        return self._ask_frame(X, levels, answer)
+
+    def _points(self, graph: Graph, asked: Promised) -> Promised:
+        """Return the promise of point predictions."""
+        found: Promised = self._sharded.predict(graph, self._shards.states, graph.call(asked_objects, asked))
+        return found
+
+    def _ends(self, graph: Graph, asked: Promised, levels: Levels) -> list[Promised]:
+        """Return the promises of the intervals of each level."""
+        objects, within = graph.call(asked_objects, asked), self._within(graph, asked)
+        thresholds = graph.call(self._question.thresholds, asked, levels.epsilons)
+        counts = [graph.call(column_numbered, thresholds, j) for j in range(len(levels.given))]
+        return [self._sharded.intervals(graph, self._shards.states, objects, one, within) for one in counts]
 
     def predict_p(self, X: Any, y: Any) -> Any:
         """Return the p-value of every pair of an object and a target.

@@ -112,6 +112,30 @@ class GrowingLabels(ShardedLabels, Protocol):
         """Return the states of known shards and of more; None if these parameters need all made anew."""
 
 
+@runtime_checkable
+class PlacedLabels(ShardedLabels, Protocol):
+    """What a measure does whose examples are asked only for shards that are near, if shards lie in places."""
+
+    def can_use_places(self) -> bool:
+        """Tell whether places say anything about distances."""
+
+    def places_pay(self, n: int, n_features: int) -> bool:
+        """Tell whether shards of so many examples should lie in places."""
+
+    def states_by_place(self, tasks: Tasks, shards: Sequence[Promise], n_labels: int) -> list[Promise]:
+        """Return what `states` returns; shards may be any, but those in places have less to do with each other."""
+
+
+@runtime_checkable
+class ForgettingLabels(ShardedLabels, Protocol):
+    """What a measure does whose shards forget examples, and look again only where these were known."""
+
+    def forgotten(
+        self, tasks: Tasks, states: Sequence[Promise], rows: Sequence[Promise], n_labels: int
+    ) -> list[Promise] | None:
+        """Return the states without these rows of each shard, not all of any; None if all must be made anew."""
+
+
 class WithinShards(NamedTuple):
     """Whom test objects are compared with, where they have categories."""
 
@@ -120,7 +144,10 @@ class WithinShards(NamedTuple):
 
 
 class ShardedTargets(Protocol):
-    """What a measure of targets does with shards; `within` is None where all examples are compared with."""
+    """What a measure of targets does with shards; `within` is None where all examples are compared with.
+
+    Where the measure has it, `regions_are_intervals` says that a region is its hull.
+    """
 
     def states(self, tasks: Tasks, shards: Sequence[Promise]) -> list[Promise]:
         """Return the state of each `TargetShard` among all."""

@@ -92,10 +92,9 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         self._require_fitted()
         levels = Levels.of(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
-        columns, intervals = {"prediction": self._points(objects)}, self._intervals_at(levels, objects, numbers)
-        for j, ends in enumerate(zip(levels.names("lower"), levels.names("upper"), strict=True)):
-            columns |= {name: intervals[:, side, j] for side, name in enumerate(ends)}
-        return self._frame(X, columns)
+        return self._frame(
+            X, interval_columns(self._points(objects), self._intervals_at(levels, objects, numbers), levels)
+        )
 
     def _intervals_at(self, levels: Levels, objects: Any, numbers: np.ndarray) -> np.ndarray:
         """Return the intervals (m, 2, levels), with a word about levels."""
@@ -110,6 +109,14 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         warn_of_low_level(confidence_level)
         purpose, result = "to exclude a target", "its intervals are infinite"
         warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)
+
+
+def interval_columns(points: np.ndarray, intervals: np.ndarray, levels: Levels) -> dict[str, np.ndarray]:
+    """Return the columns of a frame of predictions (m,) and intervals (m, 2, levels)."""
+    columns = {"prediction": points}
+    for j, ends in enumerate(zip(levels.names("lower"), levels.names("upper"), strict=True)):
+        columns |= {name: intervals[:, side, j] for side, name in enumerate(ends)}
+    return columns
 
 
 def ends_at(epsilons: list[Fraction], n: int, m: int, ends: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

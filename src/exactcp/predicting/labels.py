@@ -134,15 +134,19 @@ class LabelPrediction(FramePrediction):
         """
         levels = Levels.of(confidence_level)
         evaluation = self._evaluate(X, categories)
+        columns = self._columns(evaluation, levels)
+        self._warn_of_levels(levels, evaluation.smallest)
+        return self._frame(X, columns)
+
+    def _columns(self, evaluation: Evaluation, levels: Levels) -> dict[str, Any]:
+        """Return the columns of a frame of predictions."""
         best = most_credible(evaluation.p, evaluation.scores)
         columns = {"prediction": labels_at(self.classes_, best.label)}
         names = zip(levels.names("set"), levels.names("set_text"), levels.epsilons, strict=True)
         for labels, text, epsilon in names:
             columns[labels], columns[text] = set_columns(evaluation.sets(epsilon), self.classes_)
         columns |= {"confidence": best.confidence, "credibility": best.credibility}
-        columns |= {f"p_{label}": evaluation.p[:, code] for code, label in enumerate(self.classes_.tolist())}
-        self._warn_of_levels(levels, evaluation.smallest)
-        return self._frame(X, columns)
+        return columns | {f"p_{label}": evaluation.p[:, code] for code, label in enumerate(self.classes_.tolist())}
 
     @reads
     def predict(self, X: Any, categories: Any = None) -> np.ndarray:

@@ -10,6 +10,8 @@ import pytest
 
 from exactcp.measures import KNN, NN, SimplifiedKNN
 from exactcp.measures._shards import AtOnce
+from exactcp.measures.neighbours import _shard_forgetting
+from exactcp.measures.neighbours._shard_places import receive, states_by_place
 from hostile import KINDS, LABELS, hostile
 from shards import Watched, cuts, label_shards
 from slices import sliced
@@ -44,6 +46,59 @@ def test_counts_of_shards_are_those_of_one_bag(kind, labels, path):
     categories = np.random.default_rng(number).integers(0, 3, y.size)
     fields = 4 if path == "intervals" else 5
     assert_same_counts(MEASURES[number % 3], X, y, T, cuts(y.size, 1 + number % 9, number), categories, fields)
+
+
+@pytest.mark.parametrize("route", ["brute", "tree"])
+@pytest.mark.parametrize(("kind", "labels"), sliced(5, KINDS, LABELS))
+def test_only_who_may_matter_visits_other_shards(kind, labels, route):
+    number = KINDS.index(kind) + 5 * LABELS.index(labels)
+    X, y, T = hostile(kind, labels, seed=number, n=150, p=3)
+    order = np.argsort(X[:, number % 3], kind="stable") if number % 2 else np.arange(y.size)
+    X, y, n_shards = X[order], y[order], 1 + number % 9
+    measure = (NN(search=route), KNN(4, search=route), SimplifiedKNN(3, search=route))[number % 3]
+    bag, tasks, sharded = measure.bag(X, y, N_LABELS), Watched(), measure.sharded()
+    states = states_by_place(sharded, tasks, label_shards(X, y, cuts(y.size, n_shards, number)), N_LABELS)
+    for got, wanted in zip(sharded.label_counts(tasks, states, T), bag.label_counts(T), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert sum(state.n_visits for state in states) <= y.size * (n_shards - 1)
+
+
+@pytest.mark.parametrize(("kind", "labels"), sliced(5, KINDS, LABELS))
+def test_shards_forget(kind, labels):
+    number = KINDS.index(kind) + 5 * LABELS.index(labels)
+    X, y, T = hostile(kind, labels, seed=number, n=90, p=3)
+    measure, bounds = MEASURES[number % 3], cuts(y.size, 1 + number % 9, number)
+    tasks, sharded, rng = Watched(), measure.sharded(), np.random.default_rng(number)
+    states = sharded.states(tasks, label_shards(X, y, bounds), N_LABELS)
+    spared = bounds[:-1] + rng.integers(0, np.diff(bounds))  # one of each shard
+    gone = np.sort(rng.choice(np.setdiff1d(np.arange(y.size), spared), 1 + number % 12, replace=False))
+    rows = [gone[(gone >= a) & (gone < b)] - a for a, b in pairwise(bounds)]
+    states = sharded.forgotten(tasks, states, rows, N_LABELS)
+    bag = measure.bag(np.delete(X, gone, axis=0), np.delete(y, gone), N_LABELS)
+    for got, wanted in zip(sharded.label_counts(tasks, states, T), bag.label_counts(T), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_only_lists_that_may_have_held_who_is_gone_are_filled_again(monkeypatch):
+    X, y, _ = hostile("normal", "two", seed=4, n=400, p=2)
+    sharded, asked = KNN(3).sharded(), []
+    states = sharded.states(AtOnce(), label_shards(X, y, np.array([0, 150, 400])), 2)
+    monkeypatch.setattr(_shard_forgetting, "receive", lambda *args: (asked.append(args[4]), receive(*args))[1])
+    sharded.forgotten(AtOnce(), states, [np.array([7]), np.empty(0, int)], 2)
+    distances = np.linalg.norm(np.delete(X, 7, axis=0)[:, None] - X, axis=2)
+    is_same, holding = np.delete(y, 7)[:, None] == y, 0
+    for relation in (is_same, ~is_same):
+        others = np.where(relation & (distances > 0), distances, np.inf)
+        holding |= others[:, 7] <= np.sort(others, axis=1)[:, 2]
+    assert sum(guests.rows.size for call in asked for guests in call) == 2 * holding.sum()  # in both shards
+
+
+def test_neighbours_that_lie_close_together_visit_few():
+    X = np.sort(np.random.default_rng(0).normal(size=2000))[:, None]
+    states = states_by_place(
+        KNN(4).sharded(), AtOnce(), label_shards(X, np.arange(2000) % 2, np.arange(0, 2001, 250)), 2
+    )
+    assert 0 < sum(state.n_visits for state in states) < 0.02 * 2000 * 7
 
 
 def euclidean(a, b):

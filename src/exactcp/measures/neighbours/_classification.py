@@ -20,7 +20,7 @@ from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
-from exactcp.measures.neighbours._shards import ShardedNeighbours
+from exactcp.measures.neighbours._shard_forgetting import ChangingNeighbours
 from exactcp.textbook import DistanceFunction, ScoreFunction
 
 
@@ -127,10 +127,10 @@ class NeighbourMeasure(Measure):
         self.search_ = bag.search.route
         return bag
 
-    def sharded(self) -> ShardedNeighbours:
+    def sharded(self) -> ChangingNeighbours:
         """Return what the measure does with examples that lie in shards."""
         k, distance = self._checked()
-        return ShardedNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
+        return ChangingNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
 
 
 class NN(NeighbourMeasure):

@@ -35,6 +35,7 @@ class ShardBag(NeighbourBag):
     """The examples of one shard, in lists among the examples of all; it is made once, and does not learn."""
 
     columns: slice
+    n_visits = 0  # to other shards, by its examples, where not all of them meet all
     _lists: Lists
 
     def take(self, lists: Lists, columns: slice) -> Self:

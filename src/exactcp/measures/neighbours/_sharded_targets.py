@@ -54,6 +54,8 @@ class ShardedResiduals:
     is asked for: about 2 n / 1024 numbers for a block of test objects, and all that are equal to one of them.
     """
 
+    regions_are_intervals = True
+
     def __init__(self, measure: NeighbourParameters) -> None:
         self._measure = measure
 

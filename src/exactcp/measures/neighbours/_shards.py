@@ -151,7 +151,7 @@ class ShardedNeighbours:
         objects = self.distance.prepared(np.ascontiguousarray(shard.X[slots], dtype=np.float64))
         return Arranged(objects, shard.codes[slots].astype(np.int64), order, slice(start, start + n))
 
-    def _store(self, shard: Arranged) -> Store:
+    def store(self, shard: Arranged) -> Store:
         """Return the store of a shard, whose scale alone tells nothing about that of all."""
         if self.distance.is_precomputed:
             return store_of(shard.objects[:, shard.columns], self.distance)
@@ -161,7 +161,7 @@ class ShardedNeighbours:
 
     def fill(self, shard: Arranged, n_labels: int) -> ShardLists:
         """Return the lists of a shard among its own examples."""
-        store = self._store(shard)
+        store = self.store(shard)
         store.check_new(shard.objects[:, shard.columns] if store.is_matrix else shard.objects)
         lists = new_lists(self.n_relations, store.n, self.k)
         search = NeighbourSearch(store, shard.codes, n_labels, self.search)
@@ -197,21 +197,29 @@ class ShardedNeighbours:
     def _meet_rows(
         self, one: Arranged, other: Arranged, bounds: np.ndarray, other_bounds: np.ndarray, n_labels: int
     ) -> tuple[Entries, Entries]:
+        n, both = one.codes.size, np.concatenate([bounds, other_bounds], axis=1)
+        lists = self.lists_between(one, other, bounds, other_bounds, n_labels)
+        parts = (slice(0, n), slice(n, None))
+        return tuple(label_entries(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
+
+    def lists_between(
+        self, one: Arranged, other: Arranged, bounds: np.ndarray, other_bounds: np.ndarray, n_labels: int
+    ) -> Lists:
+        """Return lists of the examples of two shards, one after the other, of who is closer than bounds over there."""
         n, codes = one.codes.size, np.concatenate([one.codes, other.codes])
-        both = np.concatenate([bounds, other_bounds], axis=1)
-        lists = new_lists(self.n_relations, codes.size, self.k)
+        lists: Lists = new_lists(self.n_relations, codes.size, self.k)
         if self.distance.kind != OTHER and _pays(n * other.codes.size, one.objects.shape[1]):
             objects = np.concatenate([one.objects, other.objects])
             screen = obeying(1, _screen_of_two, objects, codes, n, n_labels, self.distance.kind)
+            both = np.concatenate([bounds, other_bounds], axis=1)
             obeying(1, _fill_between, objects, screen, n, both, self.k, lists)
         else:
             self._fill_plain(one, other, codes, lists)
-        parts = (slice(0, n), slice(n, None))
-        return tuple(_label_entries(Lists(*(field[:, part] for field in lists)), both[:, part]) for part in parts)  # type: ignore[return-value]
+        return lists
 
     def _fill_plain(self, one: Arranged, other: Arranged, codes: np.ndarray, lists: Lists) -> None:
         """Let the examples of two shards meet at their distances, in blocks."""
-        store, n = self._store(other), one.codes.size
+        store, n = self.store(other), one.codes.size
         if store.is_matrix:
             _check_symmetric(one, other)
         size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, store.n)))
@@ -229,7 +237,7 @@ class ShardedNeighbours:
         lists = new_lists(n_relations, n, self.k)
         for entries in parts:
             insert_entries(entries, self.k, lists)
-        return _label_entries(lists, np.full((n_relations, n), np.inf))
+        return label_entries(lists, np.full((n_relations, n), np.inf))
 
     def state(self, shard: Arranged, own: ShardLists, more: list[Entries], n_labels: int) -> ShardBag:
         """Return the bag of a shard, whose lists know the examples of the others, too."""
@@ -237,7 +245,7 @@ class ShardedNeighbours:
         for entries in more:
             insert_entries(entries, self.k, lists)
         how = {"k": self.k, "use_ratio": self.use_ratio, "search": own.search}
-        bag = ShardBag(self._store(shard), shard.codes, shard.order, n_labels, **how)  # type: ignore[arg-type]
+        bag = ShardBag(self.store(shard), shard.codes, shard.order, n_labels, **how)  # type: ignore[arg-type]
         return bag.take(lists, shard.columns)
 
 
@@ -260,7 +268,8 @@ def _check_symmetric(one: Arranged, other: Arranged) -> None:
         raise ValueError(msg)
 
 
-def _label_entries(lists: Lists, bounds: np.ndarray) -> Entries:
+def label_entries(lists: Lists, bounds: np.ndarray) -> Entries:
+    """Return what lists hold that is closer than bounds."""
     lists = Lists(*(np.ascontiguousarray(field) for field in lists))
     values = entries_below(lists, np.ascontiguousarray(bounds))
     return Entries(values, lists.lengths.astype(np.min_scalar_type(lists.values.shape[2])))

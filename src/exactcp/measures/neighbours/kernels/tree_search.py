@@ -30,17 +30,12 @@ class ReverseTrees(NamedTuple):
 
 
 @inner
-def find_nearest(z, x, room, root, k, objects, grove, units, lists, values, waiting, waiting_gap):
-    """Put the k smallest distances of a row from the examples of a tree into `values`; return how many there are.
-
-    The first of `lists` is where they are sorted.
-    """
+def walk_nearest(z, x, room, root, k, bound, objects, grove, units, lists, waiting, waiting_gap):
+    """Let the examples of a tree join the first of `lists`, but for those that are certainly at `bound` or farther."""
     box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
     keys, partners, found = lists.keys, lists.partners, lists.found
-    keys[0, ROOM:] = np.inf
-    found[0] = 0
     waiting[0], waiting_gap[0] = root, 0
-    used, limit = 1, np.float32(np.inf)
+    used, limit = 1, limit_of(min(bound, keys[0, ROOM + k - 1]) * units.scale, room, units.grow)
     while used > 0:
         used -= 1
         node, gap = np.int64(waiting[used]), waiting_gap[used]
@@ -60,11 +55,34 @@ def find_nearest(z, x, room, root, k, objects, grove, units, lists, values, wait
             d = euclidean_distance(x, objects[slots[leaf, lowest(hits)]])
             hits &= hits - 1
             join(keys, partners, found, 0, d, 0)
-        limit = limit_of(keys[0, ROOM + k - 1] * units.scale, room, units.grow)
-    length = min(found[0], k)
+        limit = limit_of(min(bound, keys[0, ROOM + k - 1]) * units.scale, room, units.grow)
+
+
+@inner
+def open_list(lists):
+    """Take everything out of the first of `lists`."""
+    lists.keys[0, ROOM:] = np.inf
+    lists.found[0] = 0
+
+
+@inner
+def write_list(lists, k, values):
+    """Put the k smallest distances of the first of `lists` into `values`; return how many there are."""
+    length = min(lists.found[0], k)
     for i in range(length):
-        values[i] = keys[0, ROOM + i]
+        values[i] = lists.keys[0, ROOM + i]
     return length
+
+
+@inner
+def find_nearest(z, x, room, root, k, objects, grove, units, lists, values, waiting, waiting_gap):
+    """Put the k smallest distances of a row from the examples of a tree into `values`; return how many there are.
+
+    The first of `lists` is where they are sorted.
+    """
+    open_list(lists)
+    walk_nearest(z, x, room, root, k, np.inf, objects, grove, units, lists, waiting, waiting_gap)
+    return write_list(lists, k, values)
 
 
 class Balls(NamedTuple):
