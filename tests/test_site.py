@@ -7,6 +7,7 @@ import builtins
 import doctest
 import importlib
 import importlib.util
+import inspect
 import re
 import shlex
 from operator import attrgetter
@@ -28,6 +29,13 @@ SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # what is not a name to look up: the version, and the entry points of a program that has a page of its own
 NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
+# what authors of measures derive from or count with, an enumeration, and what a long experiment returns
+WITHOUT_EXAMPLE = {
+    *(f"exactcp.measures.{name}" for name in ("LabelBag", "LabelBagBase", "Objects", "TargetBag")),
+    *(f"exactcp.pvalues.{name}" for name in ("Counts", "at_most", "compare_sorted", "label_conditional", "marginal")),
+    *(f"exactcp.pvalues.{name}" for name in ("origin_of", "tau_of_steps", "typical_size")),
+    "exactcp.experiments.Reproduction",
+}
 # pages that no other test runs
 RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md", "dask.md"]
 
@@ -97,6 +105,12 @@ def examples_of_the_reference() -> list[tuple[str, list[doctest.Example]]]:
     """Examples in the docstring of every entry, under its name."""
     docs = ((name, getattr(found_by(name), "__doc__", None) or "") for name in entries())
     return [(name, found) for name, doc in docs if (found := doctest.DocTestParser().get_examples(doc))]
+
+
+def test_every_class_and_function_of_the_reference_has_an_example() -> None:
+    with_one = {name for name, _ in examples_of_the_reference()}
+    listed = {name for name in entries() if inspect.isclass(found_by(name)) or inspect.isroutine(found_by(name))}
+    assert listed - with_one == WITHOUT_EXAMPLE
 
 
 def test_examples_of_the_reference_import_what_they_use() -> None:
