@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -239,7 +239,34 @@ def hold(bytes_: float) -> None:
     versions.held = np.ones(max(0, int(more / 8)))  # type: ignore[attr-defined]
 
 
-LANES = {"slice": ask_slice, "mistakes": ask_mistakes, "kills": ask_killing, "faults": ask_faults}
+def ask_memory(cluster: LocalCluster, client: Client) -> dict[str, Any]:
+    """Return what happens when a nanny kills its worker, which has too much memory: once, and again and again."""
+    said, problem = Told(), Problem(200)
+    pids = set(client.run(os.getpid).values())
+
+    def burden() -> None:
+        with suppress(Exception):  # nobody answers
+            client.run(hold, 2 * LIMIT, workers=[min(client.scheduler_info()["workers"])])
+
+    with after(cluster, 30, threading.Thread(target=burden).start) as burdened:
+        said["equal when a nanny kills in fit"] = problem.is_answered_by(problem.fitted()) and burdened.has_acted
+    client.wait_for_workers(2, timeout=WAIT)
+    said["one was killed"] = len(pids - set(client.run(os.getpid).values())) == 1
+    greedy = DaskFullConformalClassifier(KNN(3, metric=greedy_distance))
+    said["a task that needs too much"] = sentence(lambda: greedy.fit(*problem.parts()))
+    client.wait_for_workers(2, timeout=WAIT)
+    said["equal after it"] = problem.is_answered_by(problem.fitted())
+    return said
+
+
+def greedy_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """A metric that takes more memory than a worker may have."""
+    hold(2 * LIMIT)
+    time.sleep(60)
+    return float(np.abs(a - b).sum())
+
+
+LANES = {"memory": ask_memory, "slice": ask_slice, "mistakes": ask_mistakes, "kills": ask_killing, "faults": ask_faults}
 
 
 def main(lane: str, *number: str) -> None:
@@ -249,13 +276,16 @@ def main(lane: str, *number: str) -> None:
     dask.config.set(
         {
             # a task that is killed with its worker is no task that kills workers
-            "distributed.scheduler.allowed-failures": 100,
+            "distributed.scheduler.allowed-failures": 1 if lane == "memory" else 100,
             # so long after each death, a worker that is not there at that moment, for another death's sake, is given up
             "distributed.deploy.lost-worker-timeout": "1 day",
         }
     )
     how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**how, memory_limit=LIMIT if lane == "faults" else 0) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(**how, memory_limit=LIMIT if lane in ("faults", "memory") else 0) as cluster,
+        Client(cluster) as client,
+    ):
         said = LANES[lane](cluster, client, *map(int, number))
     sys.stdout.write(json.dumps(said) + "\n")
 

@@ -50,6 +50,14 @@ def test_workers_come_the_scheduler_is_slow_and_memory_is_short():
     assert len(said) == 3
 
 
+@pytest.mark.slow  # processes are killed, and start again
+def test_nannies_kill_workers_that_have_too_much_memory():
+    said = said_by_a_cluster("memory", timeout=900)
+    assert "more memory" in said.pop("a task that needs too much")  # they die of it, or wait for each other's end
+    assert said == dict.fromkeys(said, True)
+    assert len(said) == 3
+
+
 @pytest.mark.slow  # a quarter of an hour on a busy machine: a worker takes seconds to come back
 def test_twenty_kills_in_fit_and_twenty_in_predict():
     said = said_by_a_cluster("kills", "20", timeout=3600)
