@@ -21,6 +21,7 @@ from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
 from exactcp.measures.neighbours.kernels import cones, label_bounds, loose, tree_fill, tree_search
+from slices import slow_but
 
 LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
 
@@ -70,11 +71,11 @@ ALWAYS_SCREENED = {"few": 0, "small": -1, "screen_from": 0, "plain_up_to": 0}
 ALWAYS_INTERVALS = {**ALWAYS_SCREENED, "many_labels": 0, "open_pairs": 10**9}
 
 
+PATHS = ["plain", "screened", "sketched", "tree", "intervals"]
+
+
 # intervals of scores concern labels only, and have a file of tests of their own: the rest is slow
-PATHS = ["plain", "screened", "sketched", "tree", pytest.param("intervals", marks=pytest.mark.slow)]
-
-
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=slow_but(PATHS[:-1], PATHS))
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
     if request.param == "sketched":

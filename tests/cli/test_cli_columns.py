@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from exactcp import CrossConformalClassifier, CVPlusRegressor, SplitConformalClassifier, SplitConformalRegressor
 from exactcp.cli import app
+from slices import sliced, slow_but
 
 N = 60
 
@@ -114,8 +115,7 @@ DATES = {
 }
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("name", DATES)
+@pytest.mark.parametrize(("name", "ending"), sliced(2, DATES, ["csv", "parquet"]))
 def test_dates_are_left_out_of_every_file_and_no_target(name, ending):
     dated = table(when=DATES[name])
     result = predict(dated, "--json", "--measure", "knn", "--output", "out.csv", ending=ending)
@@ -134,8 +134,7 @@ DAYS = {
 }
 
 
-@pytest.mark.parametrize("name", DAYS)
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(("name", "ending"), sliced(2, DAYS, ["csv", "parquet"]))
 def test_dates_as_days_since_the_first(name, ending):
     cells = pd.Series(DAYS[name])
     moments = pd.to_datetime(cells, format={"german": "%d.%m.%Y", "american": "%m/%d/%y"}.get(name))
@@ -275,7 +274,10 @@ def test_text_labels_stay_text_in_test():
 # --- IDs
 
 
-@pytest.mark.parametrize("name", ["id", "Id", "customer_id", "PassengerId", "rownames", "index", "Unnamed: 0"])
+IDS = ["id", "Id", "customer_id", "PassengerId", "rownames", "index", "Unnamed: 0"]
+
+
+@pytest.mark.parametrize("name", slow_but(["id", "PassengerId", "Unnamed: 0"], IDS))
 def test_ids_are_left_out_and_told(name):
     order = np.random.default_rng(0).permutation(N) * 7
     with_id = table()

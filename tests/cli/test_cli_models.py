@@ -18,6 +18,7 @@ import exactcp
 from exactcp import FullConformalClassifier
 from exactcp.cli import app
 from exactcp.saving import describe
+from slices import sliced
 
 N, M = 60, 20
 
@@ -61,20 +62,20 @@ PRICE = ("--target", "price", "--ignore", "kind")
 # --- a saved model gives the rows that one command would have given
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (*KIND, *KNN),
-        (*KIND, "--measure", "random-forest", "--option", "n_estimators=5"),
-        (*KIND, *KNN, "--ignore", "color", "--scale", "none", "--mondrian", "label"),
-        (*KIND, *KNN, "--smoothed", "--seed", "3", "--dates", "days"),
-        (*KIND, "--measure", "lssvm", "--scale", "robust", "--impute"),
-        (*PRICE, *KNN, "--log", "--max", "100"),
-        (*PRICE, "--measure", "ridge", "--dates", "days"),
-    ],
-)
-@pytest.mark.parametrize("levels", [(), ("--confidence", "0.8", "--confidence", "0.6")])
-def test_full_models_predict_as_one_command_does(options, levels):
+FULL = {
+    "knn": (*KIND, *KNN),
+    "forest": (*KIND, "--measure", "random-forest", "--option", "n_estimators=5"),
+    "by label": (*KIND, *KNN, "--ignore", "color", "--scale", "none", "--mondrian", "label"),
+    "smoothed": (*KIND, *KNN, "--smoothed", "--seed", "3", "--dates", "days"),
+    "lssvm": (*KIND, "--measure", "lssvm", "--scale", "robust", "--impute"),
+    "knn regression": (*PRICE, *KNN, "--log", "--max", "100"),
+    "ridge": (*PRICE, "--measure", "ridge", "--dates", "days"),
+}
+
+
+@pytest.mark.parametrize(("name", "levels"), sliced(2, FULL, ["", "--confidence 0.8 --confidence 0.6"]))
+def test_full_models_predict_as_one_command_does(name, levels):
+    options, levels = FULL[name], levels.split()
     done("fit", "train.csv", *options, "--save", "model.exactcp")
     done("predict", "--model", "model.exactcp", "new.csv", *levels, "--output", "saved.csv")
     done("predict", "train.csv", "new.csv", *options, *levels, "--output", "both.csv")

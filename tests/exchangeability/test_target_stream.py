@@ -19,7 +19,7 @@ from exactcp.measures._choice import target_bag
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.pvalues import tau_of_steps
 from interruptions import interrupted
-from slices import both_lanes
+from slices import both_lanes, sliced
 from target_problems import TARGET_PROBLEMS
 
 WITH_TWIN = {
@@ -42,9 +42,7 @@ def _expected(measure, X, y, seed, **how):
 
 
 class TestEqualsTextbook:
-    @pytest.mark.parametrize("window", [None, 5])
-    @pytest.mark.parametrize("problem_name", PROBLEM_NAMES)
-    @pytest.mark.parametrize("name", WITH_TWIN)
+    @pytest.mark.parametrize(("name", "problem_name", "window"), sliced(2, WITH_TWIN, PROBLEM_NAMES, [None, 5]))
     def test_p_values(self, name, problem_name, window):
         X, y, _ = TARGET_PROBLEMS[problem_name]
         X, y, measure = X[:18], y[:18], WITH_TWIN[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
+from conftest import PATHS
 from exactcp import ConformalAnomalyDetector, FullConformalClassifier
 from exactcp.counting.categories import Members, Within, count_by_column, count_ranked, rank_within, sizes_of
 from exactcp.counting.labels import LabelCounts
@@ -76,7 +78,14 @@ def test_every_category_counts_its_own_scores(measure_name, problem_name, kind):
     check(measure_name, problem_name, kind)
 
 
-@pytest.mark.parametrize(("measure_name", "problem_name", "kind"), sliced(7, SCREENED, PROBLEMS, KINDS, also=MUTANTS))
+@pytest.mark.parametrize(
+    ("path", "measure_name", "problem_name", "kind"),
+    [
+        *sliced(17, PATHS[:-1], SCREENED, PROBLEMS, KINDS, also={(p, *one) for p in PATHS[:-1] for one in MUTANTS}),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(PATHS[-1:], SCREENED, PROBLEMS, KINDS)),
+    ],
+    indirect=["path"],
+)
 def test_every_category_counts_its_own_scores_on_every_path(measure_name, problem_name, kind, path):
     check(measure_name, problem_name, kind)
 

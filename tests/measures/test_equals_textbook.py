@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
+from conftest import PATHS
 from exactcp import FullConformalClassifier, textbook
 from exactcp.geometry.kinds import KIND_OF
 from exactcp.pvalues import compare_scores
@@ -83,7 +84,14 @@ def test_label_counts(measure_name, problem_name, expected):
     _assert_equal_counts(measure_name, problem_name, expected)
 
 
-@pytest.mark.parametrize(("measure_name", "problem_name"), sliced(3, SCREENED, PROBLEMS, also=MUTANTS))
+@pytest.mark.parametrize(
+    ("path", "measure_name", "problem_name"),
+    [
+        *sliced(7, PATHS[:-1], SCREENED, PROBLEMS, also={(path, *pair) for path in PATHS[:-1] for pair in MUTANTS}),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(PATHS[-1:], SCREENED, PROBLEMS)),
+    ],
+    indirect=["path"],
+)
 def test_label_counts_on_every_path(measure_name, problem_name, expected, path):
     _assert_equal_counts(measure_name, problem_name, expected, has_scores=path != "intervals")
 

@@ -18,6 +18,7 @@ from exactcp import FullConformalRegressor, SplitConformalRegressor
 from exactcp.measures import KNNResidual, ModelQuantile, ModelResidual
 from exactcp.pvalues import deterministic_p, exceeds, significance, smoothed_p, tau_of_objects
 from exactcp.textbook.split import Judged, band_score, predictive_points, split_counts
+from slices import sliced
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -103,8 +104,7 @@ class TestEqualsTheTextbook:
             expected = [textbook_p(examples, candidate, side) for candidate in candidates]
             np.testing.assert_array_equal(reg.predict_p(X_TEST, np.full(len(X_TEST), target)), expected)
 
-    @pytest.mark.parametrize("smoothed", [False, True])
-    @pytest.mark.parametrize("level", [0.5, 0.9])
+    @pytest.mark.parametrize(("level", "smoothed"), sliced(2, [0.5, 0.9], [False, True]))
     def test_a_target_is_in_the_region_where_its_p_value_exceeds_epsilon(self, name, y, side, level, smoothed):
         reg = self._fitted(name, y, side, smoothed=smoothed)
         regions = reg.predict_region(X_TEST, level)

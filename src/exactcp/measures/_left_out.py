@@ -51,7 +51,7 @@ class LeftOut:
         starts = np.concatenate([[0], np.cumsum(sizes)])
 
         def select(lower: np.ndarray, upper: np.ndarray, scale: np.ndarray) -> np.ndarray:
-            scales = np.broadcast_to(scale, lower.shape)
+            scales = np.array(np.broadcast_to(scale, lower.shape))  # as edges are: kernels know one kind
             above, below = (
                 np.stack([kth_largest(ascending, starts, edges, scales, count) for count in counts], axis=1)
                 for edges in (upper, -lower)

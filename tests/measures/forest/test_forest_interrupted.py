@@ -72,7 +72,7 @@ def _target_answers(reg):
     return reg.predict_p(X_PROBE, np.array([0.5, 2.5])), reg.predict(X_PROBE)
 
 
-@pytest.mark.parametrize(("name", "change"), sliced(2, CLASSIFIERS, _label_changes(0)))
+@pytest.mark.parametrize(("name", "change"), sliced(4, CLASSIFIERS, _label_changes(0)))
 def test_classifiers(name, change):
     clf, rows = CLASSIFIERS[name]
     fitted = copy.deepcopy(clf).fit(X[rows], Y[rows])

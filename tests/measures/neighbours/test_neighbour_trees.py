@@ -25,6 +25,7 @@ from exactcp.measures.neighbours import _choosing, _filling, _streaming, _tuning
 from exactcp.measures.neighbours.kernels.stream import stream_rows
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
 from hostile import KINDS, LABELS, hostile
+from slices import sliced
 
 MEASURES = {"NN": NN(), "KNN 4": KNN(4), "KNN 15": KNN(), "SimplifiedKNN 3": SimplifiedKNN(3)}
 
@@ -169,8 +170,7 @@ def _targets(X, y, kind):
     return y + (0.0 if kind in ("grid", "duplicates") else X[:, 0] / np.abs(X[:, 0]).max())
 
 
-@pytest.mark.parametrize("k", [1, 4, 500])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "k"), sliced(3, KINDS, [1, 4, 500]))
 def test_regression_and_venn_prediction_are_those_of_brute_force(kind, k):
     X, y, asked = hostile(kind, "five", KINDS.index(kind), 350, 3)
     targets, answers = _targets(X, y, kind), {}

@@ -158,7 +158,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
             distances = self._store.rows_from(row[None])
             self.search.meet_at(write_predictions, distances, self.k, self._targets, state.origin, predicted)
             center = float(predicted[0])
-            a, g = affine_of(distances[0], self.k, self._targets, state)[:, self.order]
+            a, g = affine_of(distances[0], self.k, self._targets, state).take(self.order, axis=1)  # each contiguous
             yield [Piece(-np.inf, np.inf, center, a - g * center, g, ones, slack)]
 
     def counts(
