@@ -12,6 +12,7 @@ from numba import njit, types
 from numba.core.registry import CPUDispatcher
 
 from exactcp._kernel_cache import KernelCache
+from exactcp._linking import InnerCompiler
 
 # no entrance for C, and no test for a zero before every division: a quotient by zero is infinite or nan, as numpy's
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -43,8 +44,11 @@ def compiled(function: Any = None, **options: Any) -> Any:
 
 
 def inner(function: Any = None, **options: Any) -> Any:
-    """Compile a kernel that only kernels call: without the entrance for Python, which takes time to make."""
-    return _made(InnerKernel, function, {"no_cpython_wrapper": True, **options})
+    """Compile a kernel that only kernels call: without machine code of its own, and without an entrance for Python.
+
+    Its errors have constant messages.
+    """
+    return _made(InnerKernel, function, {"no_cpython_wrapper": True, "pipeline_class": InnerCompiler, **options})
 
 
 def _made(kind: type[CompiledKernel], function: Any, options: dict[str, Any]) -> Any:

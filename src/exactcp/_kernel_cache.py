@@ -33,9 +33,11 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 from exactcp._compiling import STOPWATCH
+from exactcp._linking import rebuilt, reduced
 
 PACKAGE = __name__.rpartition(".")[0]
-ALWAYS = {"/__init__.py", "/_jit.py", "/_kernel_cache.py"}  # the package's version, and how code is compiled and kept
+# the package's version, and how code is compiled and kept
+ALWAYS = {"/__init__.py", "/_jit.py", "/_kernel_cache.py", "/_linking.py"}
 USES_JIT = f"{PACKAGE}._jit import".encode()
 # settings of numba that change the code it makes
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "USING_SVML")
@@ -95,6 +97,7 @@ class KernelCache(_Cache):
         self._code = function.__code__
         closure = [cell.cell_contents for cell in function.__closure__ or ()]
         self._identity = (options, self._code.co_code, dumps(closure) if closure else b"")
+        self._is_inner = options.get("no_cpython_wrapper", False)
         self._name = re.sub(
             r"[^\w.-]", "", f"{function.__module__}.{function.__qualname__}-{self._code.co_firstlineno}"
         )
@@ -133,7 +136,10 @@ class KernelCache(_Cache):
         key, path = self._place(sig, target_context.codegen())
         try:
             stored, payload = pickle.loads(path.read_bytes())
-            return CompileResult._rebuild(target_context, *payload) if stored == key else None  # noqa: SLF001
+            if stored != key:
+                return None
+            rebuild = rebuilt if self._is_inner else CompileResult._rebuild  # noqa: SLF001
+            return rebuild(target_context, *payload)
         except Exception:  # noqa: BLE001  (a damaged file may raise anything, and is written anew)
             return None
 
@@ -147,7 +153,7 @@ class KernelCache(_Cache):
         elif not KernelCache.has_failed:
             key, path = self._place(sig, cres.codegen)
             try:
-                write(path, dumps((key, cres._reduce())))  # noqa: SLF001
+                write(path, dumps((key, reduced(cres) if self._is_inner else cres._reduce())))  # noqa: SLF001
             except OSError as error:
                 if not path.exists():  # Windows does not replace a file that another process reads: that one will do
                     give_up(str(error))

@@ -254,13 +254,14 @@ def put_counts(rows, part, out):
 @compiled
 def write_scores(block, k, use_ratio, out):
     """Write the candidates' scores of a block of test objects to its rows of `out` (m, l)."""
-    put(block.rows, score_candidates(search(block, k), use_ratio), out)
+    put(block.rows, score_candidates(search(block, block.distances, k), use_ratio), out)
 
 
 @compiled
 def count_labels(block, k, lists, provisional, out):
     """Write the counts of all labels for a block of test objects to its rows of `out`."""
-    put_counts(block.rows, count_candidates(search(block, k), block.X, block.stored, lists, provisional, k), out)
+    found = search(block, block.distances, k)
+    put_counts(block.rows, count_candidates(found, block.X, block.stored, lists, provisional, k), out)
 
 
 @compiled

@@ -234,14 +234,9 @@ def screen_pairs(block, k):
 
 
 @inner
-def _search(block, distances, k):
+def search(block, distances, k):
+    """Find the k nearest of each label, and the examples touched; the distances are those of the block."""
     if distances.ndim == 2:  # known before this is compiled: then the rest is not, and else this is not
         return _search_plain(distances, block.stored, k)
     batch, kept, used = screen_pairs(block, k)
     return _measure_kept(block, batch, kept, used)
-
-
-@inner
-def search(block, k):
-    """Find the k nearest of each label, and the examples touched."""
-    return _search(block, block.distances, k)

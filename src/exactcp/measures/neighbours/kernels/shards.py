@@ -111,7 +111,7 @@ def _search_trees(block, treed, k):
 def _find_near(block, treed, k):
     if treed is not None:  # then the rest is not compiled
         return _search_trees(block, treed, k)
-    return search(block, k)
+    return search(block, block.distances, k)
 
 
 @compiled
