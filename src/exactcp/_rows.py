@@ -50,7 +50,10 @@ _WITHOUT_ROWS = {
 }
 
 
-def take_rows(X: Any, positions: np.ndarray) -> Any:
+Positions = np.ndarray | slice  # of some examples; `slice(None)` of all
+
+
+def take_rows(X: Any, positions: Positions) -> Any:
     """Return the objects at these positions, in the type that X has; X itself if these are all, in their order.
 
     Examples
@@ -58,6 +61,8 @@ def take_rows(X: Any, positions: np.ndarray) -> Any:
     >>> take_rows(["a", "b", "c"], np.array([2, 0]))
     ['c', 'a']
     """
+    if isinstance(positions, slice):
+        return X
     if positions.size == count_rows(X) and (positions == np.arange(positions.size)).all():
         return X
     if sparse.issparse(X):
@@ -99,7 +104,7 @@ def drop_rows(X: Any, positions: np.ndarray) -> Any:
     return take_rows(X, np.delete(np.arange(count_rows(X)), positions))
 
 
-def take_parameters(parameters: Mapping[str, Any], positions: np.ndarray, n: int) -> dict[str, Any]:
+def take_parameters(parameters: Mapping[str, Any], positions: Positions, n: int) -> dict[str, Any]:
     """Return the parameters of a `fit` on some of n examples: of those that have a row for each, these rows.
 
     Examples

@@ -303,3 +303,21 @@ class TestFullWithWhatLearnsNothing:
         split = SplitConformalRegressor(self.FIXED["frozen"], mondrian=taxonomy).fit(X, GRID)
         assert full.predict_region(X_TEST, 0.8) == split.predict_region(X_TEST, 0.8)
         np.testing.assert_array_equal(full.predict_p(X_TEST, GRID[:8]), split.predict_p(X_TEST, GRID[:8]))
+
+
+@pytest.mark.parametrize(
+    "measure", [KNNResidual(3), LinearRegression(), FrozenEstimator(LinearRegression().fit(X, SMOOTH))]
+)
+def test_what_the_user_changes_after_fit_changes_no_answer(measure):
+    def fitted(objects, targets):
+        return SplitConformalRegressor(measure).fit(objects[:30], targets[:30], objects[30:], targets[30:])
+
+    mine, targets = X.copy(), SMOOTH.copy()
+    changed, kept = fitted(mine, targets), fitted(X, SMOOTH)
+    mine[:], targets[:], changed.calibration_scores_[:] = 0.0, 1e9, 0.0
+    for ask in (
+        lambda one: one.predict_interval(X_TEST, 0.8),
+        lambda one: one.predict_p(X_TEST, np.zeros(8)),
+        lambda one: one.predict_distribution(X_TEST).interval(0.8),
+    ):
+        np.testing.assert_array_equal(ask(changed), ask(kept))

@@ -17,6 +17,7 @@ import numpy as np
 from exactcp import pvalues
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import own_slacks, slack_of, typical_size
+from exactcp.measures._contract import RegressionMeasure
 
 
 class Band(NamedTuple):
@@ -32,10 +33,14 @@ class Band(NamedTuple):
 
     def rows(self, which: np.ndarray | slice) -> Band:
         """Return the band of these objects."""
+        if isinstance(which, slice) and which == slice(None):
+            return self
         return Band(self.lower[which], self.upper[which], self.scale[which])
 
     def scores(self, y: np.ndarray, side: str = "both") -> np.ndarray:
         """Return how far targets are outside, in scales: on both sides, above ("upper") or below ("lower")."""
+        if side == "both" and self.lower is self.upper:
+            return np.asarray(np.abs(y - self.upper) / self.scale)
         below, above = self.lower - y, y - self.upper
         outside = {"both": np.maximum(below, above), "upper": above, "lower": below}[side]
         return np.asarray(outside / self.scale)
@@ -43,7 +48,10 @@ class Band(NamedTuple):
 
 def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
     """Return the band and the scale that a fitted measure gives to objects."""
-    lower, upper = np.asarray(measure.band(X, effort=effort), dtype=np.float64).T
+    if type(measure).band is RegressionMeasure.band:  # the prediction twice, which need not be written twice
+        lower = upper = np.asarray(measure.spread_predictions(X, effort), dtype=np.float64)
+    else:
+        lower, upper = np.asarray(measure.band(X, effort=effort), dtype=np.float64).T
     return Band(lower, upper, measure.scale(X) if measure.has_scale else np.ones(lower.size))
 
 
@@ -64,6 +72,10 @@ class RankedScores:
         self._y, self._scale, self._scores = y, band.scale, band.scores(y, side)
         self.n = int(y.size)
         self._quantiles: dict[int, float] = {}
+
+    def scores(self) -> np.ndarray:
+        """Return the scores in the order of the examples."""
+        return self._scores.copy()
 
     # each order is made when it is first asked for: the intervals of a level need none
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from exactcp import pvalues
 from exactcp._changes import twin
 from exactcp._parallel import Effort
-from exactcp._rows import take_parameters, take_rows
+from exactcp._rows import Positions, take_parameters, take_rows
 from exactcp._validation import check_calibration_size, check_square
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
@@ -23,7 +23,7 @@ from exactcp.measures._model import introduced
 
 
 def fit_part(
-    measure: Any, X: Any, y: np.ndarray, fitting: np.ndarray, parameters: Mapping[str, Any] | None = None
+    measure: Any, X: Any, y: np.ndarray, fitting: Positions, parameters: Mapping[str, Any] | None = None
 ) -> np.ndarray | None:
     """Fit the measure or model on these rows; return which columns of precomputed values are theirs, None for objects.
 
@@ -32,11 +32,12 @@ def fit_part(
     if objects_of(measure) is not Objects.PAIRS:
         taken = take_parameters(parameters or {}, fitting, y.size)
         with nullcontext() if isinstance(measure, Measure | RegressionMeasure) else introduced(measure, "fit", X):
-            measure.fit(take_rows(X, fitting), y[fitting], **taken)
+            measure.fit(take_rows(X, fitting), y[fitting].copy(), **taken)  # which may keep them
         return None
     check_square(X)
-    measure.fit(X[np.ix_(fitting, fitting)], y[fitting])
-    return fitting
+    columns = np.arange(y.size)[fitting]
+    measure.fit(X[np.ix_(columns, columns)], y[fitting])
+    return columns
 
 
 def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
@@ -49,11 +50,14 @@ def draw_calibration(owner: Any, n: int, seed: int) -> Fold:
     return np.sort(fitting), np.sort(calibrating)
 
 
+ALL_OF_THEM = slice(None)  # positions of all
+
+
 class Parts(NamedTuple):
     """Positions of the examples that fit, and of those that calibrate, which are these objects and answers."""
 
-    fitting: np.ndarray
-    calibrating: np.ndarray
+    fitting: Positions
+    calibrating: Positions
     objects: Any
     y: np.ndarray
 
@@ -63,12 +67,11 @@ ObjectsAndAnswers = tuple[Any, np.ndarray]  # objects, and labels or targets
 
 def divide(owner: Any, measure: Any, examples: ObjectsAndAnswers, own: ObjectsAndAnswers | None, seed: int) -> Parts:
     """Return who fits and who calibrates: the user's own examples, all if the measure learns nothing, or a part."""
-    n = examples[1].size
-    everyone = np.arange(n)
     if own is not None:
-        return Parts(everyone, np.arange(own[1].size), *own)
-    fitting, calibrating = (everyone, everyone) if measure.is_fixed else draw_calibration(owner, n, seed)
-    return Parts(fitting, calibrating, *examples)
+        return Parts(ALL_OF_THEM, ALL_OF_THEM, *own)
+    if measure.is_fixed:
+        return Parts(ALL_OF_THEM, ALL_OF_THEM, *examples)
+    return Parts(*draw_calibration(owner, examples[1].size, seed), *examples)
 
 
 def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:

@@ -74,6 +74,9 @@ class TargetCalibration:
 
     def scores(self) -> np.ndarray:
         """Return the scores (n,) of the examples in the order of arrival; with side="each", those of both ends."""
+        if self._side != "each" and len(self._known) == 1:  # which has them all
+            (group,) = self._known.values()
+            return next(iter(group.sides.values())).scores()
         return self._band.scores(self._y, "both" if self._side == "each" else self._side)
 
     def _groups(self, categories: np.ndarray) -> list[tuple[np.ndarray | slice, _Category]]:

@@ -195,7 +195,7 @@ class SplitConformalRegressor(IntervalPrediction):
         self.measure_, self._seed = measure, seed
         of = parts.calibrating
         band = self._band(take_rows(parts.objects, of))
-        self._set(TargetCalibration(parts.y[of], band, numbers[of], self.side))
+        self._set(TargetCalibration(np.array(parts.y[of]), band, numbers[of], self.side))  # the user's may change
         return self
 
     def _set(self, calibration: TargetCalibration) -> None:
@@ -276,7 +276,8 @@ class SplitConformalRegressor(IntervalPrediction):
     def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         band, tau = self._band(X), self._tau(X)
         ends = [self._calibration.intervals(band, epsilon, categories, tau) for epsilon in epsilons]
-        return Limits.of(self).clip(np.stack(ends, axis=2)), self._enough(categories)
+        joined = ends[0][:, :, None] if len(ends) == 1 else np.stack(ends, axis=2)
+        return Limits.of(self).clip(joined), self._enough(categories)
 
     @reads
     def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
