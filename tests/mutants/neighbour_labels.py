@@ -57,6 +57,14 @@ FAMILY = Family(
             "is_open[c, t] = rank < n and ordered[rank] <= high[c, t]",
             "is_open[c, t] = False",
         ),
+        "scores inside the interval are passed over": Mutant(
+            f"{KERNELS}/label_intervals.py",
+            "    stop, step = known, 4\n",
+            "    stop, step = min(known + 1, ascending.shape[0]), 4\n    known = stop\n",
+        ),
+        "a label's scores at the end of its interval are not counted": Mutant(
+            f"{KERNELS}/label_intervals.py", "out[t] += entry >= values[t]", "out[t] += entry > values[t] * 1.01"
+        ),
         "others of the own label": Mutant(
             f"{KERNELS}/label_intervals.py",
             "others = others_sum(closest[t], label[t], length[t], c, k)",

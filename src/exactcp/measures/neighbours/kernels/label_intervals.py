@@ -19,10 +19,11 @@ from exactcp.geometry.screen import distance_bounds
 from exactcp.geometry.sketch import whole_product
 from exactcp.measures.neighbours.kernels.label_bounds import bound_labels, insert_capped
 from exactcp.measures.neighbours.kernels.lists import insert, ratio, sum_first
-from exactcp.measures.neighbours.kernels.scores import count_sorted, others_sum, score_bounds, score_with
+from exactcp.measures.neighbours.kernels.scores import others_sum, score_bounds, score_with
 
 WIDE = 1e-9  # of a score: ten times its tie band, which leaves the rest for the rounding of sums and quotients
-LABEL_TILE = 16  # test objects that are turned together
+LABEL_TILE = 16  # test objects, and labels, that are turned together
+SHORT = 64  # scores of a label at most that are all compared, for test objects side by side, instead of searched
 
 
 class Intervals(NamedTuple):
@@ -104,21 +105,36 @@ def _divide_bounds(met, k, low, high):
 
 
 @inner
+def _count_at_least(ascending, values, out):
+    """Count, for each value, the entries of an ascending array that are >= it."""
+    size = ascending.shape[0]
+    if size > SHORT:
+        for t in range(values.shape[0]):
+            out[t] = size - count_below(ascending, values[t], False)
+        return
+    out[:] = 0
+    for i in range(size):
+        entry = ascending[i]
+        for t in range(values.shape[0]):
+            out[t] += entry >= values[t]
+
+
+@inner
 def _place(m, low, high, provisional):
     """Place the intervals among the provisional scores: count, and open the labels that have some of them inside."""
     ordered, by_label, starts = provisional.ordered, provisional.ordered_by_label, provisional.starts
     n, n_labels, buckets = ordered.shape[0], low.shape[0], buckets_of(ordered)
     at_least, is_open = np.empty((n_labels, m, 2), np.int32), np.zeros((n_labels, m), np.bool_)
+    same = np.empty(low.shape[1], np.int64)
     for c in range(n_labels):
-        own = by_label[starts[c] : starts[c + 1]]
-        size = own.shape[0]
         for t in range(m):
             low[c, t] *= 1 - WIDE
             high[c, t] *= 1 + WIDE
+        _count_at_least(by_label[starts[c] : starts[c + 1]], low[c], same)
+        for t in range(m):
             rank = count_below_by(buckets, ordered, low[c, t])
             is_open[c, t] = rank < n and ordered[rank] <= high[c, t]
-            same = 0 if size == 0 or own[size - 1] < low[c, t] else size - count_below(own, low[c, t], False)
-            at_least[c, t, 0], at_least[c, t, 1] = same, n - rank - same
+            at_least[c, t, 0], at_least[c, t, 1] = same[t], n - rank - same[t]
     by_test = Intervals(_turned(low, m), _turned(high, m))
     return LabelStanding(low, high, by_test, np.full((n_labels, m), np.nan), is_open, at_least, at_least.copy())
 
@@ -130,9 +146,10 @@ def _turned(by_label, m):
     out = np.empty((m, n_labels))
     for first in range(0, m, LABEL_TILE):
         last = min(first + LABEL_TILE, m)
-        for c in range(n_labels):
+        for start in range(0, n_labels, LABEL_TILE):
             for t in range(first, last):
-                out[t, c] = by_label[c, t]
+                for c in range(start, min(start + LABEL_TILE, n_labels)):
+                    out[t, c] = by_label[c, t]
     return out
 
 
@@ -215,6 +232,29 @@ def _measure_label(c, t, block, k, use_ratio, met, least, nearest):
 
 
 @inner
+def _count_on(ascending, known, value, or_equal):
+    """`count_below`, if the first `known` entries are known to be: those after them are few."""
+    stop, step = known, 4
+    while stop < ascending.shape[0] and (ascending[stop] < value or (or_equal and ascending[stop] == value)):
+        known, stop, step = stop + 1, stop + step, 2 * step
+    return known + count_below(ascending[known : min(stop, ascending.shape[0])], value, or_equal)
+
+
+@inner
+def _count_band(c, band, provisional, at_least, above):
+    """Count for a tie band of label c from `at_least`, the counts at the lower end of the interval it lies in."""
+    ordered, (lo, hi) = provisional.ordered, band
+    own = provisional.ordered_by_label[provisional.starts[c] : provisional.starts[c + 1]]
+    n, size = ordered.shape[0], own.shape[0]
+    below = _count_on(ordered, n - at_least[0] - at_least[1], lo, False)
+    own_below = _count_on(own, size - at_least[0], lo, False)
+    at_least[0] = size - own_below
+    at_least[1] = n - below - at_least[0]
+    above[0] = size - _count_on(own, own_below, hi, True)
+    above[1] = n - _count_on(ordered, below, hi, True) - above[0]
+
+
+@inner
 def _measure_open(block, k, use_ratio, met, least_of_label, provisional, candidates, is_counted):
     """Measure the labels that are open and not measured yet, and count for them; return how many examples they have."""
     lo, hi, by_test, is_open = candidates.lo, candidates.hi, candidates.by_test, candidates.is_open
@@ -227,7 +267,7 @@ def _measure_open(block, k, use_ratio, met, least_of_label, provisional, candida
                 if is_counted:
                     band = tie_band(scores[c, t], 0.0, TOLERANCE)
                     lo[c, t], hi[c, t] = by_test.lo[t, c], by_test.hi[t, c] = band
-                    count_sorted(c, band, provisional, candidates.at_least[c, t], candidates.above[c, t])
+                    _count_band(c, band, provisional, candidates.at_least[c, t], candidates.above[c, t])
     return looked_at
 
 
@@ -253,11 +293,6 @@ def _replace_scores(codes, cards, met, candidates):
 
 
 @inner
-def _weighted_sum(counts, weight):
-    return counts[0] + weight * counts[1]
-
-
-@inner
 def _open_tied(sizes, weight, m, candidates):
     """Open the labels whose p-values may tie for the largest, among all examples (weight 1) or their own (weight 0).
 
@@ -265,18 +300,22 @@ def _open_tied(sizes, weight, m, candidates):
     ends is behind it everywhere.
     """
     at_least, above, is_open = candidates.at_least, candidates.above, candidates.is_open
-    best, tied, wins = np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros((sizes.shape[0], m), np.bool_)
-    for c in range(1, sizes.shape[0]):
-        for t in range(m):
-            its = _weighted_sum(at_least[best[t], t], weight) + 1
-            if (_weighted_sum(at_least[c, t], weight) + 1) * (sizes[best[t]] + 1) > its * (sizes[c] + 1):
-                best[t] = c
+    most, beyond, its = np.zeros(m, np.int64), np.zeros(m, np.int64), np.ones(m, np.int64)  # of the largest p, tau = 1
+    tied, wins = np.zeros(m, np.int64), np.zeros((sizes.shape[0], m), np.bool_)
     for c in range(sizes.shape[0]):
+        own = sizes[c] + 1
         for t in range(m):
-            b, own, its = best[t], sizes[c] + 1, sizes[best[t]] + 1
-            wins[c, t] = (_weighted_sum(at_least[c, t], weight) + 1) * its >= (
-                _weighted_sum(at_least[b, t], weight) + 1
-            ) * own or _weighted_sum(above[c, t], weight) * its >= _weighted_sum(above[b, t], weight) * own
+            count = at_least[c, t, 0] + weight * at_least[c, t, 1] + 1
+            is_larger = count * its[t] > most[t] * own
+            most[t] = count if is_larger else most[t]
+            beyond[t] = above[c, t, 0] + weight * above[c, t, 1] if is_larger else beyond[t]
+            its[t] = own if is_larger else its[t]
+    for c in range(sizes.shape[0]):
+        own = sizes[c] + 1
+        for t in range(m):
+            count = at_least[c, t, 0] + weight * at_least[c, t, 1] + 1
+            greater = above[c, t, 0] + weight * above[c, t, 1]
+            wins[c, t] = (count * its[t] >= most[t] * own) | (greater * its[t] >= beyond[t] * own)
             tied[t] += wins[c, t]
     for c in range(sizes.shape[0]):
         for t in range(m):
@@ -291,12 +330,13 @@ def _put(rows, candidates, out):
     n_labels, m = scores.shape
     for first in range(0, m, LABEL_TILE):
         last = min(first + LABEL_TILE, m)
-        for c in range(n_labels):
+        for start in range(0, n_labels, LABEL_TILE):
             for t in range(first, last):
                 row = rows[t]
-                greater_same[row, c], equal_same[row, c] = above[c, t, 0], at_least[c, t, 0] - above[c, t, 0]
-                greater_other[row, c], equal_other[row, c] = above[c, t, 1], at_least[c, t, 1] - above[c, t, 1]
-                own_scores[row, c] = lo[c, t] if math.isnan(scores[c, t]) else scores[c, t]
+                for c in range(start, min(start + LABEL_TILE, n_labels)):
+                    greater_same[row, c], equal_same[row, c] = above[c, t, 0], at_least[c, t, 0] - above[c, t, 0]
+                    greater_other[row, c], equal_other[row, c] = above[c, t, 1], at_least[c, t, 1] - above[c, t, 1]
+                    own_scores[row, c] = lo[c, t] if math.isnan(scores[c, t]) else scores[c, t]
 
 
 @compiled
