@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import time
+from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
@@ -239,6 +241,23 @@ def test_lists_do_not_depend_on_threads_or_blocks(metric, monkeypatch):
 
 
 _map_blocks = _filling.map_blocks
+
+
+def test_each_pair_of_parts_meets_once_and_no_part_is_worked_on_twice_at_a_time():
+    working, met, clashes = set(), [], []
+
+    def meet(rows, columns):
+        clashes.extend({rows, columns} & working)
+        working.update({rows, columns})
+        time.sleep(0.0002 * (rows[0] % 5))
+        working.difference_update({rows, columns})
+        met.append((rows, columns))
+
+    _filling._meet_in_rounds(meet, 97, 12, Effort(4))
+    bounds = np.linspace(0, 97, 13).astype(int).tolist()
+    parts = list(pairwise(bounds))
+    assert sorted(met) == list(combinations_with_replacement(parts, 2))
+    assert not clashes
 
 
 def test_a_function_is_asked_by_one_thread(monkeypatch):

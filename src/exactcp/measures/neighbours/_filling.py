@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import chain
+from threading import Lock
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, map_blocks, obeying, progress
+from exactcp._parallel import FREE, Effort, map_blocks, obeying
 from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.measures.neighbours import _tuning
@@ -40,7 +43,7 @@ def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, l
     def meet(rows: tuple[int, int], columns: tuple[int, int]) -> None:
         fill_lists_screened(rows, columns, limit, objects, screen, thresholds, lists)
 
-    _meet_in_rounds(meet, objects.shape[0], 8 * effort.threads(), effort)
+    _meet_in_rounds(meet, objects.shape[0], _parts_for(effort), effort)
 
 
 def _fill_by_trees(search: NeighbourSearch, lists: Lists, limit: int, effort: Effort) -> None:
@@ -79,7 +82,12 @@ def _fill_by_blocks(
     def meet(rows: tuple[int, int], columns: tuple[int, int]) -> None:
         fill_lists(store.rows_within(*rows, *columns), rows[0], columns[0], limit, search.codes[:n], lists)
 
-    _meet_in_rounds(meet, n, max(8 * effort.threads(), 2 * -(-n // (2 * side))), effort)
+    _meet_in_rounds(meet, n, max(_parts_for(effort), 2 * -(-n // (2 * side))), effort)
+
+
+def _parts_for(effort: Effort) -> int:
+    """Return an even number of parts: so many that threads seldom wait, few enough that lists are soon known."""
+    return max(8, 6 * effort.threads())
 
 
 def _meet_in_rounds(
@@ -87,21 +95,23 @@ def _meet_in_rounds(
 ) -> None:
     """Call `meet(rows, columns)` for all pairs of an even number of parts of n examples, across threads.
 
-    Each pair is worked on once, and no part twice at a time.
+    Each pair is worked on once, and no part twice at a time: a thread waits for its parts, the lower one first, so that
+    none waits for ever. It seldom has to, since the pairs of a round have no part in common.
     """
-    bounds = np.linspace(0, n, parts + 1).astype(np.int64)
+    bounds, locks = np.linspace(0, n, parts + 1).astype(np.int64), [Lock() for _ in range(parts)]
 
     def meet_pair(pair: tuple[int, int]) -> None:
-        meet(*((int(bounds[i]), int(bounds[i + 1])) for i in pair))
+        first, second = pair
+        with locks[first], nullcontext() if first == second else locks[second]:
+            meet(*((int(bounds[i]), int(bounds[i + 1])) for i in pair))
 
-    for pairs in progress(_rounds(parts), parts, effort.verbose, "fitting"):
-        map_blocks(meet_pair, pairs, effort=Effort(effort.n_jobs))
+    map_blocks(meet_pair, list(chain.from_iterable(_rounds(parts))), effort=effort, task="fitting")
 
 
 def _rounds(size: int) -> Iterator[list[tuple[int, int]]]:
     """Yield rounds of pairs (i, j), i <= j < size (even): every pair once, no index twice in a round.
 
-    So the pairs of a round can be worked on at the same time, each changing the lists of its own rows only.
+    So the pairs of a round can be worked on at the same time, each changing the lists of its own parts only.
     """
     yield [(i, i) for i in range(size)]
     wheel = list(range(1, size))
