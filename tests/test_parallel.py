@@ -366,3 +366,36 @@ def test_a_library_whose_threads_each_have_their_own_number(monkeypatch):
     assert _parallel.map_blocks(lambda _: library.get(), range(4), effort=Effort(2)) == [1] * 4
     assert _parallel.obeying(2, lambda: (library.get(), _parallel.obeying(1, library.get), library.get())) == (2, 1, 2)
     assert library.get() == USUAL
+
+
+def _with_libraries(monkeypatch, *libraries):
+    monkeypatch.setattr(_parallel, "_blas", _parallel._BlasThreads())
+    monkeypatch.setattr(_parallel, "_libraries", lambda *, shared: list(libraries) if shared else [])
+
+
+@pytest.mark.parametrize(("threads", "limit", "calls"), [(1, 1, 0), (1, 2, 0), (2, 2, 0), (2, 1, 2)])
+def test_what_need_not_be_set_is_not(threads, limit, calls, monkeypatch):
+    library = FakeLibrary(set(), is_shared=True)
+    library.threads = threads
+    _with_libraries(monkeypatch, library)
+    assert _parallel.obeying(limit, library.get) == min(threads, limit)
+    assert library.calls == calls
+    assert library.threads == threads
+
+
+def test_few_threads_of_another_call_are_not_taken_for_the_usual(monkeypatch):
+    library = FakeLibrary(set(), is_shared=True)
+    _with_libraries(monkeypatch, library)
+    blas, get = _parallel._blas, library.get
+
+    def get_while_another_begins():
+        library.get = get
+        blas.allowed[0, "another"] = 1
+        blas.settle()
+        return get()
+
+    library.get = get_while_another_begins
+    assert not blas.is_settled(1)
+    blas.allowed.clear()
+    blas.settle()
+    assert library.threads == USUAL

@@ -129,7 +129,11 @@ def twin(original: Any, **changed: Any) -> Any:
 
 
 def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any]) -> None:
-    if not named.keys() <= known.keys() and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):
+    if (
+        named
+        and not named.keys() <= known.keys()
+        and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values())
+    ):
         name = next(name for name in named if name not in known)
         raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
 

@@ -104,6 +104,7 @@ class _BlasThreads:
         self.allowed: dict[tuple[int, object], int] = {}  # by each running call, and its thread
         self._usual: list[int] | None = None  # threads of each library when no call runs; None if that is so now
         self._limit: int | None = 0  # that is set; 0 if there is none, None if an interruption left it half set
+        self._times = 0  # it has been set
         self._lock = RLock()
 
     def settle(self) -> None:
@@ -122,17 +123,24 @@ class _BlasThreads:
             return
         if self._usual is None:
             self._usual = [library.get() for library in _libraries(shared=True)]
-        self._limit = None
+        before, self._limit = self._limit, None
+        self._times += 1
         for library, usual in zip(_libraries(shared=True), self._usual, strict=True):
-            library.set(min(limit, usual) if limit else usual)
+            number = min(limit, usual) if limit else usual
+            if before is None or number != (min(before, usual) if before else usual):  # setting takes microseconds
+                library.set(number)
         self._limit = limit
         if not limit:
             self._usual = None
 
     def is_settled(self, limit: int) -> bool:
-        """Tell whether a call around this one allows no more threads than `limit`, all of which have been set."""
-        if self._limit is None or not 0 < self._limit <= limit or _libraries(shared=False):
+        """Tell whether nothing need be set: a call around this one has done so, or there are never more threads."""
+        times = self._times
+        if self._limit is None or self._limit > limit or _libraries(shared=False):
             return False
+        if self._limit == 0:  # what other calls lower from now on becomes again what it was
+            usual = max([library.get() for library in _libraries(shared=True)], default=0)
+            return usual <= limit and self._times == times
         here = get_ident()
         allowed = [most for (thread, _), most in list(self.allowed.items()) if thread == here]
         return min(allowed, default=limit + 1) <= limit
@@ -153,7 +161,7 @@ def obeying(n_jobs: int | None, work: Callable[..., Result], /, *args: Any, **kw
 
     An `n_jobs` that means nothing is ignored: there are better places to refuse it.
     """
-    if not (n_jobs is None or (isinstance(n_jobs, Integral) and n_jobs)):
+    if not (n_jobs is None or (isinstance(n_jobs, (int, Integral)) and n_jobs)):
         return work(*args, **kwargs)
     limit = thread_count(n_jobs)
     if _blas.is_settled(limit):

@@ -272,7 +272,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         counts, scores = self._count(X, objects, categories)
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
-        return Evaluation.of_counts(counts, scores)
+        return Evaluation.of_counts(counts, scores, self._bag.n if self._taxonomy.is_trivial else None)
 
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)

@@ -23,7 +23,8 @@ class LabelCounts(NamedTuple):
 
 def new_label_counts(m: int, n_labels: int) -> LabelCounts:
     """Return room for the counts of m test objects."""
-    return LabelCounts(*(np.empty((m, n_labels), dtype) for dtype in (*[np.int64] * 4, np.float64)))
+    greater_same, equal_same, greater_other, equal_other = np.empty((4, m, n_labels), np.int64)
+    return LabelCounts(greater_same, equal_same, greater_other, equal_other, np.empty((m, n_labels)))
 
 
 def add_label_counts(parts: Sequence[LabelCounts]) -> LabelCounts:

@@ -122,6 +122,8 @@ class VectorStore:
         They are in the precision of the stored ones, unless that changes them.
         """
         X = self.distance.prepared(X) if self.kind == ANGLE else X
+        if X.dtype == self._rows.dtype:
+            return X
         if np.can_cast(X.dtype, self._rows.dtype):
             return np.asarray(X, self._rows.dtype)
         with np.errstate(over="ignore", under="ignore"):

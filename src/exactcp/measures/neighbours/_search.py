@@ -185,7 +185,7 @@ class NeighbourSearch:
         X = np.ascontiguousarray(self.store.by_slot(X, NO_ORDER))
         m, size = X.shape[0], _tuning.KNOBS.rows_together
         if m <= size:  # without the threads' ceremonies
-            return np.flatnonzero(work(np.arange(m), X, *args))
+            return work(np.arange(m), X, *args).nonzero()[0]
         far = map_blocks(
             lambda first: work(np.arange(first, min(first + size, m)), X[first : first + size], *args),
             range(0, m, size),
