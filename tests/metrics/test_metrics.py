@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from exactcp import metrics
+from exactcp.predicting.sets import PredictionSets
 
 # Sums of at most 9 p-values and means of at most 40 objects, added in another order: a few units of 2.2e-16.
 ROUNDING = 1e-13
@@ -328,3 +329,24 @@ def test_every_public_name_is_tested_here_and_documented():
     others |= {"p_value_uniformity", "Uniformity", "evaluate", "scorers"}
     assert set(metrics.__all__) == tested | others
     assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)
+
+
+OF_SETS = [
+    metrics.coverage,
+    metrics.error_rate,
+    metrics.error_by_label,
+    metrics.observed_excess,
+    metrics.observed_multiple_fraction,
+    lambda sets, y, **named: metrics.coverage_by_group(sets, y, y, **named).coverage.tolist(),
+]
+
+
+@pytest.mark.parametrize("metric", OF_SETS)
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [1, 2, 3], [2, 0, 1]])
+def test_sets_of_a_predictor_know_the_labels_of_their_columns(metric, labels):
+    members = np.array([[True, False, False], [True, False, True], [False, True, False]])
+    y = np.array([labels[0], labels[1], labels[1]])
+    sets = PredictionSets.of(members, np.array(labels), [0.9])
+    assert metric(sets, y) == pytest.approx(metric(members, y, classes=labels), nan_ok=True)
+    other = labels[::-1]  # what is said goes before what is known
+    assert metric(sets, y, classes=other) == pytest.approx(metric(members, y, classes=other), nan_ok=True)

@@ -101,7 +101,7 @@ class GroupCoverageDisplay(Display):
         groups : array-like of shape (m,)
             Names, or numbers; many different numbers are put into bins.
         classes : array-like of shape (l,), default=None
-            Of sets, the label of each column.
+            Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
         confidence_level : float, default=None
             Where to draw the line.
         name : str, default=None

@@ -31,12 +31,17 @@ def sizes(sets: ArrayLike) -> NDArray[np.intp]:
 def hits(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Bools:
     """Whether each set holds the true label: (m,)."""
     checked = check_sets(sets)
-    return np.asarray((checked & is_true(y, classes, checked.shape)).any(axis=1))
+    return np.asarray((checked & is_true(y, known_classes(sets, classes), checked.shape)).any(axis=1))
 
 
 def false_sizes(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.intp]:
     """Count the false labels in each set: (m,)."""
     return sizes(sets) - hits(sets, y, classes)
+
+
+def known_classes(sets: ArrayLike, classes: ArrayLike | None) -> ArrayLike | None:
+    """Return the classes that are given; otherwise those that sets of a predictor know, if they are such."""
+    return getattr(sets, "classes", None) if classes is None else classes
 
 
 def is_true(y: ArrayLike, classes: ArrayLike | None, shape: tuple[int, ...]) -> Bools:

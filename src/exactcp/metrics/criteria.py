@@ -222,7 +222,7 @@ def observed_multiple_fraction(sets: ArrayLike, y: ArrayLike, *, classes: ArrayL
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column, default 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
 
     Returns
     -------
@@ -244,7 +244,7 @@ def observed_excess(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None 
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column, default 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
 
     Returns
     -------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from exactcp._frame import make_frame
 from exactcp._parameters import RANDOM_STATE, integer, share
 from exactcp._seeds import draw_seed
-from exactcp.metrics._inputs import Bools, Floats, check_sets, hits, sizes
+from exactcp.metrics._inputs import Bools, Floats, hits, sizes
 from exactcp.metrics.bands import binomial_band
 from exactcp.metrics.intervals import check_intervals, holds, widths
 
@@ -75,8 +75,8 @@ def coverage_by_group(
     y : array of shape (m,), the true labels or targets
     groups : array of shape (m,)
         The group of each test object: any column of labels.
-    classes : array of shape (l,), default 0, ..., l - 1
-        Of sets, the label of each column.
+    classes : array of shape (l,), default=None
+        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -124,8 +124,8 @@ def coverage_by_bin(
     values : array of shape (m,), the numbers
     n_bins : int, default=5
         Of about as many test objects each; fewer bins where many values are equal.
-    classes : array of shape (l,), default 0, ..., l - 1
-        Of sets, the label of each column.
+    classes : array of shape (l,), default=None
+        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -169,8 +169,8 @@ def size_stratified_coverage(
     y : array of shape (m,), the true labels or targets
     n_bins : int, default=None
         Of intervals, the number of bins of widths; None means 5. Sets are told apart by size.
-    classes : array of shape (l,), default 0, ..., l - 1
-        Of sets, the label of each column.
+    classes : array of shape (l,), default=None
+        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -253,8 +253,8 @@ def worst_slab_coverage(
         A slab has at least this share of the objects of the first half.
     n_directions : int, default=1000
         How many random directions v are tried.
-    classes : array of shape (l,), default 0, ..., l - 1
-        Of sets, the label of each column.
+    classes : array of shape (l,), default=None
+        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
     confidence : float, default=0.95
         Of the band.
     random_state : int, RandomState or None, default=None
@@ -325,7 +325,7 @@ def _worst_slab(places: Floats, covered: Bools, least: int) -> tuple[float, floa
 def are_covered(predictions: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Bools:
     """Whether each set or interval holds the truth: (m,)."""
     if _are_sets(predictions):
-        return hits(check_sets(predictions), y, classes)
+        return hits(predictions, y, classes)
     if classes is not None:
         raise ValueError("classes would have no effect: intervals have no labels. Leave it out, or pass predict_set(X)")
     return holds(predictions, y)

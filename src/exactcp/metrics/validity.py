@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from exactcp import pvalues
 from exactcp._parameters import one_of
-from exactcp.metrics._inputs import check_classes, check_flat, check_p, check_sets, hits, is_true
+from exactcp.metrics._inputs import check_classes, check_flat, check_p, check_sets, hits, is_true, known_classes
 
 _ALTERNATIVE = one_of("two-sided", "greater", "less")
 
@@ -21,7 +21,7 @@ def coverage(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None)
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column, default 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
 
     Returns
     -------
@@ -43,7 +43,7 @@ def error_rate(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = Non
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column, default 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
 
     Returns
     -------
@@ -65,7 +65,7 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column, default 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
 
     Returns
     -------
@@ -78,7 +78,7 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
     >>> error_by_label(sets, ["b", "a", "a"], classes=["a", "b"])
     {'a': 0.5, 'b': 0.0}
     """
-    checked = check_sets(sets)
+    checked, classes = check_sets(sets), known_classes(sets, classes)
     true = is_true(y, classes, checked.shape)
     errors, totals = (true & ~checked).sum(axis=0), true.sum(axis=0)
     rates = np.divide(errors, totals, out=np.full(len(totals), np.nan), where=totals > 0)
