@@ -82,11 +82,12 @@ def _compare(n: int, p: int) -> dict[str, Any]:
 
 
 def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield how one row's time grows with n, one row where features are many, a large fit, and a long stream."""
+    """Yield how one row's time grows with n, learning in turns, one row of many features, a large fit, a stream."""
     sizes = (10_000, 100_000) if quick else (10_000, 1_000_000)
     with threadpool_limits(1):
         for p in (3, 5):
             yield from _growth(p, sizes)
+        yield from _learn_in_turns((10_000, 20_000) if quick else (100_000, 1_000_000))
         yield _many_features(4000 if quick else 40_000)
         yield _large_fit(sizes[1])
         yield _long_stream(10_000 if quick else 100_000)
@@ -161,6 +162,31 @@ def _many_features(n: int) -> dict[str, Any]:
         repeat=50,
     )
     return {"p": 30, "what": f"one row, labels, n = {n:,} / KNeighbors", "ratio": one["ours"] / one["KNeighbors"]}
+
+
+def _learn_in_turns(sizes: tuple[int, int]) -> Iterator[dict[str, Any]]:
+    """Compare learning an example and then asking about a row with the same by products, and for fewer examples."""
+    spent = []
+    for n in sizes:
+        X, y, more = _data(n, 3, 1000)
+        labels = (more[:, 0] > 0).astype(np.int64)
+
+        def learn_and_ask(clf: FullConformalClassifier, i: int) -> None:
+            clf.partial_fit(more[i : i + 1], labels[i : i + 1]).predict_p(more[i + 1 : i + 2])  # noqa: B023
+
+        predictors = {search: _fitted(X, y, search) for search in (("tree", "brute") if not spent else ("tree",))}
+        for search, clf in predictors.items():
+            for i in range(200 if search == "tree" else 2):  # with what has to be grown, and room for more
+                learn_and_ask(clf, i)
+        works = {search: (lambda i, clf=clf: learn_and_ask(clf, 200 + i)) for search, clf in predictors.items()}
+        works["asked alone"] = lambda i, clf=predictors["tree"]: clf.predict_p(more[i : i + 1])  # noqa: B023
+        spent.append(median_seconds(works, repeat=50))
+    few, many = spent
+    what, ratio = f"learn one, ask about one, n = {sizes[0]:,}", few["brute"] / few["tree"]
+    yield {"p": 3, "what": f"{what}: products / trees", "ratio": ratio}
+    yield {"p": 3, "what": f"{what}: by trees / asking alone", "ratio": few["tree"] / few["asked alone"]}
+    growth = f"learn one, ask about one: n = {sizes[1]:,} / n = {sizes[0]:,}"
+    yield {"p": 3, "what": growth, "ratio": many["tree"] / few["tree"]}
 
 
 def _large_fit(n: int, asked: int = 2000) -> dict[str, Any]:

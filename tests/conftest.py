@@ -20,7 +20,15 @@ from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
-from exactcp.measures.neighbours.kernels import cones, label_bounds, loose, tree_fill, tree_search
+from exactcp.measures.neighbours.kernels import (
+    cones,
+    label_bounds,
+    loose,
+    standing,
+    tree_changes,
+    tree_fill,
+    tree_search,
+)
 from slices import slow_but
 
 LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
@@ -30,7 +38,7 @@ if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.inner_product = angles.inner_product = written_order.inner_product
     kinds.manhattan_distance = written_order.manhattan_distance
     kinds.chebyshev_distance = written_order.chebyshev_distance
-    for module in (cones, label_bounds, loose, tree_fill, tree_search):
+    for module in (cones, label_bounds, loose, standing, tree_changes, tree_fill, tree_search):
         for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))

@@ -42,7 +42,7 @@ def near_box(points, leaf, box, node, limits):
 
 
 def lowest(mask):
-    return (mask & -mask).bit_length() - 1
+    return int(mask & -mask).bit_length() - 1
 
 
 def keep_largest(values, best, group, length):

@@ -90,8 +90,8 @@ FAMILY = Family(
         ),
         "the entrance of a touched list stays": Mutant(
             "measures/neighbours/kernels/stream.py",
-            "        entrances[relation, i] = _entrance(",
-            "        _entrance(",
+            "        entrances[relation, i] = entrance_of(",
+            "        entrance_of(",
             survives="an entrance that is too wide costs time: a full list turns away what is too far",
         ),
         "a touched list counts one too few": Mutant(

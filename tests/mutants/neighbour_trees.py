@@ -20,7 +20,7 @@ EMPTY = tuple(
     for measure in ("KNN 3", "SimplifiedKNN 2")
     for problem in ("singleton label", "one of each label", "ten labels")
 )
-KEPT = (f"{TREES}::test_trees_go_with_a_change_and_come_back_when_enough_is_asked",)
+KEPT = (f"{TREES}::test_trees_go_with_a_change_until_enough_has_been_asked",)
 STREAMS = (
     *(f"{TREES}::test_streams_are_those_of_brute_force[{kind}-KNN 4-five]" for kind in ("grid", "normal")),
     f"{TREES}::test_streams_are_those_of_brute_force[normal-KNN 4-a tiny one]",
@@ -84,16 +84,12 @@ FAMILY = Family(
             "return min(1.0 / lo, TOP) if lo > 0.0 else TOP, 1.0 / hi if hi > 0.0 else math.inf",
         ),
         "the own label is another label": Mutant(
-            CONES, "if relation == 1 and codes[i] == label:", "if relation == 2 and codes[i] == label:"
+            CONES, "if relation == 1 and stored.codes[i] == label:", "if relation == 2 and stored.codes[i] == label:"
         ),
-        "short lists are corrected twice": Mutant(
-            "measures/neighbours/_trees.py", "    radius[:, always] = -1.0\n", "    radius[:, always] = 1e9\n", EMPTY
+        "short lists have a score": Mutant(
+            CONES, "return math.inf, 0.0, TOP", "return math.inf, 0.0, min(u, TOP)", EMPTY
         ),
-        "short lists are left out": Mutant(
-            "measures/neighbours/_trees.py",
-            "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n",
-            "always = np.flatnonzero(np.isinf(radius).any(axis=0))\n    radius[:, always] = -1.0\n    always = always[:0]\n",
-        ),
+        "short lists are left out": Mutant(CONES, "return math.inf, 0.0, TOP", "return -1.0, 0.0, TOP", EMPTY),
         "an example is its own neighbour": Mutant(
             "measures/neighbours/kernels/tree_fill.py", "if leaf == other:", "if leaf == -1:"
         ),
@@ -117,10 +113,7 @@ FAMILY = Family(
             "measures/neighbours/_label_bag.py", "                counts[far] = some\n", "                pass\n", FAR
         ),
         "reverse trees outlive a change": Mutant(
-            "measures/neighbours/_label_bag.py",
-            '        "_reverse": None,\n',
-            "",
-            KEPT,
+            "measures/neighbours/_label_lists.py", '"_standing": None, "_following": None}', '"_following": None}', KEPT
         ),
         "a stream's trees outlive a change": Mutant(
             "measures/neighbours/_label_lists.py",

@@ -228,8 +228,8 @@ FAMILY = Family(
         ),
         "the screen outlives a change": Mutant(
             "measures/neighbours/_label_lists.py",
-            "        self.search.forget_screen()\n\n    def _arrival",
-            "\n    def _arrival",
+            "        self.search.forget_screen()\n        vars(self)",
+            "        vars(self)",
             KEPT,
         ),
         "a fork overwrites what it shares": Mutant(

@@ -73,7 +73,7 @@ def _bound_points(order, start, stop, Z, box, node):
 @inner
 def _bound_cones(order, start, stop, asking, cones, node):
     """Make the cone around those of a node; return the spread of the ranks of their scores, and their mean height."""
-    radius, slope, low, high = 0.0, np.inf, np.inf, -np.inf
+    radius, slope, low, high = -1.0, np.inf, np.inf, -np.inf
     first, last, height = np.inf, -np.inf, 0.0
     for at in range(start, stop):
         i = order[at]
@@ -88,7 +88,7 @@ def _bound_cones(order, start, stop, asking, cones, node):
 @inner
 def _visiting_share(whole, margin):
     """Part of the rows within a margin of something that are within the margin of its half."""
-    return (whole / 2 + margin) / (whole + margin) if whole + margin > 0.0 else 1.0
+    return (whole / 2 + margin) / (whole + margin) if 0.0 < whole + margin < np.inf else 1.0
 
 
 @inner
@@ -97,7 +97,8 @@ def _share_by_radius(cut, start, stop, key, box, node, largest):
     few, smaller = (cut - start) / (stop - start), 1.0
     for f in range(box.shape[2]):
         side = np.float64(box[node, 1, f] - box[node, 0, f])
-        smaller *= (side + key[cut]) / (side + largest) if side + largest > 0.0 else 1.0
+        if side + largest > 0.0 and key[cut] < np.inf:
+            smaller *= (side + key[cut]) / (side + largest)
     return few * smaller + 1 - few
 
 

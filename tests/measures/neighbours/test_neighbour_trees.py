@@ -235,24 +235,24 @@ def test_threads_share_what_they_grow():
             np.testing.assert_array_equal(found, expected)
 
 
-def test_trees_go_with_a_change_and_come_back_when_enough_is_asked(monkeypatch):
+def test_trees_go_with_a_change_until_enough_has_been_asked(monkeypatch):
     monkeypatch.setattr(_filling, "choose_route", always_trees)
     X, y, asked = hostile("normal", "two", 0, 200, 2)
     clf, brute = (FullConformalClassifier(KNN(3, search=search)).fit(X[:150], y[:150]) for search in ("auto", "brute"))
     np.testing.assert_array_equal(clf.predict_p(asked), brute.predict_p(asked))
     assert clf._bag.search._near is not None
-    assert clf._bag._reverse is not None
-    for change in (
-        lambda one: one.partial_fit(X[150:151], y[150:151]),
-        lambda one: one.unlearn([7]),
-        lambda one: one.partial_fit(X[151:], y[151:]),
+    assert clf._bag._standing is not None
+    for change, follow in (
+        (lambda one: one.partial_fit(X[150:151], y[150:151]), False),
+        (lambda one: one.unlearn([7]), True),  # after more than 64 rows
+        (lambda one: one.partial_fit(X[151:], y[151:]), False),  # so many that all lists are made anew
     ):
         change(clf)
         change(brute)
-        assert clf._bag._reverse is None
-        for _ in range(4):  # the third time, more than 64 rows have been asked
+        assert (clf._bag._standing is not None) == (clf._bag._following is not None) == follow
+        for _ in range(4):
             np.testing.assert_array_equal(clf.predict_p(asked), brute.predict_p(asked))
-        assert clf._bag._reverse is not None
+        assert clf._bag._standing is not None
 
 
 def test_many_short_lists_are_met_by_products(monkeypatch):
@@ -260,7 +260,7 @@ def test_many_short_lists_are_met_by_products(monkeypatch):
     X, y, asked = hostile("normal", "a tiny one", 0, 300, 2)
     bag, brute = KNN(50).bag(X, y, 5), KNN(50, search="brute").bag(X, y, 5)
     _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
-    assert bag._reverse.always.size > 16
+    assert bag._standing is None
     assert bag._prepared.starts.size  # by the route of many rows
 
 
@@ -331,9 +331,9 @@ class TestChoice:
         bag, brute = KNN(3).bag(X, y, 5), KNN(3, search="brute").bag(X, y, 5)
         assert bag.search.route.name == "tree"
         _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
-        assert (bag._reverse is not None) == (ratio < _choosing.BATCH_SHARE)
+        assert (bag._standing is not None) == (ratio < _choosing.BATCH_SHARE)
         _assert_same_counts(bag.label_counts(asked[:1]), brute.label_counts(asked[:1]))
-        assert bag._reverse is not None
+        assert bag._standing is not None
 
     def test_many_features_and_other_metrics_are_not_asked(self, monkeypatch):
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=20))

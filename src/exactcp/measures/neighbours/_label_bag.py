@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort
+from exactcp._changes import Change
+from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._rows import take_rows
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._label_intervals import count_by_intervals, may_have_intervals
 from exactcp.measures.neighbours._label_stream import StreamedLists
-from exactcp.measures.neighbours._trees import grow_reverse
+from exactcp.measures.neighbours._search import NO_TOUCH
 from exactcp.measures.neighbours.kernels.scores import (
     Provisional,
     cards_of,
@@ -24,7 +25,6 @@ from exactcp.measures.neighbours.kernels.scores import (
 )
 from exactcp.measures.neighbours.kernels.search import TestBlock
 from exactcp.measures.neighbours.kernels.tree_counts import count_labels_by_trees
-from exactcp.measures.neighbours.kernels.tree_search import NearTrees, ReverseTrees
 
 
 class CategorisedScores(NamedTuple):
@@ -43,13 +43,11 @@ class NeighbourBag(StreamedLists):
 
     _prepared: Provisional | None = None
     _within: CategorisedScores | None = None
-    _reverse: ReverseTrees | None = None
     _intervals_pay: bool = True
     nothing_derived: Mapping[str, Any] = {
         **StreamedLists.nothing_derived,
         "_prepared": None,
         "_within": None,
-        "_reverse": None,
         "_intervals_pay": True,
     }
 
@@ -70,14 +68,11 @@ class NeighbourBag(StreamedLists):
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        near = self.search.trees_for(X.shape[0])
-        if near is None:
+        standing = self._standing_for(X.shape[0])
+        if standing is None:
             return self._count_by_products(X, effort)
-        reverse = self._reverse_trees(near)
-        if reverse.always.size * _tuning.KNOBS.plain_share > self.n and self.search.wanted != "tree":
-            return self._count_by_products(X, effort)
-        provisional, out = self._provisional(in_order=True), new_label_counts(X.shape[0], self.search.n_labels)
-        args = (self.k, self.search.stored(provisional.touch), near, reverse, self._lists, provisional, out)
+        out, scores = new_label_counts(X.shape[0], self.search.n_labels), self._scores[: self.n]
+        args = (self.k, self.search.stored(NO_TOUCH), standing, self._lists, self._sums, scores, out)
         far = self.search.visit_trees(count_labels_by_trees, X, *args, effort=effort)
         if far.size:
             for counts, some in zip(out, self._count_by_products(X[far], effort), strict=True):
@@ -112,16 +107,15 @@ class NeighbourBag(StreamedLists):
         self.search.visit(by, X, self.order, *args, effort=effort)
         return out
 
-    def _reverse_trees(self, near: NearTrees) -> ReverseTrees:
-        """Return the trees over the examples that ask who changes their scores, of the lists as they are."""
-        reverse = self._reverse
-        if reverse is None:
-            n, n_labels = self.n, self.search.n_labels
-            state = (self._lists, self._sums[:, :n], self._scores[:n], self._codes[:n])
-            reverse = self._reverse = grow_reverse(near, *state, n_labels=n_labels, k=self.k)
-        return reverse
-
     at_least_counts = label_counts
+
+    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
+        """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
+        change = self.learning(X, codes) if codes.size == 1 and self._standing_for(1) is not None else None
+        if change is None or change.bag._standing is None:  # noqa: SLF001
+            return super().streaming(X, codes)
+        counts = self.label_counts(X, effort=ALONE)
+        return np.array([[count[0, codes[0]] for count in counts[:4]]]), change
 
     def category_counts(
         self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -11,10 +11,11 @@ import numpy as np
 from exactcp._changes import Change
 from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store, copied_with_room, has_room_for, remembering
-from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
+from exactcp.measures.neighbours._lists_by_trees import FollowedTrees, ListsByTrees, Prepared
 from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._standing import copied_trees
 from exactcp.measures.neighbours._streaming import Pace
 from exactcp.measures.neighbours.kernels.fill import Lists, new_lists
 from exactcp.measures.neighbours.kernels.learning import (
@@ -26,10 +27,8 @@ from exactcp.measures.neighbours.kernels.learning import (
 )
 from exactcp.measures.neighbours.kernels.scores import scores_of, sum_lists
 
-CommitLists = Callable[[ListArrays], None]
 
-
-class NeighbourLists(LabelBagBase):
+class NeighbourLists(ListsByTrees):
     """Two (or one) sorted lists of distances for each example, which learn and unlearn.
 
     Parameters
@@ -51,13 +50,14 @@ class NeighbourLists(LabelBagBase):
     -----
     Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs and a prediction n, or what trees leave of
     them; `learn` and `unlearn` cost n distances for an example, and a search for each example whose list runs short.
-    One example changes the lists in place (`learning`, `unlearning`, `streaming`); several change a fork. Trees go with
-    every change, and are grown anew when enough has been asked.
+    One example changes the lists in place (`learning`, `unlearning`, `streaming`); several change a fork. When enough
+    has been asked and changed, trees follow: what an example costs then depends on the lists that it changes.
     """
 
     _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
     _pace = Pace()
-    nothing_derived: Mapping[str, Any] = {"_pace": Pace()}  # what is quickly made anew, before it is
+    # what is quickly made anew, before it is
+    nothing_derived: Mapping[str, Any] = {"_pace": Pace(), "_standing": None, "_following": None}
 
     def __init__(
         self,
@@ -85,11 +85,6 @@ class NeighbourLists(LabelBagBase):
         """Forget what is derived from the lists."""
         vars(self).update(self.nothing_derived)
         self._entrances = np.empty((self.n_relations, 0))
-
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return self.search.store.n
 
     @property
     def order(self) -> np.ndarray:
@@ -139,7 +134,8 @@ class NeighbourLists(LabelBagBase):
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
-        return self._successor(self._examples(), self._store, _owns_arrays=False, _pace=self._pace)
+        trees = {"_standing": self._standing, "_following": self._following}
+        return self._successor(self._examples(), self._store, _owns_arrays=False, _pace=self._pace, **trees)
 
     def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
         """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
@@ -147,8 +143,9 @@ class NeighbourLists(LabelBagBase):
         if not self._owns_arrays or needed > room or not fits:
             room = room if needed <= room else max(needed, 2 * self.n)
             wide = None if fits else np.dtype(np.float64)
-            copied = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix, dtype=wide)
-            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True, _pace=self._pace)))
+            lists = _copied_lists(self._examples(), room, is_matrix=self._store.is_matrix, dtype=wide)
+            trees = {"_standing": copied_trees(self._standing), "_following": copied_trees(self._following)}
+            vars(self).update(vars(self._successor(lists, self._store, _owns_arrays=True, _pace=self._pace, **trees)))
 
     def _expect_to_forget(self) -> None:
         """Have lists with a longer reserve, from the first example on that is unlearned."""
@@ -187,23 +184,39 @@ class NeighbourLists(LabelBagBase):
             self._restart(self._store.extended(X), np.concatenate([self._codes[:n], codes]), order, effort)
             return
         self._own_arrays(n + m, X)
-        size = _batch_size(n + m)
-        for first in range(0, m, size):
-            some = slice(first, min(first + size, m))
-            self._arrival(X[some], codes[some])(self._examples())
-            self.search.store = self._store.arrived(X[some])
-        self._changed()
+        size, first = _batch_size(n + m), 0
+        while first < m:
+            arrival, last = self._arrival_by_trees(X[first], int(codes[first])), first + 1
+            if arrival is None:
+                last = min(first + size, m)
+                arrival = self._plain_arrival(X[first:last], codes[first:last])
+            self._commit(arrival, self._store.arrived(X[first:last]))
+            first = last
 
-    def _changed(self) -> None:
-        self._forget()
+    def _commit(self, prepared: Prepared, store: Store) -> None:
+        """Change the lists of a fork, whose objects are then in this store."""
+        prepared.on(self._examples(), prepared.trees)()
+        self.search.store = store
         self.search.forget_screen()
+        vars(self).update({**self.nothing_derived, **self._kept(prepared.trees)})
 
-    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> CommitLists:
+    def _kept(self, trees: FollowedTrees | None) -> dict[str, Any]:
+        """Return what is known after a change: trees that followed, with their entrances, or nothing."""
+        if trees is None:
+            return {"_entrances": np.empty((self.n_relations, 0))}
+        return {"_standing": trees[0], "_following": trees[1]}
+
+    def _arrival(self, X: np.ndarray, codes: np.ndarray) -> Prepared:
         """Return what puts a few examples into arrays."""
+        by_trees = self._arrival_by_trees(X[0], int(codes[0])) if X.shape[0] == 1 else None
+        return self._plain_arrival(X, codes) if by_trees is None else by_trees
+
+    def _plain_arrival(self, X: np.ndarray, codes: np.ndarray) -> Prepared:
+        """Return the same, with the distances to all others."""
         store = self._store
         distances = np.hstack([store.rows_from(X), store.rows_among(X)])
         rows, codes = store.as_rows(X), np.asarray(codes, dtype=np.int64)
-        return partial(commit_learning, distances, codes, rows, store.is_matrix, self.k)
+        return Prepared(partial(commit_learning, distances, codes, rows, store.is_matrix, self.k))
 
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn a few examples in place; None if a fork should learn them."""
@@ -213,18 +226,19 @@ class NeighbourLists(LabelBagBase):
         X = self._by_slot(X)
         return self._change(self._store.arrived(X), self._arrival(X, y)) if has_room_for(self._store, X) else None
 
-    def _change(self, store: Store, commit: CommitLists, *, streaming: bool = False) -> Change:
+    def _change(self, store: Store, prepared: Prepared, *, streaming: bool = False) -> Change:
         """Return the change that a compiled function makes to the examples, which are then in this store."""
         examples, is_matrix = self._examples(), self._store.is_matrix
-        forgotten = {} if streaming else {"_entrances": np.empty((self.n_relations, 0))}
-        successor = self._successor(examples, store, **forgotten)
+        successor = self._successor(examples, store, **({} if streaming else self._kept(prepared.trees)))
 
-        def apart() -> NeighbourLists:
-            copied = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
-            commit(copied)
-            return successor._successor(copied, store, **forgotten)  # noqa: SLF001  (the bag as it is must not be held)
+        def apart() -> NeighbourLists:  # the bag as it is must not be held
+            lists = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
+            trees = prepared.trees_apart()
+            prepared.on(lists, trees)()
+            kept = {} if streaming else successor._kept(trees)  # noqa: SLF001
+            return successor._successor(lists, store, **kept)  # noqa: SLF001
 
-        return Change(successor, partial(commit, examples), apart)
+        return Change(successor, prepared.on(examples, prepared.trees), apart)
 
     def unlearn(self, indices: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
@@ -236,10 +250,8 @@ class NeighbourLists(LabelBagBase):
         self._own_arrays(self.n)
         self._expect_to_forget()
         for position in np.sort(indices)[::-1]:
-            slot = int(self._order[position])
-            self._departure(int(position))(self._examples())
-            self.search.store = self._store.departed(slot)
-        self._changed()
+            departed = self._store.departed(int(self._order[position]))
+            self._commit(self._departure(int(position)), departed)
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget one example in place; None if a fork should forget them."""
@@ -248,9 +260,12 @@ class NeighbourLists(LabelBagBase):
         departed = self._store.departed(int(self._order[positions[0]]))
         return self._change(departed, self._departure(int(positions[0])))
 
-    def _departure(self, position: int) -> CommitLists:
+    def _departure(self, position: int) -> Prepared:
         """Return what takes an example out of arrays: with the lists that run short made anew."""
         store, codes, slot = self._store, self._codes, int(self._order[position])
+        by_trees = self._departure_by_trees(position, slot)
+        if by_trees is not None:
+            return by_trees
         with remembering(store):
             distances = store.rows_within(slot, slot + 1)[0]
             holding = lists_that_hold(distances, slot, codes, self.sizes, self.k, self._lists)
@@ -259,7 +274,8 @@ class NeighbourLists(LabelBagBase):
             for r, (relation, i) in enumerate(short.tolist()):
                 lengths[r] = list_without(store.rows_within(i, i + 1)[0], i, slot, relation, codes, values[r])
         made_anew = (short, values, lengths)
-        return partial(commit_unlearning, distances, position, holding, *made_anew, store.is_matrix, self.k)
+        args = (distances, position, holding, *made_anew, store.is_matrix, self.k)
+        return Prepared(partial(commit_unlearning, *args))
 
 
 def _batch_size(n: int) -> int:

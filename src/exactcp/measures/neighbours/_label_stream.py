@@ -10,9 +10,9 @@ from exactcp._changes import Change
 from exactcp.geometry.kinds import OTHER
 from exactcp.geometry.objects import VectorStore, has_room_for
 from exactcp.measures.neighbours._label_lists import NeighbourLists
+from exactcp.measures.neighbours._lists_by_trees import Prepared
 from exactcp.measures.neighbours._streaming import stream_vectors
 from exactcp.measures.neighbours.kernels.stream import (
-    all_entrances,
     commit_streamed,
     count_and_learn,
     count_example,
@@ -79,10 +79,5 @@ class StreamedLists(NeighbourLists):
         else:
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
-        commit = partial(commit_streamed, distances, code, store.as_rows(x)[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(store.arrived(x), commit, streaming=True)
-
-    def _stand_at_entrances(self) -> None:
-        """Know the entrance of every list."""
-        if self._entrances.shape != self._sums.shape:
-            self._entrances = all_entrances(self._lists, self._codes, self.sizes, self.n)
+        args = (distances, code, store.as_rows(x)[0], store.is_matrix, self.k, own, used)
+        return counts, self._change(store.arrived(x), Prepared(partial(commit_streamed, *args)), streaming=True)

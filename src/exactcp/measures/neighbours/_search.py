@@ -16,6 +16,7 @@ from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, pr
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._route import ASKED_FOR, NOT_ASKED, Route
+from exactcp.measures.neighbours._standing import no_newcomers
 from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, no_balls
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
@@ -57,6 +58,7 @@ class NeighbourSearch:
     _balls: tuple[np.ndarray | None, Balls] | None = None  # and the touch that they are of
     _reach: tuple[np.ndarray | None, np.ndarray] | None = None  # of the screen's rows, and the touch that it is of
     rows_asked = 0  # since the stored examples changed
+    credit = 0  # and before, with the changes
 
     def __init__(self, store: Store, codes: np.ndarray, n_labels: int, wanted: str = "auto") -> None:
         self.store = store
@@ -74,6 +76,7 @@ class NeighbourSearch:
         """Return a search of other examples, which keeps what outlives changes."""
         search = type(self)(store, codes, n_labels, self.wanted)
         vars(search).update(_basis=self._basis, route=self.route, trees_serve_batches=self.trees_serve_batches)
+        search.credit = self.credit + self.rows_asked + 1
         return search
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,7 +85,7 @@ class NeighbourSearch:
     def forget_screen(self) -> None:
         """Say that the stored examples have changed."""
         self._screen = self._near = self._balls = self._reach = None
-        self.rows_asked = 0
+        self.credit, self.rows_asked = self.credit + self.rows_asked + 1, 0
 
     def screen(self) -> Screen:
         """Return the screen of the stored examples."""
@@ -112,13 +115,20 @@ class NeighbourSearch:
             near = self._near = grow_near(self.store.objects, self.codes[:n], self.n_labels)
         return near
 
-    def trees_for(self, m: int) -> NearTrees | None:
-        """Return the trees if m rows should be searched for in them: grown anew when enough have been asked."""
-        if self.route.name != "tree" or self.store.n == 0:
-            return None
-        if m >= _tuning.KNOBS.few and not self.trees_serve_batches:
-            return None
-        if self._near is None and self.wanted != "tree" and self.rows_asked + m < _tuning.KNOBS.regrow:
+    def serves(self, m: int) -> bool:
+        """Tell whether trees are the way for m rows."""
+        return self.route.name == "tree" and self.store.n > 0 and (m < _tuning.KNOBS.few or self.trees_serve_batches)
+
+    def is_worth_trees(self, m: int) -> bool:
+        """Tell whether rows and changes so far, with m more, would have paid for growing trees."""
+        return self.wanted == "tree" or m + self.rows_asked >= _tuning.KNOBS.regrow
+
+    def trees_for(self, m: int, credit: int = 0) -> NearTrees | None:
+        """Return the trees if m rows should be searched for in them: grown anew when enough have been asked.
+
+        Who has trees that follow changes may add the `credit` of what was before the last.
+        """
+        if not self.serves(m) or (self._near is None and not self.is_worth_trees(m + credit)):
             return None
         return self.near()
 
@@ -159,7 +169,8 @@ class NeighbourSearch:
         if near is None:
             self.visit(write_scores, X, order, None, k, use_ratio, out, effort=effort)
             return out
-        far = self.visit_trees(write_scores_by_trees, X, k, use_ratio, self.stored(), near, out, effort=effort)
+        args = (k, use_ratio, self.stored(NO_TOUCH), near, no_newcomers(self.n_labels, 1, X.shape[1]), out)
+        far = self.visit_trees(write_scores_by_trees, X, *args, effort=effort)
         if far.size:
             rest = np.empty((far.size, self.n_labels))
             self.visit(write_scores, X[far], order, None, k, use_ratio, rest, effort=effort)
@@ -184,6 +195,7 @@ class NeighbourSearch:
         self.store.check_new(X)
         X = np.ascontiguousarray(self.store.by_slot(X, NO_ORDER))
         m, size = X.shape[0], _tuning.KNOBS.rows_together
+        self.rows_asked += m
         if m <= size:  # without the threads' ceremonies
             return work(np.arange(m), X, *args).nonzero()[0]
         far = map_blocks(

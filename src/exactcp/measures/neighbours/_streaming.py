@@ -79,7 +79,7 @@ def _ranked(rows: int, size: int, examples: ListArrays) -> OrderedScores:
     """Return the scores of so many examples in order, if enough rows are counted against them."""
     if rows * _tuning.KNOBS.few < _tuning.KNOBS.ranked_rows:
         return unranked()
-    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, size + rows)
+    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, size + rows, size + rows)
 
 
 def _end_of_part(pace: Pace, size: int, wanted: str) -> int:

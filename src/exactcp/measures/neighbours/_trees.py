@@ -51,17 +51,14 @@ def grow_reverse(
     n_relations, n = sums.shape[0], scores.size
     radius, slope, score = np.empty((3, n_relations, n))
     write_cones(lists, sums, scores, k, near.units.scale, radius, slope, score)
-    always = np.flatnonzero(np.isinf(radius).any(axis=0))
-    radius[:, always] = -1.0
-    labels = _parts(codes, n_labels)
-    parts = [part[radius[0, part] >= 0] for part in labels]
+    parts = _parts(codes, n_labels)
     if n_relations == 2:  # the points of the second relation are numbered after those of the first
-        parts.append(n + np.flatnonzero(radius[1] >= 0))
+        parts.append(np.arange(n, 2 * n))
     ranks = [_ranks(*relation) for relation in zip(radius, slope, score, strict=True)]
     asking = Asking(radius.ravel(), slope.ravel(), score.ravel(), *map(np.concatenate, zip(*ranks, strict=True)))
     grove, cones = grow_grove(np.concatenate([_coordinates(near.grove, n)] * n_relations), parts, asking)
     np.subtract(grove.slot, n, out=grove.slot, where=grove.slot >= n)
-    return ReverseTrees(grove, cones, always)
+    return ReverseTrees(grove, cones)
 
 
 def grow_balls(near: NearTrees, touch: np.ndarray) -> Balls:

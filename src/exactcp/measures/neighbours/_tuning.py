@@ -18,6 +18,12 @@ class NeighbourTuning(NamedTuple):
     regrow: int = 64  # rows that are asked after a change before trees are grown anew
     plain_share: int = 16  # trees do not pay if one example in this many must be met by every row
     rows_together: int = 64  # test objects that go through trees in one call
+    follow_share: int = 16  # trees are grown anew when one example in this many has come or gone,
+    follow_least: int = 512  # and no fewer than so many
+    changed_least: int = (
+        512  # scores that change before they are put in order anew: one in `follow_share`, but not fewer
+    )
+    changed_most: int = 8192  # nor more
     stream_trees_from: int = 8192  # examples from which trees are tried in a stream
     ranked_rows: int = 256  # rows of a stream at most, after which scores are put in order anew
     stream_share: int = 3  # trees are grown anew when one in this many examples more is in none

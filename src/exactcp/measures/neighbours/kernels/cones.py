@@ -14,28 +14,35 @@ from exactcp.measures.neighbours.kernels.scores import score_with
 TOP = 1e290  # stands for larger scores; beyond it, and below its inverse, a slope would not be safe from overflow
 
 
-@compiled(error_model="numpy")
-def write_cones(lists, sums, scores, k, scale, radius, slope, score):
-    """Write the cones (n_relations, n) of the examples: radius inf if all who join change it, -1 if nobody does.
+@inner
+def cone_of(relation, i, lists, sums, scores, k, scale):
+    """Radius, slope and score of the cone of an example's list: radius inf if all who join change it, -1 if nobody.
 
     u, the score or for other labels its inverse, falls by (delta - d) / s when somebody joins at d < delta, where s is
     the sum of the other list.
     """
-    values, lengths, n_relations = lists.values, lists.lengths, sums.shape[0]
-    slack = (k + 64) * 2.0**-49  # sums of k terms, ratios and bounds round by less than a sixteenth of it
+    n_relations, slack = sums.shape[0], (k + 64) * 2.0**-49  # which is 16 times what sums, ratios and bounds round by
+    delta = kth(lists.values[relation, i], lists.lengths[relation, i], k)
+    s = sums[1 - relation, i] if n_relations == 2 else 1.0
+    u = scores[i]
+    if relation == 1:
+        u = 1.0 / u if u > 0.0 else math.inf
+    if delta == math.inf:
+        return math.inf, 0.0, TOP
+    if delta == 0.0 or s == math.inf:
+        return -1.0, 0.0, min(u, TOP)
+    radius = (delta + slack * (delta + sums[relation, i])) * scale
+    slope = s * (1 - slack) * scale if 1 / TOP < u < TOP and s > 0.0 else 0.0
+    return radius, slope, min(u, TOP)
+
+
+@compiled(error_model="numpy")
+def write_cones(lists, sums, scores, k, scale, radius, slope, score):
+    """Write the cones (n_relations, n) of the examples."""
     for i in range(scores.shape[0]):
-        for relation in range(n_relations):
-            delta = kth(values[relation, i], lengths[relation, i], k)
-            s = sums[1 - relation, i] if n_relations == 2 else 1.0
-            u = scores[i]
-            if relation == 1:
-                u = 1.0 / u if u > 0.0 else math.inf
-            radius[relation, i] = (delta + slack * (delta + sums[relation, i])) * scale
-            slope[relation, i], score[relation, i] = 0.0, min(u, TOP)
-            if 1 / TOP < u < TOP and 0.0 < s < math.inf:
-                slope[relation, i] = s * (1 - slack) * scale
-            if delta == 0.0 or (s == math.inf and delta < math.inf):
-                radius[relation, i] = -1.0
+        for relation in range(sums.shape[0]):
+            cone = cone_of(relation, i, lists, sums, scores, k, scale)
+            radius[relation, i], slope[relation, i], score[relation, i] = cone
 
 
 @inner
@@ -47,20 +54,41 @@ def u_band(relation, lo, hi):
 
 
 @inner
-def correct_by_cones(z, x, room, root, relation, label, lo, hi, k, stored, asked, units, lists, provisional, waiting):
-    """How the counts of a candidate change by the examples of a reverse tree that it changes: (at least, above)."""
+def _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores):
+    """How the counts of a candidate change by those examples of a leaf that a mask has: (at least, above)."""
+    values, lengths, at_least, above = lists.values, lists.lengths, 0, 0
+    while hits != 0:
+        i = slots[leaf, lowest(hits)]  # type: ignore[call-arg]
+        hits &= hits - 1
+        if relation == 1 and stored.codes[i] == label:
+            continue
+        d = euclidean_distance(x, stored.objects[i])
+        if d < kth(values[relation, i], lengths[relation, i], k):
+            new, old = score_with(relation, values, lengths, sums, i, k, d), scores[i]
+            at_least += np.int64(new >= lo) - np.int64(old >= lo)
+            above += np.int64(new > hi) - np.int64(old > hi)
+    return at_least, above
+
+
+@inner
+def correct_by_cones(z, x, room, relation, label, lo, hi, k, stored, standing, lists, sums, scores, waiting):
+    """How the counts of a candidate change by the examples that it changes: (at least, above).
+
+    They are in the reverse tree of its label, or of all other-label lists, or loose.
+    """
+    asked, grow = standing.reverse, standing.near.units.grow
     box, link, points, slots = asked.grove.box, asked.grove.link, asked.grove.points, asked.grove.slot
-    cones, objects, codes = asked.cones, stored.objects, stored.codes
-    values, lengths, sums, scores = lists.values, lists.lengths, provisional.sums, provisional.scores
+    node_cones, radii, slopes, tops = asked.cones.node, asked.cones.radius, asked.cones.slope, asked.cones.score
+    tree, roots = label if relation == 0 else stored.n_labels, asked.grove.roots
     least, most = u_band(relation, lo, hi)
     at_least, above = 0, 0
-    waiting[0] = root
-    used = 1
+    waiting[0] = roots[tree]
+    used = 1 if roots[tree] < roots[tree + 1] else 0
     while used > 0:
         used -= 1
         node = waiting[used]
-        radius = cone_radius(node, cones.node, least, most)
-        if radius < 0.0 or box_gap(z, box, node) > limit_of(radius, room, units.grow):
+        radius = cone_radius(node, node_cones, least, most)
+        if radius < 0.0 or box_gap(z, box, node) > limit_of(radius, room, grow):
             continue
         if link[node, 0] != 0:
             waiting[used], waiting[used + 1] = link[node, 0], node + 1
@@ -68,16 +96,19 @@ def correct_by_cones(z, x, room, root, relation, label, lo, hi, k, stored, asked
             continue
         leaf = np.int64(link[node, 1])
         hits = within_cones(  # type: ignore[call-arg, var-annotated]
-            z, points, leaf, cones.radius, cones.slope, cones.score, least, most, room, units.grow
+            z, points, leaf, radii, slopes, tops, least, most, room, grow
         )
-        while hits != 0:
-            i = slots[leaf, lowest(hits)]
-            hits &= hits - 1
-            if relation == 1 and codes[i] == label:
-                continue
-            d = euclidean_distance(x, objects[i])
-            if d < kth(values[relation, i], lengths[relation, i], k):
-                new, old = score_with(relation, values, lengths, sums, i, k, d), scores[i]
-                at_least += np.int64(new >= lo) - np.int64(old >= lo)
-                above += np.int64(new > hi) - np.int64(old > hi)
+        if hits != 0:
+            more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores)
+            at_least, above = at_least + more[0], above + more[1]
+    loose = standing.loose
+    points, slots = loose.points, loose.slot
+    radii, slopes, tops = loose.radius[relation], loose.slope[relation], loose.score[relation]
+    for here in range(loose.used[0]):
+        leaf = np.int64(here)
+        if (loose.label[leaf] == label) == (relation == 0):
+            hits = within_cones(z, points, leaf, radii, slopes, tops, least, most, room, grow)  # type: ignore[call-arg]
+            if hits != 0:
+                more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores)
+                at_least, above = at_least + more[0], above + more[1]
     return at_least, above

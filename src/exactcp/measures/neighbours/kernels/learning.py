@@ -84,22 +84,29 @@ def commit_learning(distances, labels, X, is_matrix, k, examples):
         store_object(X[i], n + i, is_matrix, examples.rows)
 
 
+@inner
+def leaving(i, slot, d, n, codes, sizes, k, lists, out):
+    """Write (relation, i, does it run short) if the example in `slot` leaves a list of i, at d; return if it does."""
+    relation = 0 if codes[i] == codes[slot] else 1
+    if i == slot or relation == lists.values.shape[0]:
+        return 0
+    values, length = lists.values[relation, i], lists.lengths[relation, i]
+    if length == 0 or d > values[length - 1] * (1 + 1e-9):
+        return 0
+    left = available(relation, codes[i], sizes, n) - 1
+    # not found: the metric's distance depends on the direction in its last bits
+    is_short = position_of(values, length, d) < 0 or length - 1 < min(k, left)
+    out[0], out[1], out[2] = relation, i, is_short
+    return 1
+
+
 @compiled
 def lists_that_hold(distances, slot, codes, sizes, k, lists):
     """Return (relation, slot, does it run short) of the lists that the example in `slot` leaves, at these distances."""
-    n_relations, n = lists.values.shape[0], distances.shape[0]
+    n, used = distances.shape[0], 0
     out = np.empty((n, 3), np.int64)
-    used = 0
     for i in range(n):
-        relation = 0 if codes[i] == codes[slot] else 1
-        if i != slot and relation < n_relations:
-            values, length, d = lists.values[relation, i], lists.lengths[relation, i], distances[i]
-            if length > 0 and d <= values[length - 1] * (1 + 1e-9):
-                left = available(relation, codes[i], sizes, n) - 1
-                # not found: the metric's distance depends on the direction in its last bits
-                is_short = position_of(values, length, d) < 0 or length - 1 < min(k, left)
-                out[used, 0], out[used, 1], out[used, 2] = relation, i, is_short
-                used += 1
+        used += leaving(i, slot, distances[i], n, codes, sizes, k, lists, out[used])
     return out[:used].copy()
 
 
@@ -114,24 +121,31 @@ def list_without(distances, slot, gone, relation, codes, values):
 
 
 @inner
-def _take_out(distances, holding, k, examples):
-    """Take an example at these distances out of the lists that hold it, but for those that are made anew."""
+def take_out(distances, holding, short, made_anew, lengths, k, examples):
+    """Take an example at these distances out of the lists that hold it; those that run `short` are made anew."""
     lists = examples.lists
     for r in range(holding.shape[0]):
         relation, i = holding[r, 0], holding[r, 1]
         if holding[r, 2] == 0:
             lists.lengths[relation, i] = remove(lists.values[relation, i], lists.lengths[relation, i], distances[i])
             refresh(relation, i, k, lists, examples.sums, examples.scores)
+    for r in range(short.shape[0]):
+        relation, i = short[r, 0], short[r, 1]
+        lists.values[relation, i] = made_anew[r]
+        lists.lengths[relation, i] = lengths[r]
+        refresh(relation, i, k, lists, examples.sums, examples.scores)
 
 
 @inner
-def _move(source, target, examples):
+def move(source, target, examples):
     """Copy what is known of the example in slot `source` to slot `target`."""
     lists, sums = examples.lists, examples.sums
     for relation in range(lists.values.shape[0]):
         lists.values[relation, target] = lists.values[relation, source]
         lists.lengths[relation, target] = lists.lengths[relation, source]
         sums[relation, target] = sums[relation, source]
+        if examples.entrances.shape[1] > 0:
+            examples.entrances[relation, target] = examples.entrances[relation, source]
     examples.codes[target] = examples.codes[source]
     examples.scores[target] = examples.scores[source]
 
@@ -144,9 +158,10 @@ def free_slot(slot, position, last, is_matrix, order, rows):
         rows[: last + 1, slot] = rows[: last + 1, last]
     else:
         rows[slot] = rows[last]
-    for j in range(last + 1):
-        if order[j] == last:
+    for j in range(last, -1, -1):
+        if order[j] == last:  # mostly one of the youngest
             order[j] = slot
+            break
     for j in range(position, last):
         order[j] = order[j + 1]
 
@@ -156,12 +171,7 @@ def commit_unlearning(distances, position, holding, short, values, lengths, is_m
     """Forget the example that arrived as number `position`; `values`, `lengths` are the lists that ran `short`."""
     order, last = examples.order, distances.shape[0] - 1
     slot = order[position]
-    _take_out(distances, holding, k, examples)
-    for r in range(short.shape[0]):
-        relation, i = short[r, 0], short[r, 1]
-        examples.lists.values[relation, i] = values[r]
-        examples.lists.lengths[relation, i] = lengths[r]
-        refresh(relation, i, k, examples.lists, examples.sums, examples.scores)
+    take_out(distances, holding, short, values, lengths, k, examples)
     examples.sizes[examples.codes[slot]] -= 1
-    _move(last, slot, examples)
+    move(last, slot, examples)
     free_slot(slot, position, last, is_matrix, order, examples.rows)

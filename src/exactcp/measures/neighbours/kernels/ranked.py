@@ -5,51 +5,86 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._jit import inner
+from exactcp._jit import compiled, inner
 from exactcp.counting.labels import count_below
 
 
 class OrderedScores(NamedTuple):
     """Scores of examples as they were, and those that have changed since; all empty if they are not kept so."""
 
-    ordered: np.ndarray  # (n,) as they were, ascending within each label
-    starts: np.ndarray  # (l + 1,) where each label starts
+    ordered: np.ndarray  # (2n,) as they were, ascending within each label, and once more ascending all together
+    starts: np.ndarray  # (l + 2,) where each label starts, where all together do, and the end
     place: np.ndarray  # (capacity,) which change is an example's; -1: none
-    old: np.ndarray  # (changes,) what a score was, nan if it was not there; room for one of every example
-    new: np.ndarray  # (changes,) and is
+    old: np.ndarray  # (changes,) what a score was, nan if it was not there
+    new: np.ndarray  # (changes,) and is; nan if it is gone
     codes: np.ndarray  # (changes,) of its example
     used: np.ndarray  # (1,) number of changes
 
 
-def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: int) -> OrderedScores:
-    """Put the scores of examples in order, with room for changes."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_labels))])
-    ordered = scores[np.argsort(codes, kind="stable")]
-    for start, stop in pairwise(starts):
+def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: int, changes: int) -> OrderedScores:
+    """Put the scores of examples in order, with room for so many examples and changes."""
+    n = scores.size
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_labels)), [2 * n]])
+    ordered = np.empty(2 * n)
+    ordered[:n] = scores[np.argsort(codes, kind="stable")]
+    for start, stop in pairwise(starts[:-1]):
         ordered[start:stop].sort()
-    return _with_room(ordered, starts, capacity)
+    ordered[n:] = np.sort(ordered[:n], kind="stable")  # which merges what is in order
+    return with_room(ordered, starts, capacity, changes)
 
 
 def unranked() -> OrderedScores:
     """Return scores that are not kept in order."""
-    return _with_room(np.empty(0), np.zeros(1, np.int64), 0)
+    return with_room(np.empty(0), np.zeros(1, np.int64), 0, 0)
 
 
-def _with_room(ordered: np.ndarray, starts: np.ndarray, capacity: int) -> OrderedScores:
-    old, new = np.empty(capacity), np.empty(capacity)
-    place, codes = np.full(capacity, -1), np.empty(capacity, np.int64)
-    return OrderedScores(ordered, starts, place, old, new, codes, np.zeros(1, np.int64))
+def with_room(ordered: np.ndarray, starts: np.ndarray, capacity: int, changes: int) -> OrderedScores:
+    """Return scores in order of which none has changed."""
+    old, new, codes = np.empty(changes), np.empty(changes), np.empty(changes, np.int64)
+    return OrderedScores(ordered, starts, np.full(capacity, -1), old, new, codes, np.zeros(1, np.int64))
+
+
+def ranked_anew(ranked: OrderedScores) -> OrderedScores:
+    """Return the scores as they are in order, with as much room: what has changed is merged with what has not."""
+    used, n_labels = int(ranked.used[0]), ranked.starts.size - 2
+    codes, parts, starts = ranked.codes[:used], [], [0]
+    for c in range(n_labels + 1):
+        own = ranked.ordered[ranked.starts[c] : ranked.starts[c + 1]]
+        of_it = slice(None) if c == n_labels else codes == c
+        gone, come = (np.sort(values[:used][of_it]) for values in (ranked.old, ranked.new))
+        gone, come = gone[~np.isnan(gone)], come[~np.isnan(come)]
+        parts.append(np.empty(own.size - gone.size + come.size))
+        merge_changes(own, gone, come, parts[-1])
+        starts.append(starts[-1] + parts[-1].size)
+    return with_room(np.concatenate(parts), np.array(starts), ranked.place.size, ranked.old.size)
+
+
+@compiled
+def merge_changes(own, gone, come, out):
+    """Write the ascending numbers of `own` without those of `gone`, all of which it has, and with those of `come`."""
+    left, arrived, used = 0, 0, 0
+    for i in range(own.shape[0]):
+        if left < gone.shape[0] and gone[left] == own[i]:
+            left += 1
+            continue
+        while arrived < come.shape[0] and come[arrived] < own[i]:
+            out[used] = come[arrived]
+            arrived += 1
+            used += 1
+        out[used] = own[i]
+        used += 1
+    out[used:] = come[arrived:]
 
 
 @inner
 def count_in_order(label, lo, hi, ranked, at_least, above):
     """Count the scores as they are: [same label, other labels]."""
     ordered, starts, old, new, codes = ranked.ordered, ranked.starts, ranked.old, ranked.new, ranked.codes
-    at_least[:], above[:] = 0, 0
-    for c in range(starts.shape[0] - 1):
-        own, relation = ordered[starts[c] : starts[c + 1]], 0 if c == label else 1
-        at_least[relation] += own.shape[0] - count_below(own, lo, False)
-        above[relation] += own.shape[0] - count_below(own, hi, True)
+    own, everyone = ordered[starts[label] : starts[label + 1]], ordered[starts[starts.shape[0] - 2] :]
+    at_least[0] = own.shape[0] - count_below(own, lo, False)
+    above[0] = own.shape[0] - count_below(own, hi, True)
+    at_least[1] = everyone.shape[0] - count_below(everyone, lo, False) - at_least[0]
+    above[1] = everyone.shape[0] - count_below(everyone, hi, True) - above[0]
     same_at_least = same_above = all_at_least = all_above = np.int64(0)
     for r in range(ranked.used[0]):
         same = np.int64(codes[r] == label)

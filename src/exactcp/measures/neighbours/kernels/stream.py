@@ -37,7 +37,7 @@ def new_own_lists(n_relations, width, n):
 
 
 @inner
-def _entrance(relation, slot, available, values, lengths):
+def entrance_of(relation, slot, available, values, lengths):
     """The largest distance that enters a list: any, if it holds all that are available."""
     length = lengths[relation, slot]
     return math.inf if length == available else values[relation, slot, length - 1]
@@ -50,7 +50,7 @@ def all_entrances(lists, codes, sizes, n):
     out = np.zeros(lengths.shape)
     for relation in range(out.shape[0]):
         for i in range(n):
-            out[relation, i] = _entrance(relation, i, available(relation, codes[i], sizes, n), values, lengths)
+            out[relation, i] = entrance_of(relation, i, available(relation, codes[i], sizes, n), values, lengths)
     return out
 
 
@@ -155,14 +155,14 @@ def admit(distances, label, k, examples, own, used):
         values[relation, n], lengths[relation, n] = own.values[relation], own.lengths[relation]
         sums[relation, n] = own.sums[relation, 0]
         others = sizes[label] if relation == 0 else n - sizes[label]
-        entrances[relation, n] = _entrance(relation, n, others, values, lengths)
+        entrances[relation, n] = entrance_of(relation, n, others, values, lengths)
     scores[n] = score_of(sums, n)
     for r in range(used):
         i = own.touched[r]
         relation = 0 if codes[i] == label else 1
         lengths[relation, i] = insert(values[relation, i], lengths[relation, i], width, distances[i])
         refresh(relation, i, k, lists, sums, scores)
-        entrances[relation, i] = _entrance(relation, i, available(relation, codes[i], sizes, n) + 1, values, lengths)
+        entrances[relation, i] = entrance_of(relation, i, available(relation, codes[i], sizes, n) + 1, values, lengths)
     codes[n] = label
     sizes[label] += 1
     examples.order[n] = n

@@ -26,7 +26,6 @@ class ReverseTrees(NamedTuple):
 
     grove: Grove  # one over the same-label cones of each label, one over all other-label cones
     cones: Cones
-    always: np.ndarray  # slots of those with a list shorter than k, which every test object meets
 
 
 @inner
@@ -130,7 +129,10 @@ def _note_within(z, x, room, d, objects, grove, units, rows, distances, waiting)
 
 @inner
 def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
-    """Note the examples that a row touches, and their distances; return how many there are."""
+    """Note the examples that a row touches, and their distances; return how many there are.
+
+    With an empty `touch` they are all whose balls the row may be in.
+    """
     grove, largest, limits = balls.grove, balls.node, balls.limits
     box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
     waiting[0] = 0
@@ -150,7 +152,7 @@ def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
             i = slots[leaf, lowest(hits)]
             hits &= hits - 1
             apart = euclidean_distance(x, objects[i])
-            if apart < touch[i]:
+            if touch.shape[0] == 0 or apart < touch[i]:
                 rows[used], distances[used] = i, apart
                 used += 1
     return used

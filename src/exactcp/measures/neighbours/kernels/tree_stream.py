@@ -61,7 +61,7 @@ def _count_streamed(distances, label, k, examples, own, used, ranked, out):
 
 
 @inner
-def _admit(distances, label, k, examples, own, used, ranked, before):
+def admit_noting(distances, label, k, examples, own, used, ranked, before):
     """Learn an example, and note whose scores change."""
     scores, codes, touched, n = examples.scores, examples.codes, own.touched, distances.shape[0]
     for r in range(used):
@@ -123,7 +123,7 @@ def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
         else:
             used = _meet_plainly(x, label, start, size, distances, examples, own, used)
         _count_streamed(distances[:size], label, k, examples, own, used, ranked, out[t])
-        _admit(distances[:size], label, k, examples, own, used, ranked, before)
+        admit_noting(distances[:size], label, k, examples, own, used, ranked, before)
         store_object(x, size, False, rows)
         _narrow(held, used, examples, own, near, loose, z)
         all_near &= lay_down(size - held, x, largest_entrance(size, entrances), near, z, loose)

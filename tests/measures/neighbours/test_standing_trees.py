@@ -1,0 +1,289 @@
+"""Trees follow examples that come and go: counts stay those of brute force and of a fresh fit, after any history."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from conftest import always_trees
+from exactcp import ConformalAnomalyDetector, ExchangeabilityTest, FullConformalClassifier
+from exactcp.measures import KNN, NN, SimplifiedKNN
+from exactcp.measures.neighbours import _filling, _tuning
+from exactcp.measures.neighbours.kernels.cones import write_cones
+from exactcp.measures.neighbours.kernels.ranked import rank_scores, ranked_anew
+from exactcp.measures.neighbours.kernels.standing import BALL, CONES, NEAR, NEWCOMER
+from exactcp.measures.neighbours.kernels.stream import all_entrances
+from hostile import KINDS, LABELS, hostile
+from slices import sliced
+
+MEASURES = {"NN": NN(), "KNN 3": KNN(3), "SimplifiedKNN 2": SimplifiedKNN(2), "KNN 15": KNN(15)}
+QUICK = [
+    ("grid", "a tiny one", "KNN 3"),
+    ("normal", "two", "KNN 3"),
+    ("outliers", "five", "SimplifiedKNN 2"),
+    ("duplicates", "a tiny one", "KNN 15"),
+    ("finer than float32", "five", "KNN 3"),
+]
+
+
+@pytest.fixture
+def restless(monkeypatch):
+    """Trees that are grown anew after a few changes, and scores put in order."""
+    knobs = _tuning.KNOBS._replace(follow_least=9, follow_share=40, changed_least=25, changed_most=25, regrow=1)
+    monkeypatch.setattr(_tuning, "KNOBS", knobs)
+
+
+def _bag(measure, X, y, search):
+    return clone(measure).set_params(search=search).bag(X, y, 5)
+
+
+def _assert_same(bag, other, asked):
+    np.testing.assert_array_equal(bag.codes(), other.codes())
+    np.testing.assert_array_equal(bag._scores[bag.order], other._scores[other.order])
+    found, expected = bag.label_counts(asked), other.label_counts(asked)
+    for field, one, two in zip(found._fields, found, expected, strict=True):
+        np.testing.assert_array_equal(one, two, err_msg=field)
+
+
+def _below(link, node):
+    """Return the leaves below a node."""
+    if link[node, 0] == 0:
+        return [int(link[node, 1])]
+    return _below(link, node + 1) + _below(link, int(link[node, 0]))
+
+
+def _assert_each_is_at_home(bag):
+    standing, following, n = bag._standing, bag._following, bag.n
+    homes, loose = following.homes[:, :n], standing.loose
+    groves = {NEAR: standing.near.grove, BALL: following.balls.grove}
+    groves |= {CONES + relation: standing.reverse.grove for relation in range(bag.n_relations)}
+    is_new = homes[NEWCOMER] >= 0
+    np.testing.assert_array_equal(loose.slot.ravel()[homes[NEWCOMER, is_new]], np.flatnonzero(is_new))
+    np.testing.assert_array_equal(loose.label[homes[NEWCOMER, is_new] // 32], bag._codes[:n][is_new])
+    assert (loose.slot >= 0).sum() == is_new.sum()
+    for row, grove in groves.items():
+        np.testing.assert_array_equal(homes[row] < 0, is_new)
+        np.testing.assert_array_equal(grove.slot.ravel()[homes[row, ~is_new]], np.flatnonzero(~is_new))
+        times = bag.n_relations if grove is standing.reverse.grove else 1
+        assert (grove.slot >= 0).sum() == times * (~is_new).sum()
+        assert np.isnan(grove.points.transpose(0, 2, 1)[grove.slot < 0]).all()
+
+
+def _assert_bounds_hold(bag):
+    standing, following, n, k = bag._standing, bag._following, bag.n, bag.k
+    sums, scores, scale, homes = bag._sums[:, :n], bag._scores[:n], standing.near.units.scale, following.homes[:, :n]
+    cones = np.empty((3, bag.n_relations, n))
+    write_cones(bag._lists, sums, scores, k, scale, *cones)
+    is_new = homes[NEWCOMER] >= 0
+    known = standing.reverse.cones
+    for relation in range(bag.n_relations):
+        for expected, in_tree, in_leaf in zip(cones[:, relation], known[:3], standing.loose[-3:], strict=True):
+            np.testing.assert_array_equal(in_tree.ravel()[homes[CONES + relation, ~is_new]], expected[~is_new])
+            np.testing.assert_array_equal(in_leaf[relation].ravel()[homes[NEWCOMER, is_new]], expected[is_new])
+    grove = standing.reverse.grove
+    for node in range(grove.link.shape[0]):
+        leaves = _below(grove.link, node)
+        there = (grove.slot[leaves] >= 0) & (known.radius[leaves] >= 0)
+        radius, slope, score = (part[leaves][there] for part in known[:3])
+        largest, least, low, high = known.node[node]
+        assert ((radius <= largest) & (slope >= least) & (score >= low) & (score <= high)).all()
+    entrances, balls = bag._entrances[:, :n], following.balls
+    for node in range(balls.grove.link.shape[0]):
+        assert balls.limits[_below(balls.grove.link, node)].max() <= balls.node[node]
+    limits = np.where(is_new, following.limits.ravel()[homes[NEWCOMER]], balls.limits.ravel()[homes[BALL]])
+    assert (limits >= ((entrances.max(axis=0) * scale) ** 2).astype(np.float32)).all()
+    longest = all_entrances(bag._lists, bag._codes, bag.sizes, n)[:, :n]
+    last = np.take_along_axis(bag._lists.values[:, :n], bag._lists.lengths[:, :n, None] - 1, axis=2)[..., 0]
+    is_full = (entrances == last) & (bag._lists.lengths[:, :n] >= k)  # who enters beyond its end need not be in it
+    assert ((entrances == longest) | is_full).all()
+
+
+def _assert_in_order(bag):
+    ranked = bag._standing.ranked
+    expected = rank_scores(bag._scores[: bag.n], bag._codes[: bag.n], bag.sizes.size, 0, 0)
+    for found, wanted in zip(ranked_anew(ranked)[:2], expected[:2], strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def _changed(bag, change, rng):
+    """Return the bag after a change: in place, or apart from the old one, which stays what it was."""
+    if change is None:
+        return None
+    if rng.random() < 0.5:
+        change.commit()
+        return change.bag
+    before = pickle.dumps(bag._examples())
+    after = change.apart()
+    assert pickle.dumps(bag._examples()) == before
+    return after
+
+
+def _step(bag, what, X, y, gone, rng):
+    if what == "unlearn":
+        after = _changed(bag, bag.unlearning(gone), rng)
+        if after is None:
+            after = bag.fork()
+            after.unlearn(gone)
+        return after
+    if what == "stream":
+        prepared = bag.streaming(X, y)
+        after = None if prepared is None else _changed(bag, prepared[1], rng)
+    else:
+        after = _changed(bag, bag.learning(X, y), rng)
+    if after is None:
+        after = bag.fork()
+        after.learn(X, y)
+    return after
+
+
+def _live(kind, labels, measure, seed, steps, n=80):
+    """Let a history happen, and look at everything after each step; return how often trees were grown, and followed."""
+    rng = np.random.default_rng(seed)
+    X, y, asked = hostile(kind, labels, seed % 97, n + steps, [1, 2, 3][seed % 3])
+    tree, brute = (_bag(measure, X[:n], y[:n], search) for search in ("tree", "brute"))
+    following, grown, followed = n, 0, 0
+    for step in range(steps):
+        what = rng.choice(["learn", "unlearn", "stream"], p=[0.5, 0.4, 0.1])
+        gone = rng.integers(tree.n - 5 if rng.random() < 0.5 else 0, tree.n, size=1)  # newcomers go, too
+        new = slice(following, following + 1)
+        following += what != "unlearn"
+        tree = _step(tree, what, X[new], y[new], gone, rng)
+        if what == "unlearn":
+            brute.unlearn(gone)
+        else:
+            brute.learn(X[new], y[new])
+        _assert_same(tree, brute, asked[step % 3 :: 3])
+        if tree._following is not None:
+            followed += 1
+            grown += tree._following.changes[0] == 1
+            _assert_each_is_at_home(tree)
+            _assert_bounds_hold(tree)
+            _assert_in_order(tree)
+    order = tree.order
+    fresh = _bag(measure, tree._store.objects[order], tree.codes(), "brute")
+    np.testing.assert_array_equal(tree._scores[order], fresh._scores[fresh.order])
+    return grown, followed
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize(
+    ("kind", "labels", "measure_name"),
+    sliced(99, KINDS, LABELS, MEASURES, also=QUICK),
+)
+def test_any_step_leaves_counts_of_brute_force_and_trees_that_hold(kind, labels, measure_name):
+    seed = KINDS.index(kind) * 10 + LABELS.index(labels)
+    grown, followed = _live(kind, labels, MEASURES[measure_name], seed, 25)
+    assert grown >= 2
+    assert followed == 25
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("restless")
+@settings(max_examples=150, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    labels=st.sampled_from(LABELS),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(45, 400),
+    k=st.sampled_from([1, 2, 5, 20, 500]),
+    use_ratio=st.booleans(),
+)
+def test_any_history_of_any_data_is_that_of_brute_force(kind, labels, seed, n, k, use_ratio):
+    _live(kind, labels, KNN(k) if use_ratio else SimplifiedKNN(k), seed, 60, n)
+
+
+@pytest.mark.usefixtures("restless")
+def test_predictors_are_those_of_the_textbook_on_who_is_left():
+    X, y, asked = hostile("grid", "two", 4, 120, 2)
+    clf = FullConformalClassifier(KNN(2, search="tree")).fit(X[:60], y[:60])
+    anomaly = ConformalAnomalyDetector(SimplifiedKNN(3, search="tree")).fit(X[:60])
+    left = list(range(60))
+    for new in range(60, 90):
+        for predictor, labels in ((clf, (y[new : new + 1],)), (anomaly, ())):
+            predictor.partial_fit(X[new : new + 1], *labels).unlearn([new % 7])
+            predictor.predict_p(asked[:1])
+        left.append(new)
+        del left[new % 7]
+    assert clf._bag._following is not None
+    assert anomaly._bag._following is not None
+    textbook = FullConformalClassifier(KNN(2), algorithm="standard").fit(X[left], y[left])
+    np.testing.assert_array_equal(clf.predict_p(asked), textbook.predict_p(asked))
+    alone = ConformalAnomalyDetector(SimplifiedKNN(3, search="brute")).fit(X[left])
+    np.testing.assert_array_equal(anomaly.predict_p(asked), alone.predict_p(asked))
+
+
+@pytest.mark.usefixtures("restless")
+def test_copies_pickles_and_threads_see_what_there_was():
+    X, y, asked = hostile("densities", "five", 6, 140, 2)
+    clf = FullConformalClassifier(KNN(3, search="tree")).fit(X[:80], y[:80])
+    clf.partial_fit(X[80:81], y[80:81]).predict_p(asked)
+    kept = copy.copy(clf)  # which holds the same bag
+    expected, trees = kept.predict_p(asked), kept._bag._standing
+    clf.partial_fit(X[81:82], y[81:82]).unlearn([3])
+    assert kept._bag._standing is trees is not clf._bag._standing
+    np.testing.assert_array_equal(kept.predict_p(asked), expected)
+    again = pickle.loads(pickle.dumps(clf))
+    assert again._bag._standing is again._bag._following is None
+    np.testing.assert_array_equal(again.predict_p(asked), clf.predict_p(asked))
+    again.partial_fit(X[82:83], y[82:83])
+    brute = FullConformalClassifier(KNN(3, search="brute")).fit(X[:80], y[:80])
+    brute.partial_fit(X[80:82], y[80:82]).unlearn([3])
+    states = [brute.predict_p(asked)]
+    states += [brute.partial_fit(X[t : t + 1], y[t : t + 1]).predict_p(asked) for t in range(82, 100)]
+    np.testing.assert_array_equal(again.predict_p(asked), states[1])
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(lambda: [clf.predict_p(asked) for _ in range(30)]) for _ in range(2)]
+        for new in range(82, 100):
+            clf.partial_fit(X[new : new + 1], y[new : new + 1])
+        found = [p for answer in answers for p in answer.result()]
+    assert all(any(np.array_equal(p, state) for state in states) for p in found)
+    np.testing.assert_array_equal(clf.predict_p(asked), states[-1])
+
+
+def test_trees_follow_when_enough_has_been_asked_and_changed(monkeypatch):
+    monkeypatch.setattr(_filling, "choose_route", always_trees)
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=10))
+    X, y, asked = hostile("normal", "two", 0, 200, 2)
+    clf, brute = (FullConformalClassifier(KNN(3, search=search)).fit(X[:100], y[:100]) for search in ("auto", "brute"))
+    for new in range(100, 120):
+        for one in (clf, brute):
+            one.partial_fit(X[new : new + 1], y[new : new + 1])
+        assert (clf._bag._following is None) == (new < 104)  # a fork, a copy, a change and a row count one each
+        np.testing.assert_array_equal(clf.predict_p(asked[:1]), brute.predict_p(asked[:1]))
+    assert clf._bag._following.changes[0] == 16
+    for one in (clf, brute):
+        one.partial_fit(asked[23:24], y[:1])  # too far for these trees: they are grown anew
+    assert clf._bag._following is None
+    np.testing.assert_array_equal(clf.predict_p(asked), brute.predict_p(asked))
+
+
+@pytest.mark.usefixtures("restless")
+def test_a_stream_one_by_one_is_that_of_brute_force():
+    X, _, _ = hostile("grid", "one", 2, 90, 2)
+    p_values = []
+    for search in ("tree", "brute"):
+        test = ExchangeabilityTest(SimplifiedKNN(2, search=search), random_state=0)
+        for row in X:
+            test.update(row)
+        p_values.append(test.p_values_)
+    np.testing.assert_array_equal(*p_values)
+
+
+def test_changes_are_merged_with_the_scores_in_order(rng):
+    scores, codes = rng.integers(0, 9, 60).astype(float), rng.integers(0, 3, 60)
+    scores[:4] = np.inf
+    ranked = rank_scores(scores, codes, 4, 70, 20)
+    ranked.old[:4], ranked.new[:4] = [scores[0], scores[5], np.nan, scores[7]], [2.5, np.inf, 4.0, np.nan]
+    ranked.codes[:4], ranked.used[0] = [codes[0], codes[5], 3, codes[7]], 4
+    scores[0], scores[5] = 2.5, np.inf
+    expected = rank_scores(np.append(np.delete(scores, 7), 4.0), np.append(np.delete(codes, 7), 3), 4, 70, 20)
+    found = ranked_anew(ranked)
+    for field in ("ordered", "starts", "place", "used"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
