@@ -460,6 +460,22 @@ class TestDefinition:
                 np.testing.assert_allclose(training[c], wanted[:-1], rtol=1e-12, atol=1e-12)
                 np.testing.assert_allclose(candidates[c], wanted[-1], rtol=1e-12, atol=1e-12)
 
+    @pytest.mark.parametrize("solver", ["primal", "dual", "svd"])
+    def test_one_label_ties_with_an_object_however_far_away(self, solver):
+        # a free bias is the whole regression, which rational arithmetic confirms: all scores are -1
+        X, y = _problem("grid", 12, 2, 1)[:2]
+        far = np.array([[1.0, 3.0], [1e3, -7e5], [-1e8, 1e9], [3e17, 2e16], [1e150, -1e149]])
+        for x in far:
+            wanted = _rational_scores(np.vstack([X, x]), np.append(y, 0), 1, fit_intercept=True)
+            np.testing.assert_array_equal(wanted, -1.0)
+        bag = LSSVM(solver=solver).bag(X, y, 2)
+        for changed in (bag, bag.fork()):
+            if changed is not bag:
+                changed.learn(far[1:2], np.array([0]))
+            counts = changed.label_counts(far)
+            np.testing.assert_array_equal(counts.equal_same[:, 0], changed.n)
+            np.testing.assert_array_equal(counts.scores, [[-1.0, 1.0]] * len(far))
+
     def test_a_label_that_no_example_has(self):
         X, y, X_test = _problem("random", 12, 2, 2)
         scores = LSSVM().fit(X, y).score_labels(X_test, np.array([1, 7]))

@@ -45,6 +45,11 @@ def test_fewer_examples_than_features_are_brought_together(rng):
     assert [state is None for state in states] == [False, True, True, True]
 
 
+def test_one_label_ties_with_an_object_however_far_away(rng):
+    X, codes = rng.normal(size=(60, 4)), np.ones(60, np.int64)
+    _assert_equal_counts(LSSVM(), X, codes, np.concatenate([X[:2], 1e9 * X[2:4], 1e17 * X[4:6]]))
+
+
 @pytest.mark.parametrize("parameters", [{"kernel": "rbf"}, {"kernel": "precomputed"}, {"solver": "dual"}])
 def test_kernels_are_refused(parameters):
     with pytest.raises(ValueError, match=r"LSSVM needs all examples in one place.*kernel='linear'"):

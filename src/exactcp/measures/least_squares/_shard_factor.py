@@ -47,6 +47,8 @@ class Products(NamedTuple):
     gram: np.ndarray  # (q, q) Phi'Phi
     moments: np.ndarray  # (q, k) Phi'T
     n: int
+    least: np.ndarray  # (k,) of T
+    most: np.ndarray
 
 
 class Factor(NamedTuple):
@@ -112,13 +114,15 @@ def _shift(setting: RidgeSetting, sums: Sequence[FeatureSums]) -> np.ndarray:
 def _products(
     setting: RidgeSetting, shard: Any, shift: np.ndarray, targets: Callable[..., np.ndarray], *known: Any
 ) -> Products:
-    rows = _shard_store(setting, shard.X, shift).rows
-    return Products(rows.T @ rows, rows.T @ targets(shard, *known), rows.shape[0])
+    rows, T = _shard_store(setting, shard.X, shift).rows, targets(shard, *known)
+    ends = T.min(axis=0, initial=np.inf), T.max(axis=0, initial=-np.inf)
+    return Products(rows.T @ rows, rows.T @ T, rows.shape[0], *ends)
 
 
 def _summed_products(parts: Sequence[Products]) -> Products:
     gram, moments = np.sum([part.gram for part in parts], axis=0), np.sum([part.moments for part in parts], axis=0)
-    return Products(gram, moments, sum(part.n for part in parts))
+    least, most = np.min([part.least for part in parts], axis=0), np.max([part.most for part in parts], axis=0)
+    return Products(gram, moments, sum(part.n for part in parts), least, most)
 
 
 @on_one_thread
@@ -133,7 +137,11 @@ def _factorised(setting: RidgeSetting, products: Products, shift: np.ndarray) ->
         if setting.solver == "primal":
             raise ValueError(singular_sentence(setting.rho)) from None
         return Factor(shift, none, none, is_accurate=False)
-    return Factor(shift, root, np.ascontiguousarray(root.T @ (root @ products.moments)), is_accurate)
+    W = np.ascontiguousarray(root.T @ (root @ products.moments))
+    if setting.intercept:  # alone it is the regression of a column that does not vary
+        constant = products.least == products.most
+        W[:, constant], W[0, constant] = 0.0, products.least[constant]
+    return Factor(shift, root, W, is_accurate)
 
 
 @on_one_thread

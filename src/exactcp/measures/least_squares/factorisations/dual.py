@@ -17,6 +17,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     Across,
     Solution,
     on_one_thread,
+    split_levels,
 )
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import positive_inverse
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
@@ -94,12 +95,13 @@ class Dual:
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._store.counts[:, None], self._store.group
+        T, levels = split_levels(T, intercept=self._intercept)
         means = group_sums(T, group, counts.size) / counts
         bias = self._sum @ means / self._total
         C = self.inverse @ means - self._sum[:, None] * bias
         shrunk = self._rho / counts * C
-        coefficients = np.concatenate([C, bias[None]]) if self._intercept else C
-        return Solution(np.ascontiguousarray(coefficients), T - means[group] + shrunk[group], means - shrunk)
+        coefficients = np.concatenate([C, (bias + levels)[None]]) if self._intercept else C
+        return Solution(np.ascontiguousarray(coefficients), T - means[group] + shrunk[group], means - shrunk + levels)
 
     def coordinates(self, seen: KernelColumns) -> KernelColumns:
         """Return test objects as `predict` and `multipliers` take them."""

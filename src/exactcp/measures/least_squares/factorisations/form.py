@@ -61,6 +61,20 @@ class Solution(NamedTuple):
     fits: np.ndarray | None = None  # (objects, k) at the stored objects, where that is more accurate
 
 
+def split_levels(T: np.ndarray, *, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return targets (n, k) less what a column is throughout, and that (k,): 0 where it varies, or no bias absorbs it.
+
+    The regression of such a column is its bias alone. Coefficients that were 0 but for rounding would make something of
+    an object that is far enough away.
+    """
+    levels = np.zeros(T.shape[1])
+    if intercept and T.shape[0]:
+        same = T[0] == T[-1]
+        same[same] = (T[:, same] == T[0, same]).all(axis=0)
+        levels[same] = T[0, same]
+    return (T - levels if levels.any() else T), levels
+
+
 class Factorisation(Protocol):
     """What knows objects, not targets: M = (Phi'Phi + rho I)^-1 in one form or another.
 

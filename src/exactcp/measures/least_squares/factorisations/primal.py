@@ -19,6 +19,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     RowProduct,
     Solution,
     on_one_thread,
+    split_levels,
 )
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
 
@@ -88,9 +89,11 @@ class Primal:
     @on_one_thread
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
-        rows = self._store.rows
+        rows, (T, levels) = self._store.rows, split_levels(T, intercept=self._intercept)
         W = self._M @ (rows.T @ T)
-        return Solution(W, T - rows @ W)
+        residuals = T - rows @ W
+        W[0] += levels
+        return Solution(W, residuals)
 
     def coordinates(self, seen: np.ndarray) -> np.ndarray:
         """Return test rows as `predict` and `multipliers` take them."""

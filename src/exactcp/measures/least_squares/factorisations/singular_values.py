@@ -9,7 +9,13 @@ from scipy import linalg
 
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelColumns, KernelStore, distinct_rows, group_sums
-from exactcp.measures.least_squares.factorisations.form import Across, RowProduct, Solution, on_one_thread
+from exactcp.measures.least_squares.factorisations.form import (
+    Across,
+    RowProduct,
+    Solution,
+    on_one_thread,
+    split_levels,
+)
 from exactcp.measures.least_squares.kernels.updates import rows_times
 
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
@@ -131,6 +137,7 @@ class Spectral:
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._counts[:, None], self._group
+        T, levels = split_levels(T, intercept=self._intercept)
         sums = group_sums(T, group, counts.size)
         Y = sums / np.sqrt(counts)
         P = self._U.T @ Y
@@ -142,7 +149,7 @@ class Spectral:
             rest += left
         coefficients = self._gain[:, None] * P[: self._gain.size]
         if self._intercept:
-            coefficients = np.concatenate([coefficients, T.mean(axis=0)[None]])
+            coefficients = np.concatenate([coefficients, (T.mean(axis=0) + levels)[None]])
         return Solution(
             np.ascontiguousarray(coefficients), T - (sums / counts)[group] + (rest / np.sqrt(counts))[group]
         )
