@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
-from exactcp._parameters import BOOLEAN, NONE, RANDOM_STATE, VERBOSE, Allowed, check_parameters, one_of
+from exactcp._parameters import BOOLEAN, RANDOM_STATE, VERBOSE, check_parameters, one_of
 from exactcp._rows import drop_rows, join_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_indices
 from exactcp.dask._checkpoint import Checkpoint
+from exactcp.dask._cluster_parameters import CLIENT, MEMORY_LIMIT
 from exactcp.dask._fitted import (
     ExampleSources,
     Known,
@@ -48,26 +49,7 @@ from exactcp.measures._shards import GrowingLabels, PlacedLabels
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.taxonomy import TaxonomyLike
 
-CLIENT = (
-    Allowed(
-        "a client",
-        "a distributed.Client",
-        lambda value: hasattr(value, "scheduler_info") and not isinstance(value, type),
-        error=TypeError,
-    )
-    | NONE
-)
-
-
-def _is_size(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and dask_module("dask.utils").parse_bytes(value) > 0
-    except (ValueError, TypeError, AttributeError, KeyError):
-        return False
-
-
 FEW_GONE = 8  # forgetting more than one example in so many makes all shards anew
-MEMORY_LIMIT = Allowed("a size of memory", "a number of bytes or a text such as '2 GB'", _is_size) | NONE
 
 
 class DaskFront(Estimator):
