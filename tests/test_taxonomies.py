@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import numpy as np
@@ -24,6 +25,7 @@ from exactcp import (
 )
 from exactcp.measures import KNN, KNNResidual, SimplifiedKNN
 from exactcp.taxonomies import bins
+from public_estimators import public_classes
 
 RNG = np.random.default_rng(0)
 N, M = 90, 25
@@ -280,3 +282,10 @@ class TestBins:
             bins("z", [0.0])(FRAME)
         with pytest.raises(TypeError, match="a fitted model, or a function"):
             bins(3.5, [0.0])(FRAME)
+
+
+@pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+def test_whoever_is_asked_by_category_learns_by_category(cls):
+    asked = [name for name in dir(cls) if name.startswith("predict")]
+    asked = [name for name in asked if "categories" in inspect.signature(getattr(cls, name)).parameters]
+    assert not asked or "mondrian" in inspect.signature(cls).parameters, asked

@@ -233,4 +233,6 @@ RANDOM_STATE = (
     | Allowed("", "a RandomState", lambda value: isinstance(value, np.random.RandomState))
     | NONE
 )
+EFFORT = {"n_jobs": N_JOBS, "verbose": VERBOSE}
+SEEDED = {"random_state": RANDOM_STATE, **EFFORT}
 CALIBRATION_SIZE = share("a share or number of the examples") | integer("", at_least=1)

@@ -22,18 +22,13 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
 
     _has_labels: ClassVar[bool] = False
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
-        """Return the intervals (m, 2, levels) of objects in these categories, and the size of the smallest category."""
+    def _intervals(self, X: Any, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+        """Return the intervals (m, 2, levels) of objects, and the number of examples that they rest on."""
         raise NotImplementedError
 
     def _points(self, X: Any) -> np.ndarray:
         """Return the point predictions (m,)."""
         raise NotImplementedError
-
-    def _take_sorted(self, X: Any, categories: Any) -> tuple[Any, np.ndarray]:
-        """Return the objects of a question and the numbers of their categories."""
-        objects = self._take_objects(X)
-        return objects, self._sort_objects(X, objects, categories)
 
     @reads
     def predict(self, X: Any) -> np.ndarray:
@@ -48,6 +43,79 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         ndarray of shape (m,)
         """
         return self._points(self._take_objects(X))
+
+    @reads
+    def predict_interval(self, X: Any, confidence_level: Any = 0.95) -> np.ndarray:
+        """Return a prediction interval for every object.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p), or whatever a model takes
+        confidence_level : float or list of float, default=0.95
+            The notes of the class say with what probability an interval contains the true target. It is the decimal
+            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis.
+
+        Returns
+        -------
+        ndarray of shape (m, 2), or (m, 2, levels) with several levels
+            Lower and upper ends; infinite where there are too few examples for the level.
+        """
+        levels = self._levels(confidence_level)
+        return self._at_levels(levels, *self._intervals(self._take_objects(X), levels.epsilons))
+
+    @reads
+    def predict_frame(self, X: Any, confidence_level: Any = 0.95) -> Any:
+        """Return the predictions as a data frame with the index of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p), or whatever a model takes
+        confidence_level : float or list of float, default=0.95
+            As in `predict_interval`.
+
+        Returns
+        -------
+        DataFrame of pandas or polars, as X is or `set_output` says
+            With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
+        """
+        levels, objects = self._levels(confidence_level), self._take_objects(X)
+        return self._frame_at(X, levels, self._points(objects), *self._intervals(objects, levels.epsilons))
+
+    def _levels(self, confidence_level: Any) -> Levels:
+        """Return the levels of a question to a fitted predictor."""
+        self._require_fitted()
+        return Levels.of(confidence_level)
+
+    def _at_levels(self, levels: Levels, intervals: np.ndarray, n: int) -> np.ndarray:
+        """Return intervals (m, 2, levels) in the shape that the levels ask for, with a word about these."""
+        for level, epsilon in zip(levels.given, levels.epsilons, strict=True):
+            self._warn_of_level(level, epsilon, n)
+        return intervals if levels.are_several else intervals[..., 0]
+
+    def _frame_at(self, X: Any, levels: Levels, points: np.ndarray, intervals: np.ndarray, n: int) -> Any:
+        """Return points and intervals (m, 2, levels) as a frame, with a word about the levels."""
+        self._at_levels(levels, intervals, n)
+        return self._frame(X, interval_columns(points, intervals, levels))
+
+    def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
+        """Say once that n examples (in the smallest category) are too few for a level."""
+        level = f"confidence_level={confidence_level}"
+        warn_of_low_level(confidence_level)
+        purpose, result = "to exclude a target", "its intervals are infinite"
+        warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)
+
+
+class MondrianIntervals(IntervalPrediction):
+    """Base of regressors that compare within categories: they define `_intervals_within` and `_points`."""
+
+    def _intervals_within(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+        """Return the intervals (m, 2, levels) of objects in these categories, and the size of the smallest category."""
+        raise NotImplementedError
+
+    def _take_sorted(self, X: Any, categories: Any) -> tuple[Any, np.ndarray]:
+        """Return the objects of a question and the numbers of their categories."""
+        objects = self._take_objects(X)
+        return objects, self._sort_objects(X, objects, categories)
 
     @reads
     def predict_interval(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> np.ndarray:
@@ -67,10 +135,8 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         ndarray of shape (m, 2), or (m, 2, levels) with several levels
             Lower and upper ends; infinite where there are too few examples for the level.
         """
-        self._require_fitted()
-        levels = Levels.of(confidence_level)
-        intervals = self._intervals_at(levels, *self._take_sorted(X, categories))
-        return intervals if levels.are_several else intervals[..., 0]
+        levels = self._levels(confidence_level)
+        return self._at_levels(levels, *self._intervals_within(*self._take_sorted(X, categories), levels.epsilons))
 
     @reads
     def predict_frame(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> Any:
@@ -89,26 +155,10 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         DataFrame of pandas or polars, as X is or `set_output` says
             With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
         """
-        self._require_fitted()
-        levels = Levels.of(confidence_level)
+        levels = self._levels(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
-        return self._frame(
-            X, interval_columns(self._points(objects), self._intervals_at(levels, objects, numbers), levels)
-        )
-
-    def _intervals_at(self, levels: Levels, objects: Any, numbers: np.ndarray) -> np.ndarray:
-        """Return the intervals (m, 2, levels), with a word about levels."""
-        intervals, n = self._intervals(objects, numbers, levels.epsilons)
-        for level, epsilon in zip(levels.given, levels.epsilons, strict=True):
-            self._warn_of_level(level, epsilon, n)
-        return intervals
-
-    def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
-        """Say once that n examples (in the smallest category) are too few for a level."""
-        level = f"confidence_level={confidence_level}"
-        warn_of_low_level(confidence_level)
-        purpose, result = "to exclude a target", "its intervals are infinite"
-        warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)
+        found = self._intervals_within(objects, numbers, levels.epsilons)
+        return self._frame_at(X, levels, self._points(objects), *found)
 
 
 def interval_columns(points: np.ndarray, intervals: np.ndarray, levels: Levels) -> dict[str, np.ndarray]:

@@ -30,6 +30,7 @@ PREPROCESS = (
     having("a transformer", "an instance with fit and transform, such as StandardScaler()", "fit", "transform") | NONE
 )
 PREPROCESS_ON = one_of("together", "training")
+PREPROCESSING = {"preprocess": PREPROCESS, "preprocess_on": PREPROCESS_ON}
 
 
 class Preprocessing:

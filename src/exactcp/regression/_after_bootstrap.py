@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
-from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, Allowed, check_parameters, integer, one_of
+from exactcp._parameters import SEEDED, Allowed, check_parameters, integer, one_of
 from exactcp._seeds import draw_seed
 from exactcp._warning import warn
 from exactcp.measures._choice import held_by
@@ -138,9 +138,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         "n_resamplings": integer("a number of samples", at_least=1),
         "aggregate": one_of("mean", "median"),
         "method": one_of("plus", "minmax"),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(
@@ -244,12 +242,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
             return np.full(answers.shape[0], aggregated(self._targets))
         return np.asarray(aggregated(answers, axis=1))
 
-    def _intervals(
-        self,
-        X: Any,
-        categories: np.ndarray,  # noqa: ARG002
-        epsilons: list[Fraction],
-    ) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         answers, n = self._models.answers(X), self.residuals_.size
         return ends_at(epsilons, n, answers.shape[0], partial(self._ends, answers)), n
 

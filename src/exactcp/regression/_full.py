@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,20 +13,20 @@ from exactcp import pvalues
 from exactcp._answers import check_answers, check_targets
 from exactcp._changes import changes, learn, reads
 from exactcp._parallel import effort_of
-from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._parameters import BOOLEAN, SEEDED, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.counting.categories import Within
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure, target_bag
-from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.learning import Learning
-from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
+from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._distributions import PredictiveDistribution
 
 
-class FullConformalRegressor(IntervalPrediction, Learning):
+class FullConformalRegressor(MondrianIntervals, Learning):
     """Full (transductive) conformal regressor: exact regions from all of the training data, without split or grid.
 
     Parameters
@@ -116,12 +117,9 @@ class FullConformalRegressor(IntervalPrediction, Learning):
         "algorithm": one_of("optimized", "standard"),
         "mondrian": OBJECT_TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
-        "preprocess": PREPROCESS,
-        "preprocess_on": PREPROCESS_ON,
+        **PREPROCESSING,
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(
@@ -234,9 +232,9 @@ class FullConformalRegressor(IntervalPrediction, Learning):
     def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self._bag.predict(X, effort=effort_of(self)))
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+    def _intervals_within(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         how = self._how(categories)
-        thresholds, smallest = zip(*(self._thresholds(how, X, epsilon) for epsilon in epsilons), strict=True)
+        thresholds, smallest = zip(*map(partial(self._thresholds, how, X), epsilons), strict=True)
         return self._bag.intervals_at(X, np.stack(thresholds, axis=1), **how), smallest[0]
 
     @reads

@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneOut
 
 from exactcp._changes import changes
 from exactcp._parallel import Effort, effort_of
-from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._parameters import SEEDED, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
@@ -38,9 +38,7 @@ class _LeftOutRegressor(IntervalPrediction):
         "measure": TARGET_MEASURE,
         "y_min": LIMIT,
         "y_max": LIMIT,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def _leave_out(self, measure: Any, X: Any, y: np.ndarray, seed: int, parameters: Mapping[str, Any]) -> LeftOut:
@@ -86,12 +84,7 @@ class _LeftOutRegressor(IntervalPrediction):
     def _points(self, X: Any) -> np.ndarray:
         return np.asarray(self.measure_.spread_predictions(X, effort_of(self)), dtype=np.float64)
 
-    def _intervals(
-        self,
-        X: Any,
-        categories: np.ndarray,  # noqa: ARG002
-        epsilons: list[Fraction],
-    ) -> tuple[np.ndarray, int]:
+    def _intervals(self, X: Any, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         n = self.residuals_.size
         return Limits.of(self).clip(ends_at(epsilons, n, count_rows(X), partial(self._ends, X))), n
 

@@ -15,9 +15,7 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import (
     BOOLEAN,
     CALIBRATION_SIZE,
-    N_JOBS,
-    RANDOM_STATE,
-    VERBOSE,
+    SEEDED,
     check_parameters,
     one_of,
 )
@@ -26,7 +24,7 @@ from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import check_own_calibration, divide, fit_part
-from exactcp.predicting.intervals import IntervalPrediction
+from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.regions import Region
 from exactcp.regression._calibration import SIDES, TargetCalibration
@@ -34,7 +32,7 @@ from exactcp.regression._distributions import PredictiveDistribution
 from exactcp.regression._limits import LIMIT, Limits
 
 
-class SplitConformalRegressor(IntervalPrediction):
+class SplitConformalRegressor(MondrianIntervals):
     """Split (inductive) conformal regressor: one part of the data fits the measure, the other calibrates it.
 
     Parameters
@@ -110,9 +108,7 @@ class SplitConformalRegressor(IntervalPrediction):
         "y_max": LIMIT,
         "mondrian": OBJECT_TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(
@@ -273,7 +269,7 @@ class SplitConformalRegressor(IntervalPrediction):
     def _warn_of_level(self, confidence_level: float, epsilon: Fraction, n: int) -> None:
         super()._warn_of_level(confidence_level, epsilon / 2 if self.side == "each" else epsilon, n)
 
-    def _intervals(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
+    def _intervals_within(self, X: Any, categories: np.ndarray, epsilons: list[Fraction]) -> tuple[np.ndarray, int]:
         band, tau = self._band(X), self._tau(X)
         ends = [self._calibration.intervals(band, epsilon, categories, tau) for epsilon in epsilons]
         joined = ends[0][:, :, None] if len(ends) == 1 else np.stack(ends, axis=2)
