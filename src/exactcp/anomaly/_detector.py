@@ -11,10 +11,8 @@ from exactcp._parallel import effort_of
 from exactcp._parameters import (
     BOOLEAN,
     CALIBRATION_SIZE,
-    N_JOBS,
     NONE,
-    RANDOM_STATE,
-    VERBOSE,
+    SEEDED,
     Allowed,
     check_parameters,
     share,
@@ -28,7 +26,7 @@ from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
 from exactcp.measures._folds import CV
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
 from exactcp.predicting.calibrated_bag import CalibratedBag
-from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
+from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 
 _ONE_CLASS_MEASURE = Allowed(
@@ -168,12 +166,9 @@ class ConformalAnomalyDetector(AnomalyAnswers):
         "cv": CV | NONE,
         "mondrian": OBJECT_TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
-        "preprocess": PREPROCESS,
-        "preprocess_on": PREPROCESS_ON,
+        **PREPROCESSING,
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import typer
 
 from exactcp.cli._misuse import MisuseError, did_you_mean
-from exactcp.cli._patterns import DATE, MANY_CATEGORIES, MANY_LABELS, WRITTEN_NUMBER, is_id, is_unnamed
+from exactcp.cli._patterns import DATE, MANY_CATEGORIES, MANY_LABELS, WRITTEN_NUMBER, is_id, is_unnamed, refuse_several
 from exactcp.exchangeability._watched import Column
 
 HASHED_PLACES = 32  # of the categories of a column, where no reference file tells them
@@ -165,13 +165,7 @@ def _decided(name: str, sample: ColumnSample, wishes: Wishes) -> Column:
     if not cells:
         msg = f"column {name!r} of {where} has no values at all: leave it out with --ignore {name}."
         raise ValueError(msg)
-    several = next((cell for cell in cells if isinstance(cell, list | dict | tuple)), None)
-    if several is not None:
-        msg = (
-            f"column {name!r} of {where} has cells with several values, such as {str(several)[:40]}: make a column of "
-            f"each, or leave it out with --ignore {name}."
-        )
-        raise ValueError(msg)
+    refuse_several(name, where, next((cell for cell in cells if isinstance(cell, list | dict | tuple)), None))
     if name in wishes.categorical:
         return _category(name, cells, sample)
     left_out = _reason_to_leave_out(name, cells, keep_ids=wishes.keep_ids)

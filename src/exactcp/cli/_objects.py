@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api import types
 
 from exactcp._values import LARGEST
-from exactcp.cli._patterns import MANY_CATEGORIES
+from exactcp.cli._patterns import MANY_CATEGORIES, refuse_several
 from exactcp.cli._text_kinds import MOST_OF_THEM, has_dates, is_number, nested, otherwise_written, plain_numbers
 
 A_NUMBER, A_CATEGORY = "number", "category"  # kinds of columns
@@ -198,13 +198,7 @@ def refuse_missing_cells(name: str, columns: Mapping[str, Any], remedy: str) -> 
 def _check_column_kinds(name: str, columns: Mapping[str, Any], encoding: Encoding) -> None:
     """Refuse dates, nested cells, and text among numbers, which is an error in the data more often than a category."""
     for table, column in columns.items():
-        several = nested(column)
-        if several is not None:
-            msg = (
-                f"column {name!r} of {table} has cells with several values, such as {str(several)[:40]}: make a column "
-                f"of each, or leave it out with --ignore {name}."
-            )
-            raise ValueError(msg)
+        refuse_several(name, table, nested(column))
     if name in encoding.categorical:
         return
     for table, column in columns.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 SEVERAL = re.compile(r"[*?\[]")  # signs of a pattern of names
 MANY_CATEGORIES = 100  # each would be a column
@@ -51,6 +52,16 @@ def is_id(name: str) -> bool:
     ['Id', 'customer_id', 'PassengerId', 'rownames', 'index']
     """
     return is_unnamed(name) or name.strip().casefold() in ROW_NAMES or re.search(ID, name.strip()) is not None
+
+
+def refuse_several(name: str, where: str, several: Any) -> None:
+    """Refuse a column that has a cell with several values, unless there is none."""
+    if several is not None:
+        msg = (
+            f"column {name!r} of {where} has cells with several values, such as {str(several)[:40]}: make a column of "
+            f"each, or leave it out with --ignore {name}."
+        )
+        raise ValueError(msg)
 
 
 def is_unnamed(name: str) -> bool:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._estimator import Estimator
 from exactcp._parallel import effort_of, map_blocks
-from exactcp._parameters import N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, share
+from exactcp._parameters import SEEDED, check_parameters, share
 from exactcp._validation import check_training_objects
 from exactcp.exchangeability import ExchangeabilityTest
 from exactcp.exchangeability.betting import BETTING
@@ -87,9 +87,7 @@ class ExchangeabilitySelector(SelectorMixin, Estimator):
         "measure": LABEL_MEASURE,
         "delta": share("a probability of error"),
         "betting": BETTING,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(

@@ -14,7 +14,14 @@ from exactcp import pvalues
 from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
-from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer, number, one_of
+from exactcp._parameters import (
+    BOOLEAN,
+    SEEDED,
+    check_parameters,
+    integer,
+    number,
+    one_of,
+)
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag, objects_of
 from exactcp.measures._contract import Objects
@@ -149,9 +156,7 @@ class ConformalSequencePredictor(FrontDoor):
         "mondrian": one_of("label", None),
         "smoothing": number("a pseudo-count", "a number >= 0", lambda x: 0 <= x < np.inf),
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
-from exactcp._parameters import N_JOBS, VERBOSE, check_parameters
+from exactcp._parameters import EFFORT, check_parameters
 from exactcp._validation import check_square
 from exactcp.geometry.metric import NEIGHBOURS, Distance
 from exactcp.geometry.objects import store_of
@@ -112,7 +112,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
     _keeps_float32: ClassVar[bool] = True
     _metric: Any  # of the examples that were learned
 
-    allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES, "n_jobs": N_JOBS, "verbose": VERBOSE}
+    allowed_parameters: ClassVar = {**NEIGHBOURS, "search": ROUTES, **EFFORT}
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
         bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k), search=self.search)
         self._bag = bag.fill(effort=effort_of(self))
         self.search_ = bag.search.route
-        self.classes_, self._declared, self._metric = classes, declared, self.metric
+        self.classes_, self._declared = classes, declared
         return self
 
     def _map(self, X: Any, work: Callable[[np.ndarray], np.ndarray], *shape: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
-from exactcp._parameters import CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._parameters import CALIBRATION_SIZE, SEEDED, check_parameters, one_of
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed, lend_seed
 from exactcp._validation import check_square
@@ -137,9 +137,7 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
         "method": one_of("full", "inductive", "cross"),
         "calibration_size": CALIBRATION_SIZE,
         "cv": CV,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(

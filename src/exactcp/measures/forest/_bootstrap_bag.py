@@ -8,13 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort, map_tasks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.labels import LabelCounts
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures.forest._coded_bag import CodedBag
 from exactcp.measures.forest._resampling import voters
 
 Predictor = Callable[[Any], np.ndarray]
@@ -34,7 +33,7 @@ class Trainable(Protocol):
         ...
 
 
-class BootstrapBag(KeepsRows, ReplacingBag, LabelBagBase):
+class BootstrapBag(KeepsRows, CodedBag):
     """State of full CP with the bootstrap measure (Algorithm 3 of the paper).
 
     Parameters
@@ -52,20 +51,6 @@ class BootstrapBag(KeepsRows, ReplacingBag, LabelBagBase):
         self._codes = np.array(codes, dtype=np.int64)
         self._n_labels = n_labels
         self._warned = False
-
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return int(self._codes.size)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of examples of each label."""
-        return np.bincount(self._codes, minlength=self._n_labels)
-
-    def codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival."""
-        return self._codes
 
     def fill(self, *, effort: Effort = FREE) -> BootstrapBag:
         """Draw samples, train on those without the test example, and let the examples vote."""

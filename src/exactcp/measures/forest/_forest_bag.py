@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._changes import ReplacingBag
 from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.labels import LabelCounts
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures.forest._coded_bag import CodedBag
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._resampling import (
     arrival_keys,
@@ -41,7 +40,7 @@ class ForestTuning(NamedTuple):
 FOREST_TUNING = ForestTuning()
 
 
-class ForestBag(ReplacingBag, LabelBagBase):
+class ForestBag(CodedBag):
     """State of full CP with a random forest (theory FO): its trees, and the votes of the training examples.
 
     Parameters
@@ -67,20 +66,6 @@ class ForestBag(ReplacingBag, LabelBagBase):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: as_compiled(value) for name, value in state.items()})
-
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return int(self._codes.size)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of examples of each label."""
-        return np.bincount(self._codes, minlength=self._n_labels)
-
-    def codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival."""
-        return self._codes
 
     @property
     def _independent(self) -> bool:

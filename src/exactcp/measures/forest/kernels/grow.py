@@ -42,16 +42,6 @@ def midpoint(low, high):
 
 
 @inner
-def majority(counts):
-    """The label with the largest weight, the smallest of them if several have it."""
-    best = 0
-    for c in range(1, counts.shape[0]):
-        if counts[c] > counts[best]:
-            best = c
-    return best
-
-
-@inner
 def is_pure(counts):
     """Tell whether one label has all the weight."""
     labels = 0
@@ -207,7 +197,7 @@ def grow(examples, rows, users, old, plan, workspace):
         my_rows = rows[node["rows"] : node["rows_end"]]
         my_users = users[node["users"] : node["users_end"]]
         fill_weights(weights, my_rows, examples.labels, nobody.label)
-        node["label"], node["threshold"] = majority(weights), 0.0
+        node["label"], node["threshold"] = np.argmax(weights), 0.0
         node["left"] = node["right"] = node["feature"] = -1
         node["cuts"] = node["cuts_end"] = node["best"] = store[2]
         node["outcome"] = _leaf_outcome(node, weights, plan)

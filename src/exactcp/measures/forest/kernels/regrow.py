@@ -6,7 +6,7 @@ import numpy as np
 
 from exactcp._jit import inner
 from exactcp.measures.forest.kernels.cuts import find_cut
-from exactcp.measures.forest.kernels.grow import fill_weights, is_pure, majority, midpoint, part, value_of
+from exactcp.measures.forest.kernels.grow import fill_weights, is_pure, midpoint, part, value_of
 
 WAITING = np.dtype(
     [(name, np.int64) for name in ("rows", "rows_end", "users", "users_end", "heap", "depth")], align=True
@@ -63,7 +63,7 @@ def regrow(examples, star, rows, users, plan, workspace):
                 best = find_cut(examples, star, my_rows, heap, weights, plan, workspace)
                 f, lo, hi = best.feature, best.cut.lo, best.cut.hi
         if f < 0:
-            label = majority(weights)
+            label = np.argmax(weights)
             for j in range(my_users.shape[0]):
                 my_users[j]["vote"] = label
             continue

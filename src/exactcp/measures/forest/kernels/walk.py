@@ -8,7 +8,6 @@ import numpy as np
 
 from exactcp._jit import inner
 from exactcp.measures.forest.kernels.cuts import with_left, with_right
-from exactcp.measures.forest.kernels.grow import majority
 from exactcp.measures.forest.kernels.layout import FALLBACK, PURE_LEAF, SPLIT, UNSPLITTABLE, enlarged
 
 EVENT = np.dtype(
@@ -107,7 +106,7 @@ def _note_new_label(event, spot, y, label):
 def _majority_with(counts, y, w):
     """The majority once weight w of label y is added."""
     counts[y] += w
-    label = majority(counts)
+    label = np.argmax(counts)
     counts[y] -= w
     return label
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.lasso.kernels.qr import insert_column, solve_lower_triangle, solve_upper
+from exactcp.measures.lasso.kernels.qr import fit_active, insert_column, solve_lower_triangle, solve_upper
 from exactcp.measures.lasso.kernels.start import leave
 
 STILL = 1e-12  # what changes by less than this, relatively to its terms, does not change
@@ -79,15 +79,11 @@ def _solve_active(problem, signs, columns, a, Q, T):
         pull[k], outer[k] = signs[columns[k]] * penalty[columns[k]], x[columns[k]]
     solve_lower_triangle(T, a, pull)
     solve_lower_triangle(T, a, outer)
-    rest, across, fit = t.copy(), np.zeros(r), np.empty(a)
-    f = leverage = 0.0
+    fit, rest = pull, t.copy()
+    fit_active(Q, t, fit, rest)
+    across, f, leverage = np.zeros(r), 0.0, 0.0
     for k in range(a):
-        total = 0.0
         for i in range(r):
-            total += Q[k, i] * t[i]
-        fit[k] = total - pull[k]
-        for i in range(r):
-            rest[i] -= fit[k] * Q[k, i]
             across[i] += outer[k] * Q[k, i]
         f += outer[k] * fit[k]
         leverage += outer[k] * outer[k]  # x_A'q, of the same sign in every term

@@ -75,3 +75,15 @@ def solve_lower_triangle(T, size, b):
         for row in range(k):
             b[k] -= T[row, k] * b[row]
         b[k] /= T[k, k]
+
+
+@inner
+def fit_active(Q, t, pull, rest):
+    """Turn the pull of penalties into Q't - pull, and take its combination of the columns from `rest`."""
+    for k in range(pull.shape[0]):
+        total = 0.0
+        for i in range(t.shape[0]):
+            total += Q[k, i] * t[i]
+        pull[k] = total - pull[k]
+        for i in range(t.shape[0]):
+            rest[i] -= pull[k] * Q[k, i]

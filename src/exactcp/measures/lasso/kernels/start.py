@@ -11,7 +11,13 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.lasso.kernels.qr import delete_column, insert_column, solve_lower_triangle, solve_upper
+from exactcp.measures.lasso.kernels.qr import (
+    delete_column,
+    fit_active,
+    insert_column,
+    solve_lower_triangle,
+    solve_upper,
+)
 
 ENOUGH = 1e-12  # of a penalty: how far correlations may be beyond it
 CORRELATION_ROUNDING = 1e-14  # of |R_j| |t|: what correlations are not known to
@@ -36,18 +42,11 @@ def _approach(t, penalty, signs, columns, a, Q, T, b):
 
     The residual of that solution is returned as well.
     """
-    r = t.shape[0]
     goal, rest = np.empty(a), t.copy()
     for k in range(a):
         goal[k] = signs[columns[k]] * penalty[columns[k]]
     solve_lower_triangle(T, a, goal)
-    for k in range(a):
-        total = 0.0
-        for i in range(r):
-            total += Q[k, i] * t[i]
-        goal[k] = total - goal[k]
-        for i in range(r):
-            rest[i] -= goal[k] * Q[k, i]
+    fit_active(Q, t, goal, rest)
     solve_upper(T, a, goal)
     first, share = -1, 1.0
     for k in range(a):

@@ -39,16 +39,6 @@ def _weigh_votes(times, left, inner, at, votes):
 
 
 @inner
-def _majority(votes):
-    """The label with most votes; the first of several."""
-    best = 0
-    for c in range(1, votes.shape[0]):
-        if votes[c] > votes[best]:
-            best = c
-    return best
-
-
-@inner
 def _count_members(i, state, categories, inner, at):
     """Count the labels inside the boundary of example i, and those at it."""
     _clear_counts(inner, at)
@@ -97,7 +87,7 @@ def categorise(n, k, n_labels, state, categories):
     for i in range(n):
         _count_members(i, state, categories, inner, at)
         _weigh_votes(max(state.at_count[i], 1), k - state.inner_count[i], inner, at, votes)
-        categories.category[i] = _majority(votes)
+        categories.category[i] = np.argmax(votes)
 
 
 @inner
@@ -134,7 +124,7 @@ def _own_category(members, distances, codes, k, inner, at, votes):
         else:
             at[label] += 1
     _weigh_votes(size - inside, k - inside, inner, at, votes)
-    return _majority(votes)
+    return np.argmax(votes)
 
 
 @inner
@@ -143,7 +133,7 @@ def _recount(here, before, label, own, votes, common, change):
 
     `common` counts for every label of the test object; `change` has what differs if it has the row's label.
     """
-    without = _majority(votes)  # the category unless the test object's own votes decide
+    without = np.argmax(votes)  # the category unless the test object's own votes decide
     common[label] += np.int64(without == here) - np.int64(before == here)
     for c in range(votes.shape[0]):
         wins = votes[c] + own > votes[without] or (votes[c] + own == votes[without] and c < without)

@@ -1,0 +1,29 @@
+"""What the two bags of this family have in common: the labels of their examples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exactcp._changes import ReplacingBag
+from exactcp.measures._contract import LabelBagBase
+
+
+class CodedBag(ReplacingBag, LabelBagBase):
+    """A bag that keeps the labels of its examples as `_codes`, 0.._n_labels-1, in the order of arrival."""
+
+    _codes: np.ndarray
+    _n_labels: int
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return int(self._codes.size)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+        return np.bincount(self._codes, minlength=self._n_labels)
+
+    def codes(self) -> np.ndarray:
+        """Labels of the examples in the order of arrival."""
+        return self._codes
