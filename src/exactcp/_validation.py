@@ -56,11 +56,11 @@ def check_objects(estimator: Any, X: Any) -> np.ndarray:
 
     It is in float64, as all vectors here, or in float32 where the estimator keeps that.
     """
+    if _is_as_in_fit(estimator, X):
+        return X  # type: ignore[no-any-return]
     column = take_column(estimator, X, reset=False)
     if column is not None:
         return column
-    if _is_as_in_fit(estimator, X):
-        return X  # type: ignore[no-any-return]
     dtype = _precisions(estimator)
     return np.asarray(_numeric(estimator, X, lambda: validate_data(estimator, X, reset=False, dtype=dtype)))
 

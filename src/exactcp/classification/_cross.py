@@ -13,7 +13,13 @@ from exactcp import pvalues
 from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes
 from exactcp._parallel import Effort, progress
-from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, integer
+from exactcp._parameters import (
+    BOOLEAN,
+    CALIBRATION_SIZE,
+    SEEDED,
+    check_parameters,
+    integer,
+)
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size
@@ -39,9 +45,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         "mondrian": TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -109,7 +113,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         if self.smoothed:
             return Evaluation(self._smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), mean)
         combined, smallest = self._counts(counts)
-        return Evaluation.of_counts(combined, mean, smallest)
+        return Evaluation(pvalues.deterministic_p(combined), mean, combined, smallest)
 
 
 class CrossConformalClassifier(_SeveralCalibrations):

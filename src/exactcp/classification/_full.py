@@ -13,13 +13,13 @@ from exactcp import pvalues
 from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
-from exactcp._parameters import BOOLEAN, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters, one_of
+from exactcp._parameters import BOOLEAN, SEEDED, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure, label_bag
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
 from exactcp.predicting.learning import LabelledLearning
-from exactcp.predicting.preprocessing import PREPROCESS, PREPROCESS_ON
+from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike, count_within
 
 
@@ -127,12 +127,9 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         "algorithm": one_of("optimized", "standard"),
         "mondrian": TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
-        "preprocess": PREPROCESS,
-        "preprocess_on": PREPROCESS_ON,
+        **PREPROCESSING,
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(
@@ -272,7 +269,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         counts, scores = self._count(X, objects, categories)
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
-        return Evaluation.of_counts(counts, scores, self._bag.n if self._taxonomy.is_trivial else None)
+        smallest = self._bag.n if self._taxonomy.is_trivial else int(counts.total.min())
+        return Evaluation(pvalues.deterministic_p(counts), scores, counts, smallest)
 
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)

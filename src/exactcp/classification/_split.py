@@ -12,7 +12,7 @@ from exactcp import pvalues
 from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct_labels, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
-from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, N_JOBS, RANDOM_STATE, VERBOSE, check_parameters
+from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, SEEDED, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
@@ -84,9 +84,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         "mondrian": TAXONOMY,
         "mondrian_columns": MONDRIAN_COLUMNS,
         "smoothed": BOOLEAN,
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "verbose": VERBOSE,
+        **SEEDED,
     }
 
     def __init__(
@@ -236,7 +234,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         counts, scores = self._calibration.count(objects, candidates, effort_of(self))
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
-        return Evaluation.of_counts(counts, scores)
+        return Evaluation(pvalues.deterministic_p(counts), scores, counts, int(counts.total.min()))
 
 
 _KNOWN = "calibrate with labels that X and y of fit have."

@@ -17,7 +17,7 @@ from exactcp._parameters import NONE, RANDOM_STATE, Allowed, check_parameters, i
 from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
 from exactcp._warning import warn
-from exactcp.exchangeability._objects import check_pairs, check_vectors, many_objects, one_object, takes_anything
+from exactcp.exchangeability._objects import check_pairs, many_objects, one_object, takes_anything
 from exactcp.exchangeability._record import Record
 from exactcp.exchangeability.betting import BETTING
 from exactcp.exchangeability.martingale import ALARM, THRESHOLD, Martingale
@@ -36,7 +36,7 @@ from exactcp.measures._contract import Objects
 
 CHUNK = 1024  # examples that a bag counts and learns together
 _OF_OBJECTS = ("n_features_in_", "feature_names_in_")
-_OF_A_STREAM = ("_bag", "_codes", "_martingale", "_p", "_seed", "_has_answers", "measure_", *_OF_OBJECTS)
+_OF_A_STREAM = ("_bag", "_codes", "_martingale", "_p", "_seed", "_has_answers", "_takes_anything", "_takes_pairs")
 MEASURE = (
     Allowed(
         "a nonconformity measure",
@@ -243,7 +243,7 @@ class ExchangeabilityTest(Estimator):
         -------
         self
         """
-        for name in _OF_A_STREAM:
+        for name in (*_OF_A_STREAM, *_OF_OBJECTS, "measure_"):
             self.__dict__.pop(name, None)
         return self
 
@@ -350,11 +350,8 @@ class ExchangeabilityTest(Estimator):
             raise ValueError(msg)
         return regression_measure(self.measure, seed)
 
-    def _check(self, X: Any, labels: list[Any] | None) -> None:
-        """Refuse examples that are not like those before them, or not numbers."""
-        if not takes_anything(self) and not compares_objects(self):
-            is_known = self._started and not self._takes_pairs
-            check_vectors(X, self.n_features_in_ if is_known else None)
+    def _check(self, labels: list[Any] | None) -> None:
+        """Refuse answers that are missing, or not like those before them."""
         if labels is not None and any(label is None or label != label for label in labels):
             raise ValueError("y has a missing label: expected a label for each object. Nothing has been learned.")
         if self._started and (labels is None) == self._has_answers:
@@ -365,13 +362,14 @@ class ExchangeabilityTest(Estimator):
 
     def _advance(self, X: Any, labels: list[Any] | None) -> Sequence[float] | np.ndarray:
         """Take examples, and return their p-values."""
-        self._check(X, labels)
+        self._check(labels)
         if not self._started:
             self._start(labelled=labels is not None)
             if not (takes_anything(self) or compares_objects(self) or self._takes_pairs):
                 self.n_features_in_ = X.shape[1]
-        m, known = count_rows(X), 0 if self._bag is None else self._bag.n
+        m, known = count_rows(X), 0
         if self._takes_pairs:
+            known = 0 if self._bag is None else self._bag.n
             check_pairs(X, known)
         codes, n_labels = self._encode(m, labels)
         self._p, self._martingale = self._p.fork(), self._martingale.fork()

@@ -7,7 +7,7 @@ is, and models say themselves what they do not take. Columns that hold categorie
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,7 +138,7 @@ class FrontDoor(Estimator):
 
     def _forget_kind(self) -> None:
         """Let the parameters of a new `fit` say what objects are, not what was fitted before."""
-        for name in ("_fitted_kind", "_fitted_float32", "measure_", "_metric"):
+        for name in ("_fitted_kind", "_fitted_float32", "measure_"):
             self.__dict__.pop(name, None)
 
     def _transform(self, X: Any, *, reset: bool = False) -> Any:
@@ -203,26 +203,24 @@ class FrontDoor(Estimator):
 
     def _take_labelled(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and labels of `fit`, or others beside them."""
-        if reset:
-            self._forget_kind()
-        X = self._inside(X)
-        check_computed(self, y, "y")
-        if not self._takes_anything():
-            return check_examples(self, X, y, reset=reset)
-        X = check_anything(self, X, reset=reset)
-        y = check_answers(self, X, y, check_labels)
-        return self._transform(X, reset=reset), y
+        return self._take_examples(X, y, check_examples, check_labels, reset=reset)
 
     def _take_targeted(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and targets of `fit`, or others beside them."""
+        return self._take_examples(X, y, check_regression_examples, check_targets, reset=reset)
+
+    def _take_examples(
+        self, X: Any, y: Any, check_vectors: Callable[..., Any], check_y: Callable[[Any], np.ndarray], *, reset: bool
+    ) -> tuple[Any, np.ndarray]:
+        """Return objects and answers, checked together where objects are vectors, else each by itself."""
         if reset:
             self._forget_kind()
         X = self._inside(X)
         check_computed(self, y, "y")
         if not self._takes_anything():
-            return check_regression_examples(self, X, y, reset=reset)
+            return check_vectors(self, X, y, reset=reset)  # type: ignore[no-any-return]
         X = check_anything(self, X, reset=reset)
-        y = check_answers(self, X, y, check_targets)
+        y = check_answers(self, X, y, check_y)
         return self._transform(X, reset=reset), y
 
     def _take_more_objects(self, X: Any) -> Any:
@@ -259,7 +257,8 @@ class FrontDoor(Estimator):
 
     def _sort_objects(self, X: Any, objects: Any, categories: Any) -> np.ndarray:
         """Return the numbers (m,) of the categories of test objects."""
-        return self._taxonomy.of_objects(self._as_given(X, objects, self._taxonomy), categories)
+        given = objects if self._taxonomy.is_trivial else self._as_given(X, objects, self._taxonomy)
+        return self._taxonomy.of_objects(given, categories)
 
     def _sort_candidates(self, X: Any, objects: Any, classes: np.ndarray, categories: Any) -> np.ndarray:
         """Return the numbers (m, l) of the categories of test objects with each label."""

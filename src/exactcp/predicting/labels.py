@@ -28,12 +28,6 @@ class Evaluation(NamedTuple):
     counts: pvalues.Counts | None = None
     smallest: Size = None
 
-    @classmethod
-    def of_counts(cls, counts: pvalues.Counts, scores: np.ndarray, smallest: Size = None) -> Evaluation:
-        """Return deterministic p-values."""
-        size = int(counts.total.min()) if smallest is None else smallest
-        return cls(pvalues.deterministic_p(counts), scores, counts, size)
-
     def sets(self, epsilon: Fraction) -> np.ndarray:
         """Return the prediction sets (m, l): by counts, where there are any."""
         return pvalues.exceeds(self.p, epsilon) if self.counts is None else pvalues.are_inside(self.counts, epsilon)

@@ -25,7 +25,7 @@ class Levels(NamedTuple):
     def of(cls, confidence_level: Any) -> Levels:
         """Return the levels of what a user gave, or say what is no level."""
         given, are_several = list_levels(confidence_level)
-        return cls(given, [significance(level) for level in given], are_several)
+        return cls(given, list(map(significance, given)), are_several)
 
     def shaped(self, answers: list[np.ndarray]) -> np.ndarray:
         """Return the answer at the level, or with several levels the answers at all, along a last axis."""
