@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from exactcp._rows import count_rows, frame_columns, is_frame, is_missing, token_of
+from exactcp._rows import count_rows, frame_columns, is_frame, is_missing, require_rows, token_of
 
 COMPARED = np.dtype([("value", object), ("token", object)])
 _NUMERIC_KINDS = "biufc"
@@ -60,12 +60,7 @@ def take_column(estimator: Any, X: Any, *, reset: bool) -> np.ndarray | None:
 
 
 def _checked_column(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
-    if count_rows(X) == 0:
-        msg = (
-            f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required by "
-            f"{type(estimator).__name__}: X has no objects."
-        )
-        raise ValueError(msg)
+    require_rows(estimator, X)
     if is_frame(X) and (reset or "feature_names_in_" in vars(estimator)):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     return column_of(objects_in(X))

@@ -19,6 +19,15 @@ class Repeated(NamedTuple):
     places: np.ndarray
 
 
+def make_records(columns: Any, *names: str) -> np.ndarray:
+    """Return attributes with these names, arrays of one length, as a record array."""
+    fields = {name: getattr(columns, name) for name in names}
+    records = np.empty(len(columns), dtype=[(name, field.dtype) for name, field in fields.items()])
+    for name, field in fields.items():
+        records[name] = field
+    return records
+
+
 def make_frame(columns: Mapping[str, Any], library: str = "pandas", index: Any = None) -> Any:
     """Return a frame of columns, which are arrays or `Repeated`.
 

@@ -201,22 +201,20 @@ def one_of(*options: str | None, what: str = "known") -> Allowed:
     return Allowed(what, words, lambda value: (value is None or isinstance(value, str)) and value in options)
 
 
-def having(what: str, words: str, *methods: str) -> Allowed:
-    """Allow objects, no classes, that have these methods."""
-    return Allowed(
-        what,
-        words,
-        lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),
-        no_instance,
-        TypeError,
-    )
-
-
 def no_instance(value: Any) -> str:
     """Say what to do about a class that was given instead of an instance; "" about anything else."""
     return f"{value.__name__} is a class: give an instance, {value.__name__}()." if isinstance(value, type) else ""
 
 
+TRANSFORMER = Allowed(
+    "a transformer",
+    "an instance with fit and transform, such as StandardScaler()",
+    lambda value: (
+        not isinstance(value, type) and all(callable(getattr(value, do, None)) for do in ("fit", "transform"))
+    ),
+    no_instance,
+    TypeError,
+)
 NONE = Allowed("None", "None", lambda value: value is None)
 BOOLEAN = Allowed("a boolean", "True or False", lambda value: isinstance(value, bool | np.bool_))
 N_JOBS = (

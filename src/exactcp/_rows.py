@@ -53,6 +53,16 @@ _WITHOUT_ROWS = {
 Positions = np.ndarray | slice  # of some examples; `slice(None)` of all
 
 
+def require_rows(estimator: Any, X: Any) -> None:
+    """Refuse objects of which there are none."""
+    if count_rows(X) == 0:
+        msg = (
+            f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required by "
+            f"{type(estimator).__name__}: X has no objects."
+        )
+        raise ValueError(msg)
+
+
 def take_rows(X: Any, positions: Positions) -> Any:
     """Return the objects at these positions, in the type that X has; X itself if these are all, in their order.
 

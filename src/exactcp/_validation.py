@@ -24,7 +24,7 @@ from exactcp._answers import (
 )
 from exactcp._compared import take_column
 from exactcp._parameters import shown
-from exactcp._rows import count_rows
+from exactcp._rows import require_rows
 from exactcp._values import check_size, check_unmasked, has_finite_sum
 from exactcp._warning import warn
 
@@ -86,12 +86,7 @@ def check_anything(estimator: Any, X: Any, *, reset: bool) -> Any:
     check_unmasked(X, "X")
     if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):  # it has no rows of its own, but becomes an array
         X = np.asarray(X)
-    if count_rows(X) == 0:
-        msg = (
-            f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required by "
-            f"{type(estimator).__name__}: X has no objects."
-        )
-        raise ValueError(msg)
+    require_rows(estimator, X)
     remedy = "" if reset or not hasattr(estimator, "n_features_in_") else _one_object(X)
     if remedy:
         msg = (

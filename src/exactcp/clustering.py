@@ -15,7 +15,7 @@ from exactcp._changes import changes, reads
 from exactcp._compared import are_vectors, compares_objects
 from exactcp._estimator import Estimator
 from exactcp._parallel import Effort, progress
-from exactcp._parameters import EFFORT, NONE, check_parameters, having, integer, one_of, share
+from exactcp._parameters import EFFORT, NONE, TRANSFORMER, check_parameters, integer, one_of, share
 from exactcp._rows import count_rows
 from exactcp._validation import check_anything, check_objects, check_square, check_training_objects
 from exactcp.geometry.coordinates import PrincipalCoordinates
@@ -109,7 +109,7 @@ class ConformalClusterer(ClusterMixin, Estimator):
         "epsilon": share("a share of outliers"),
         "n_grid": integer("a number of grid points a side", at_least=2),
         "adjacency": one_of("face", "full"),
-        "transformer": having("a transformer", "an instance with fit and transform", "fit", "transform") | NONE,
+        "transformer": TRANSFORMER | NONE,
         **EFFORT,
     }
 

@@ -8,6 +8,7 @@ from numbers import Real
 
 import numpy as np
 
+from exactcp._frame import make_records
 from exactcp._html import TABLE_ROWS, bar, chip, table
 
 __all__ = ["ConfidencePrediction", "Region"]
@@ -59,11 +60,7 @@ class ConfidencePrediction:
         -------
         ndarray of shape (m,)
         """
-        fields = [(name, getattr(self, name).dtype) for name in ("label", "confidence", "credibility")]
-        records = np.empty(len(self), dtype=fields)
-        for name, _ in fields:
-            records[name] = getattr(self, name)
-        return records
+        return make_records(self, "label", "confidence", "credibility")
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,17 +45,14 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     summary = {
         "measure": run.measure,
         "classes": classes,
-        "coverage": known["coverage"],
-        "expected_coverage": known["expected_coverage"],
-        "verdict": known["verdict"],
-        "new_labels": known["new_labels"],
-        "accuracy": known["accuracy"],
-        "set_size": known["set_size"],
-        "mean_fuzziness": known["mean_fuzziness"],
+        **{name: known[name] for name in _TOLD},
         "fit_seconds": run.fit_seconds,
         "predict_seconds": run.predict_seconds,
     }
     return Outcome(dict(frame), summary, facts)
+
+
+_TOLD = ("coverage", "expected_coverage", "verdict", "new_labels", "accuracy", "set_size", "mean_fuzziness")
 
 
 def _classes_of(job: Job) -> list[Any]:

@@ -91,9 +91,9 @@ def check_p_values(p_values: Any) -> list[float]:
     return p.tolist()
 
 
-def _check_in(name: str, value: float, low: float, high: float) -> None:
-    if not low < value <= high:
-        msg = f"{name}={value!r} is out of range: use a number above {low:g} and at most {high:g}."
+def _check_up_to(high: float, name: str, value: float) -> None:
+    if not 0.0 < value <= high:
+        msg = f"{name}={value!r} is out of range: use a number above 0 and at most {high:g}."
         raise ValueError(msg)
 
 
@@ -120,7 +120,7 @@ class Power(Betting):
     epsilon: float = 0.92
 
     def __post_init__(self) -> None:
-        _check_in("epsilon", self.epsilon, 0.0, 1.0)
+        _check_up_to(1.0, "epsilon", self.epsilon)
 
     def fork(self) -> Self:
         """Return the same strategy with the same memory, which bets on by itself."""
@@ -249,7 +249,7 @@ class SimpleJumper(JumperBetting):
     jump: float = 0.01
 
     def __post_init__(self) -> None:
-        _check_in("jump", self.jump, 0.0, 1.0)
+        _check_up_to(1.0, "jump", self.jump)
         self._jumpers = new_jumpers((self.jump,))
 
 
@@ -277,7 +277,7 @@ class CompositeJumper(JumperBetting):
 
     def __post_init__(self) -> None:
         for jump in self.jumps:
-            _check_in("jump", jump, 0.0, 1.0)
+            _check_up_to(1.0, "jump", jump)
         if not self.jumps:
             raise ValueError("jumps=() has no jumper: give at least one number in (0, 1].")
         self._jumpers = new_jumpers(self.jumps)
@@ -316,7 +316,7 @@ class PlugIn(Betting):
     _squares: float = field(default=0.0, init=False, repr=False, compare=False)  # sum of (p - mean)^2
 
     def __post_init__(self) -> None:
-        _check_in("smallest_bandwidth", self.smallest_bandwidth, 0.0, 0.5)
+        _check_up_to(0.5, "smallest_bandwidth", self.smallest_bandwidth)
         self._past = Record()
 
     def fork(self) -> Self:

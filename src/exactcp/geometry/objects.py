@@ -7,7 +7,7 @@ Slots are numbered 0..n-1. Who changes a bag writes to the room after the object
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,7 +31,34 @@ def copied_with_room(array: np.ndarray, room: int, axis: int = 0, dtype: np.dtyp
     return copy
 
 
-class VectorStore:
+class _InRoom:
+    """Objects in the first `n` slots of an array, which is written to by who changes a bag."""
+
+    n: int
+    room: Any  # a property
+
+    def _first(self, room: np.ndarray, n: int) -> Self:
+        """Return a store of the first n slots of an array."""
+        raise NotImplementedError
+
+    def shell(self, room: np.ndarray) -> Self:
+        """Return a store of as many slots of this array."""
+        return self._first(room, self.n)
+
+    def arrived(self, X: np.ndarray) -> Self:
+        """Return the store when the rows of X have been written after the others."""
+        return self._first(self.room, self.n + X.shape[0])
+
+    def departed(self, slot: int) -> Self:  # noqa: ARG002  (who forgets it has moved another there)
+        """Return the store when the last object has taken the slot of one that is forgotten."""
+        return self._first(self.room, self.n - 1)
+
+    def as_rows(self, X: np.ndarray) -> np.ndarray:
+        """Return what is written to the room for new objects."""
+        return X
+
+
+class VectorStore(_InRoom):
     """Objects as rows of numbers, with a metric between them.
 
     They are in float64, or in float32 if they came in float32 and are long enough; distances have the same bits. An
@@ -58,26 +85,10 @@ class VectorStore:
             self._rows = self._rows.copy()
             self._rows[: self.n] = self.distance.prepared(self.objects)
 
-    def shell(self, rows: np.ndarray) -> VectorStore:
-        """Return a store of as many of these rows, with this metric."""
-        return self._first(rows, self.n)
-
     def _first(self, rows: np.ndarray, n: int) -> VectorStore:
         store = object.__new__(VectorStore)
         store._rows, store.n, store.distance, store.kind = rows, n, self.distance, self.kind
         return store
-
-    def arrived(self, X: np.ndarray) -> VectorStore:
-        """Return the store when the rows of X have been written after the others."""
-        return self._first(self._rows, self.n + X.shape[0])
-
-    def departed(self, slot: int) -> VectorStore:  # noqa: ARG002  (who forgets it has moved another there)
-        """Return the store when the last row has taken the slot of one that is forgotten."""
-        return self._first(self._rows, self.n - 1)
-
-    def as_rows(self, X: np.ndarray) -> np.ndarray:
-        """Return what is written to the room for new objects."""
-        return X
 
     def check_new(self, X: np.ndarray) -> None:
         """Refuse objects, stored or not, that have another width, or whose distances overflow."""
@@ -131,7 +142,7 @@ class VectorStore:
         return narrow if (narrow == X).all() else np.asarray(X, np.float64)
 
 
-class MatrixStore:
+class MatrixStore(_InRoom):
     """Objects known by their distances alone (`metric="precomputed"`); test rows hold distances in slot order."""
 
     is_matrix = True
@@ -144,26 +155,10 @@ class MatrixStore:
         self.check_new(D)
         _check_matrix_symmetric(D)
 
-    def shell(self, matrix: np.ndarray) -> MatrixStore:
-        """Return a store of as many rows and columns of this matrix."""
-        return self._first(matrix, self.n)
-
     def _first(self, matrix: np.ndarray, n: int) -> MatrixStore:
         store = object.__new__(MatrixStore)
         store._matrix, store.n = matrix, n
         return store
-
-    def arrived(self, X: np.ndarray) -> MatrixStore:
-        """Return the store when the distances of new objects have been written."""
-        return self._first(self._matrix, self.n + X.shape[0])
-
-    def departed(self, slot: int) -> MatrixStore:  # noqa: ARG002  (who forgets it has moved another there)
-        """Return the store when the last object has taken the slot of one that is forgotten."""
-        return self._first(self._matrix, self.n - 1)
-
-    def as_rows(self, X: np.ndarray) -> np.ndarray:
-        """Return what is written to the room for new objects."""
-        return X
 
     @property
     def room(self) -> np.ndarray:

@@ -154,17 +154,17 @@ def prepare_tests(screen, X):
     norms = _norms_of(rows, screen.units.kind)
     near = norms <= FAR * FAR if has_products(screen.units.kind) else np.abs(rows).max(axis=1, initial=0.0) <= FAR
     rows[~near] = 0.0
-    prepared = sketch = _with_column(rows, 1.0, screen.rows.dtype)
+    prepared = sketch = _with_ones(rows, screen.rows.dtype)
     if screen.basis.shape[1] > 0:
-        sketch = _with_column(project(rows, np.where(near, norms, 0.0), screen.basis), 1.0, screen.rows.dtype)
+        sketch = _with_ones(project(rows, np.where(near, norms, 0.0), screen.basis), screen.rows.dtype)
     return Tests(prepared, sketch, norms), near
 
 
-def _with_column(columns, last, dtype):
-    """Return columns and one more, in the screen's precision."""
+def _with_ones(columns, dtype):
+    """Return columns and one more of ones, in the screen's precision."""
     out = np.empty((columns.shape[0], columns.shape[1] + 1), dtype)
     out[:, :-1] = columns
-    out[:, -1] = last
+    out[:, -1] = 1.0
     return out
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from exactcp import pvalues
+from exactcp._frame import make_records
 from exactcp._parallel import progress
 from exactcp._parameters import integer
 from exactcp._rows import is_missing
@@ -135,11 +136,7 @@ class ProgressiveResult:
         -------
         ndarray of shape (t,)
         """
-        fields = [(name, getattr(self, name).dtype) for name in ("p", "error", "size", "excess")]
-        records = np.empty(len(self), dtype=fields)
-        for name, _ in fields:
-            records[name] = getattr(self, name)
-        return records
+        return make_records(self, "p", "error", "size", "excess")
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame, indexed by the position in the stream, with the running means and ends.

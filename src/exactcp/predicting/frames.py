@@ -47,14 +47,33 @@ class FramePrediction:
         return make_frame(columns, library, X.index if hasattr(X, "iloc") else None)
 
 
-class ProbabilityFrame(FramePrediction):
-    """Mixin for Venn predictors, which define `_probabilities(X)` and `classes_`."""
+class ProbabilityPrediction(FramePrediction):
+    """Mixin for Venn predictors, which define `_probabilities(X)`, `predict_proba(X)` and `classes_`."""
 
     classes_: np.ndarray
 
     def _probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper probabilities (m, l, 2), and probabilities (m, l), from one evaluation."""
         raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities (m, l)."""
+        raise NotImplementedError
+
+    @reads
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable label of each object; the first in `classes_` if several are.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, p)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     @reads
     def predict_frame(self, X: Any) -> Any:

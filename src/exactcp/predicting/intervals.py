@@ -30,6 +30,14 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         """Return the point predictions (m,)."""
         raise NotImplementedError
 
+    def _take_several(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Return the examples of `fit`, of which one can be left out."""
+        X, y = self._take_targeted(X, y)
+        if y.size < 2:
+            msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
+            raise ValueError(msg)
+        return X, y
+
     @reads
     def predict(self, X: Any) -> np.ndarray:
         """Return the point prediction of every object.

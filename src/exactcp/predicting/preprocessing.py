@@ -18,7 +18,7 @@ from sklearn.utils import check_array, get_tags
 
 from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort
-from exactcp._parameters import NONE, having, one_of, shown
+from exactcp._parameters import NONE, TRANSFORMER, one_of, shown
 from exactcp._rows import copy_rows, count_rows, drop_rows, is_frame, join_rows, take_rows
 from exactcp._seeds import lend_seed
 from exactcp._stored_frames import KeepsRows
@@ -26,9 +26,7 @@ from exactcp._warning import warn
 from exactcp.measures._contract import Objects
 from exactcp.measures._model import check_frozen, introduced, is_frozen
 
-PREPROCESS = (
-    having("a transformer", "an instance with fit and transform, such as StandardScaler()", "fit", "transform") | NONE
-)
+PREPROCESS = TRANSFORMER | NONE
 PREPROCESS_ON = one_of("together", "training")
 PREPROCESSING = {"preprocess": PREPROCESS, "preprocess_on": PREPROCESS_ON}
 

@@ -202,10 +202,7 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
             )
             raise ValueError(msg)
         seed = draw_seed(self.random_state)
-        X, y = self._take_targeted(X, y)
-        if y.size < 2:
-            msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
-            raise ValueError(msg)
+        X, y = self._take_several(X, y)
         models = self._resampled(estimator, X, y, self._route(fit_parameters), seed)
         self._models, self._targets = models, y
         self._left_out = LackingModels(models.lacks, models.answers(X), y, self.aggregate)

@@ -65,10 +65,7 @@ class _LeftOutRegressor(IntervalPrediction):
         limits = Limits.of(self)
         seed = draw_seed(self.random_state)
         measure = regression_measure(self.measure, seed)
-        X, y = self._take_targeted(X, y)
-        if y.size < 2:
-            msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
-            raise ValueError(msg)
+        X, y = self._take_several(X, y)
         limits.check(y)
         parameters = self._route(fit_parameters)
         self._left_out = self._leave_out(measure, X, y, seed, parameters)

@@ -18,11 +18,11 @@ from exactcp.geometry.objects import store_of
 from exactcp.measures._contract import Objects, objects_by_metric
 from exactcp.measures.neighbours._category_bag import VennBag
 from exactcp.measures.neighbours._route import ROUTES, check_search
-from exactcp.predicting.frames import ProbabilityFrame
+from exactcp.predicting.frames import ProbabilityPrediction
 from exactcp.predicting.learning import LabelledLearning
 
 
-class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
+class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
     """Full Venn predictor: for every label a lower and an upper probability, calibrated whatever the distribution.
 
     Parameters
@@ -239,21 +239,6 @@ class VennPredictor(ProbabilityFrame, ClassifierMixin, LabelledLearning):
 
         found = self._map(X, work, 3)
         return found[..., :2], found[..., 2]
-
-    @reads
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable label of each object; the first in `classes_` if several are.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
 
 def _distributions(tables: np.ndarray) -> np.ndarray:

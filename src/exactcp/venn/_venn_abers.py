@@ -23,7 +23,7 @@ from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.measures._model import refuse_idle
 from exactcp.metrics.probabilities import points_between
 from exactcp.predicting.calibration import draw_calibration
-from exactcp.predicting.frames import ProbabilityFrame
+from exactcp.predicting.frames import ProbabilityPrediction
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.venn._isotonic import IsotonicCalibration
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
@@ -38,7 +38,7 @@ def _has_calibration_set(predictor: Any) -> bool:
     return True
 
 
-class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
+class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
     """Venn-Abers predictor: for every label two probabilities, one of which is calibrated.
 
     Parameters
@@ -349,21 +349,6 @@ class VennAbersPredictor(ProbabilityFrame, ClassifierMixin, FrontDoor):
     def _probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         intervals = self.predict_proba_interval(X)
         return intervals, points_between(intervals)
-
-    @reads
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable label of each object; the first in `classes_` if several are.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, p)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
 
 class _Calibrated:

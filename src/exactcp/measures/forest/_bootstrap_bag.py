@@ -127,12 +127,6 @@ class BootstrapBag(KeepsRows, CodedBag):
             rows.append([*parts, -own.astype(np.float64)])
         return LabelCounts(*(np.array([row[j] for row in rows]) for j in range(5)))
 
-    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
-        """Rename label c to new_codes[c], out of n_labels."""
-        self._codes = new_codes[self._codes]
-        self._n_labels = n_labels
-        self.fill()
-
     def learn(self, X: Any, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples: the samples are drawn anew."""
         self._X, self._codes = join_rows(self._X, X), np.concatenate([self._codes, codes])

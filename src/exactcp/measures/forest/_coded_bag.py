@@ -27,3 +27,13 @@ class CodedBag(ReplacingBag, LabelBagBase):
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
         return self._codes
+
+    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+        """Rename label c to new_codes[c], out of n_labels; ties of labels may fall otherwise, so all is made anew."""
+        self._codes = new_codes[self._codes]
+        self._n_labels = n_labels
+        self.fill()
+
+    def fill(self) -> object:
+        """Make all models of the examples."""
+        raise NotImplementedError

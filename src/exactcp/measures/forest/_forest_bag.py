@@ -239,12 +239,6 @@ class ForestBag(CodedBag):
             count_objects(state, *asked, answers)
             yield -everyone[0].astype(np.float64), -own[0].astype(np.float64)
 
-    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
-        """Rename label c to new_codes[c], out of n_labels; ties of labels may fall otherwise, so trees grow again."""
-        self._codes = new_codes[self._codes]
-        self._n_labels = n_labels
-        self.fill()
-
     def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
         """Add examples."""
         first = self._ranks.first

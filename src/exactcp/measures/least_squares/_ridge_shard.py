@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._parallel import Effort
 from exactcp.counting.ranks import SomeRanks, bounds_of_ranks
 from exactcp.counting.targets import covered, sorted_ends, widened
 from exactcp.measures._affine_bag import counted_from_zero
 from exactcp.measures.least_squares._ridge_bag import RIDGE_ROWS, RidgeBag
-from exactcp.measures.least_squares._shard_factor import RidgeSetting
-from exactcp.measures.least_squares.factorisations.form import Factorisation
+from exactcp.measures.least_squares._shard_factor import PartOfAll, RidgeSetting
 from exactcp.measures.least_squares.factorisations.primal import PartialPrimal
 from exactcp.measures.least_squares.kernels.extents import extents
 
@@ -32,7 +30,7 @@ class Typical(NamedTuple):
     n: int
 
 
-class RidgeShard(RidgeBag):
+class RidgeShard(PartOfAll, RidgeBag):
     """The examples of one shard.
 
     Parameters
@@ -54,12 +52,6 @@ class RidgeShard(RidgeBag):
         super().__init__(
             part.store, y, residual=residual, rho=setting.rho, solver=setting.solver, intercept=setting.intercept
         )
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + 2 * int(self._store.rows.nbytes)
-
-    def _factorised(self, effort: Effort) -> Factorisation:  # noqa: ARG002
-        return self._part
 
     def _typical(self) -> tuple[float, float]:
         return self.typical.origin, self.typical.size

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from exactcp._parallel import Effort
 from exactcp.measures._shards import Promise, Tasks, together
+from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureMap, FeatureStore
-from exactcp.measures.least_squares.factorisations.form import LEAST_DIVISOR, on_one_thread
+from exactcp.measures.least_squares.factorisations.form import LEAST_DIVISOR, Factorisation, on_one_thread
 from exactcp.measures.least_squares.factorisations.primal import (
     PartialPrimal,
     divisors_of,
@@ -65,6 +67,18 @@ class FactorVerdict(NamedTuple):
 
     is_used: bool
     is_accurate: bool
+
+
+class PartOfAll(FactorisedBag):
+    """Base of a shard's bag, whose factorisation is a part of that of all examples."""
+
+    _part: Factorisation
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + 2 * int(self._store.rows.nbytes)
+
+    def _factorised(self, effort: Effort) -> Factorisation:  # noqa: ARG002
+        return self._part
 
 
 def factorise_shards(

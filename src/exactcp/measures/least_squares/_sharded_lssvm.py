@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._parallel import ALONE, Effort
+from exactcp._parallel import ALONE
 from exactcp.counting.labels import LabelCounts, add_label_counts
 from exactcp.measures._shards import LabelShard, Promise, Tasks, together
 from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._shard_factor import (
     Factor,
     FactorVerdict,
+    PartOfAll,
     RidgeSetting,
     factorise_shards,
     gather_shards,
@@ -70,7 +71,7 @@ class ShardedLSSVM:
         )
 
 
-class LSSVMShard(LSSVMBag):
+class LSSVMShard(PartOfAll, LSSVMBag):
     """The examples of one shard, in the regressions of all.
 
     Parameters
@@ -89,12 +90,6 @@ class LSSVMShard(LSSVMBag):
         self._part = part
         how = {"rho": setting.rho, "solver": setting.solver, "intercept": setting.intercept}
         super().__init__(store, codes, n_labels, **how)  # type: ignore[arg-type]
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + 2 * int(self._store.rows.nbytes)
-
-    def _factorised(self, effort: Effort) -> Factorisation:  # noqa: ARG002
-        return self._part
 
 
 def _code_targets(shard: LabelShard, n_labels: int) -> np.ndarray:
