@@ -34,7 +34,7 @@ FAMILY = Family(
     compiled=False,
     mutants={
         "the penalty pushes away": Mutant(
-            "measures/lasso/kernels/start.py", "goal[k] = total - goal[k]", "goal[k] = total + goal[k]"
+            "measures/lasso/kernels/qr.py", "pull[k] = total - pull[k]", "pull[k] = total + pull[k]"
         ),
         "coefficients may change sign": Mutant(
             "measures/lasso/kernels/start.py", "if penalty[j] > 0.0 and goal[k] * signs[j] <= 0.0:", "if False:"

@@ -28,7 +28,7 @@ def one_object(test: Any, x: Any, *, is_first: bool) -> Any:
     if X.ndim != 2 or X.shape[0] != 1:
         msg = f"x has shape {X.shape}: expected one object, a flat array. Use update_many for several."
         raise ValueError(msg)
-    _check_vectors(X, vars(test).get("n_features_in_"))
+    _check_finite_vectors(X, vars(test).get("n_features_in_"))
     return X
 
 
@@ -63,11 +63,11 @@ def many_objects(test: Any, X: Any, *, is_first: bool) -> Any:
     if X.ndim != 2:
         msg = f"X has shape {X.shape}: expected a row for each object. Use update for one object."
         raise ValueError(msg)
-    _check_vectors(X, vars(test).get("n_features_in_"))
+    _check_finite_vectors(X, vars(test).get("n_features_in_"))
     return X
 
 
-def _check_vectors(X: np.ndarray, n_features: int | None) -> None:
+def _check_finite_vectors(X: np.ndarray, n_features: int | None) -> None:
     """Refuse vectors that are not as long as those before them, or not finite."""
     if X.shape[1] == 0:
         msg = f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
