@@ -12,7 +12,7 @@ import numpy as np
 from exactcp import metrics, pvalues
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.carried_labels import carry_label_rows, carry_labels
-from exactcp.report.expectation import expected_coverage, judge
+from exactcp.report.expectation import coverage_facts
 from exactcp.report.levels import CURVE_LEVELS, LABEL_LEVELS, describe_levels, stops
 from exactcp.report.rows import SHOWN_ROWS, TestRows
 
@@ -119,7 +119,6 @@ def classification_facts(
     labels = None if truth is None else [None if label is None else str(label) for label in truth]
     describe = _describer(runs[0], sets, names, labels, rows or TestRows())
     promised = float(confidence_level if promised_level is None else promised_level)
-    expected = expected_coverage(promised, n_known, n_calibration)
     new = [] if codes is None or labels is None else [labels[row] for row in np.flatnonzero(codes == UNKNOWN_LABEL)]
     ordered = np.sort(main, axis=1)
     second = ordered[:, -2] if main.shape[1] > 1 else np.zeros(main.shape[0])
@@ -136,13 +135,8 @@ def classification_facts(
         "asked": dict(asked or {}),
         "confidence_level": float(confidence_level),
         "n_test": int(main.shape[0]),
-        "n_known": n_known,
-        "n_calibration": n_calibration,
+        **coverage_facts(comparison[0]["coverage"], promised, n_known, n_calibration),
         "classes": names,
-        "coverage": comparison[0]["coverage"],
-        "promised_level": promised,
-        "expected_coverage": expected,
-        "verdict": judge(comparison[0]["coverage"], expected),
         "new_labels": dict(Counter(new)),
         "coverage_of_old_labels": _coverage_of_old(sets, codes),
         "accuracy": comparison[0]["accuracy"],

@@ -46,6 +46,19 @@ def expected_coverage(confidence_level: float, n: int, n_calibration: int | None
     return [low / n, high / n]
 
 
+def coverage_facts(coverage: float | None, promised: float, n_known: int, n_calibration: int | None) -> dict[str, Any]:
+    """Return what a page says about coverage: what was measured on how many rows, what to expect, and the verdict."""
+    expected = expected_coverage(promised, n_known, n_calibration)
+    return {
+        "n_known": n_known,
+        "n_calibration": n_calibration,
+        "coverage": coverage,
+        "promised_level": promised,
+        "expected_coverage": expected,
+        "verdict": judge(coverage, expected),
+    }
+
+
 def expected_counts(epsilons: list[Fraction], n: int, n_calibration: int | None = None) -> np.ndarray:
     """Return the fewest and the most of n test rows that are covered in 95 of 100 cases, for many levels at once.
 

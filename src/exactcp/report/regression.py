@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.carried_targets import TargetLevels, carry_target_rows
-from exactcp.report.expectation import expected_coverage, judge
+from exactcp.report.expectation import coverage_facts
 from exactcp.report.levels import CURVE_LEVELS, describe_levels, expected_at, stops
 from exactcp.report.numbers import written_number
 from exactcp.report.rows import SHOWN_ROWS, TestRows
@@ -153,19 +153,13 @@ def regression_facts(
     hardest = np.argsort(-widths, kind="stable")[:SHOWN_ROWS].tolist() if _differ(widths) else []
     strangest = [] if strangeness is None else np.argsort(np.asarray(strangeness), kind="stable")[:SHOWN_ROWS].tolist()
     promised = float(confidence_level if promised_level is None else promised_level)
-    expected = expected_coverage(promised, int(known.size), n_calibration)
     return {
         "title": title,
         "task": "regression",
         "asked": dict(asked or {}),
         "confidence_level": float(confidence_level),
         "n_test": m,
-        "n_known": int(known.size),
-        "n_calibration": n_calibration,
-        "coverage": comparison[0]["coverage"],
-        "promised_level": promised,
-        "expected_coverage": expected,
-        "verdict": judge(comparison[0]["coverage"], expected),
+        **coverage_facts(comparison[0]["coverage"], promised, int(known.size), n_calibration),
         "mean_width": comparison[0]["mean_width"],
         "median_width": comparison[0]["median_width"],
         "infinite": comparison[0]["infinite"],
@@ -173,15 +167,7 @@ def regression_facts(
         "mean_absolute_error": comparison[0]["mean_absolute_error"],
         "widths": {run.predictor: [float(w) if np.isfinite(w) else None for w in run.widths] for run in runs},
         "p_true": None if p_true is None else p_true.tolist(),
-        "calibration": []
-        if p_true is None
-        else [
-            {
-                "predictor": runs[0].predictor,
-                "levels": list(CURVE_LEVELS),
-                "coverages": coverage_curve(p_true, CURVE_LEVELS).tolist(),
-            }
-        ],
+        "calibration": [] if p_true is None else [_curve(runs[0].predictor, p_true)],
         "band": expected_at(list(CURVE_LEVELS), confidence_level, promised, int(known.size), n_calibration),
         "hardest": [describe(row) for row in hardest],
         "strangest": [describe(row) for row in strangest],
@@ -200,6 +186,11 @@ def regression_facts(
             ),
         },
     }
+
+
+def _curve(predictor: str, p_true: np.ndarray) -> dict[str, Any]:
+    coverages = coverage_curve(p_true, CURVE_LEVELS).tolist()
+    return {"predictor": predictor, "levels": list(CURVE_LEVELS), "coverages": coverages}
 
 
 def _differ(widths: np.ndarray) -> bool:
