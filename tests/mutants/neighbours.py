@@ -38,8 +38,8 @@ FAMILY = Family(
     mutants={
         "an entry too many is compared": Mutant(
             "measures/neighbours/kernels/lists.py",
-            'return the new length."""\n    if length == limit and d >= values[limit - 1]:',
-            'return the new length."""\n    if length == limit and d >= values[0]:',
+            'return the new length."""\n    if length == limit:\n        if d >= values[limit - 1]:',
+            'return the new length."""\n    if length == limit:\n        if d >= values[0]:',
         ),
         "the list shifts one place too few": Mutant(
             "measures/neighbours/kernels/lists.py",

@@ -14,7 +14,6 @@ from exactcp._jit import inner
 from exactcp.geometry.lanes import lowest
 from exactcp.geometry.row_lanes import GROUP, hits_among, keep_largest
 from exactcp.geometry.screen import COLUMNS, ETA, certain_product, product_threshold, row_half
-from exactcp.measures.neighbours.kernels.lists import move_up_with
 from exactcp.measures.neighbours.kernels.search import Kept, room_for
 
 
@@ -62,7 +61,10 @@ def insert_capped(values, labels, length, k, v, label):
         position = limit - 1
     else:
         length += 1
-    move_up_with(values, labels, position, v, label)
+    while position > 0 and values[position - 1] > v:
+        values[position], labels[position] = values[position - 1], labels[position - 1]
+        position -= 1
+    values[position], labels[position] = v, label
     return length
 
 

@@ -11,45 +11,52 @@ from exactcp._jit import inner
 @inner
 def insert(values, length, limit, d):
     """Insert d into the `limit` smallest seen so far; return the new length."""
-    if length == limit and d >= values[limit - 1]:
-        return length
-    position = min(length, limit - 1)
+    if length == limit:
+        if d >= values[limit - 1]:
+            return length
+        position = limit - 1
+    else:
+        position = length
+        length += 1
     while position > 0 and values[position - 1] > d:
         values[position] = values[position - 1]
         position -= 1
     values[position] = d
-    return min(length + 1, limit)
+    return length
 
 
 @inner
 def insert_with(values, partners, length, limit, d, partner):
     """Insert d as `insert` does, and what belongs to it at the same position in `partners`."""
-    if length == limit and d >= values[limit - 1]:
-        return length
-    move_up_with(values, partners, min(length, limit - 1), d, partner)
-    return min(length + 1, limit)
-
-
-@inner
-def move_up_with(values, partners, position, d, partner):
-    """Put d and what belongs to it before all larger entries that precede `position`, whose own entry goes."""
+    if length == limit:
+        if d >= values[limit - 1]:
+            return length
+        position = limit - 1
+    else:
+        position = length
+        length += 1
     while position > 0 and values[position - 1] > d:
         values[position], partners[position] = values[position - 1], partners[position - 1]
         position -= 1
     values[position], partners[position] = d, partner
+    return length
 
 
 @inner
 def insert_large(values, length, limit, s):
     """Insert s into the `limit` largest seen so far, in descending order; return the new length."""
-    if length == limit and s <= values[limit - 1]:
-        return length
-    position = min(length, limit - 1)
+    if length == limit:
+        if s <= values[limit - 1]:
+            return length
+        position = limit - 1
+    else:
+        position = length
+        length += 1
     while position > 0 and values[position - 1] < s:
         values[position] = values[position - 1]
         position -= 1
     values[position] = s
-    return min(length + 1, limit)
+    return length
 
 
 @inner

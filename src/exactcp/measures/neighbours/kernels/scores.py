@@ -12,7 +12,7 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.counting.labels import LabelCounts, add_suffix_sums, bands_of, count_below
 from exactcp.geometry.kinds import distance_of
-from exactcp.measures.neighbours.kernels.lists import insert_with, kth, ratio, sum_first, sum_first_with
+from exactcp.measures.neighbours.kernels.lists import kth, ratio, sum_first, sum_first_with
 from exactcp.measures.neighbours.kernels.search import search
 
 # what counting asks first of an example: its score, and the k-th distance and the sum of a list
@@ -92,7 +92,12 @@ def _merge_labels(nearest, lengths, closest, closest_label):
             d = nearest[c, j]
             if used == limit and d >= closest[limit - 1]:
                 break
-            used = insert_with(closest, closest_label, used, limit, d, c)
+            position = used if used < limit else limit - 1
+            used = min(used + 1, limit)
+            while position > 0 and closest[position - 1] > d:
+                closest[position], closest_label[position] = closest[position - 1], closest_label[position - 1]
+                position -= 1
+            closest[position], closest_label[position] = d, c
     return used
 
 
