@@ -86,9 +86,7 @@ FAMILY = Family(
         "the own label is another label": Mutant(
             CONES, "if relation == 1 and stored.codes[i] == label:", "if relation == 2 and stored.codes[i] == label:"
         ),
-        "short lists have a score": Mutant(
-            CONES, "return math.inf, 0.0, TOP", "return math.inf, 0.0, min(u, TOP)", EMPTY
-        ),
+        "short lists have a score": Mutant(CONES, "return math.inf, 0.0, TOP", "return math.inf, 0.0, min(u, TOP)"),
         "short lists are left out": Mutant(CONES, "return math.inf, 0.0, TOP", "return -1.0, 0.0, TOP", EMPTY),
         "an example is its own neighbour": Mutant(
             "measures/neighbours/kernels/tree_fill.py", "if leaf == other:", "if leaf == -1:"
