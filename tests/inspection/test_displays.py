@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
@@ -104,3 +107,14 @@ def test_ink_follows_the_page(classifier):
     with plt.style.context("dark_background"):
         display = UniformityDisplay.from_estimator(classifier, IRIS[1::2], SPECIES[1::2])
     assert matplotlib.colors.to_rgb(display.ax_.lines[0].get_color()) == (1.0, 1.0, 1.0)
+
+
+def test_every_legend_has_its_place():
+    # "best" searches all of the data for a free corner, and warns of itself on a slow machine
+    for path in sorted(Path(exactcp.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "legend":
+                given = {word.arg: word.value for word in node.keywords}
+                where = given.get("loc", given.get(None))  # `None`: a dictionary of options
+                assert where is not None, f"{path.name}, line {node.lineno}"
+                assert getattr(where, "value", None) != "best", f"{path.name}, line {node.lineno}"

@@ -127,7 +127,7 @@ def _draw_training(run: Run) -> Any:
         if (printed := paper.TRAINING.get((measure, "optimized"))) is not None:
             ax.plot(printed.n, printed.seconds, color=colour, **PAPER, label=f"{MEASURES[measure]}, the paper")
     ax.set(xscale="log", yscale="log", xlabel="training examples n", ylabel="seconds of training, optimized CP")
-    ax.legend(frameon=False)
+    ax.legend(loc="upper left", frameon=False)
     return figure
 
 

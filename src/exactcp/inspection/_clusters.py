@@ -103,7 +103,7 @@ class ClusterDisplay(Display):
                        linewidths=0.4)  # fmt: skip
             ax.scatter(*self.objects[outside].T, marker="x", color=self._ink(), s=18, linewidths=1, label="outlier")
             if outside.any():
-                ax.legend(loc="best", frameon=True)
+                ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False)
         number = 0 if self.labels is None else len(np.unique(self.labels[self.labels >= 0]))
         title = rf"$\epsilon$ = {self.epsilon:g}" + (
             f", {number} cluster{'s' * (number != 1)}" if self.labels is not None else ""

@@ -142,7 +142,8 @@ class MartingaleDisplay(Display):
             histogram.hist(self.p_values, bins=bins, range=(0, 1), density=True, color="tab:blue", alpha=0.6)
         histogram.axhline(1.0, color=path.xaxis.label.get_color(), linewidth=1, linestyle="--", label="uniform")
         histogram.set(xlabel="p-value", ylabel="density", xlim=(0, 1))
-        histogram.legend(loc="best", frameon=False)
+        histogram.margins(y=0.2)
+        histogram.legend(loc="upper right", frameon=False)
         return self
 
     def _plot_path(self, ax: Any, change: int | None) -> None:

@@ -107,5 +107,6 @@ class SetSizeDisplay(Display):
             ax.bar(places, shares, width=width, label=f"{name} (mean {values.mean():.2f})")
         ax.set_xticks(np.arange(present.size), [str(size) for size in present])
         ax.set(xlabel="labels in the set", ylabel="share of the test objects")
-        ax.legend(frameon=False)
+        ax.margins(y=0.08 + 0.09 * len(self.sizes))
+        ax.legend(loc="upper right", frameon=False)
         return self

@@ -126,5 +126,6 @@ class UniformityDisplay(Display):
         ax.axhspan(low, high, color="grey", alpha=0.25, linewidth=0, label="95 % of the bars, if uniform")
         ax.axhline(1.0, color=self._ink(), linewidth=1, linestyle="--")
         ax.set(xlabel=self.name, ylabel="density", xlim=(0, 1))
-        ax.legend(frameon=False)
+        ax.margins(y=0.2)
+        ax.legend(loc="upper right", frameon=False)
         return self

@@ -13,6 +13,7 @@ from exactcp.report.numbers import written_number
 
 SIZE = (4.6, 3.3)
 BLUE, ORANGE, GREY = "#0b5cad", "#b45309", "#6b7280"
+ABOVE: Any = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False, "borderaxespad": 0.2}
 STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -126,7 +127,7 @@ def _draw_label_p(ax: Any, facts: dict[str, Any]) -> None:
         _share(ax, facts["credibility"], bins, BLUE, "largest p-value")
         _share(ax, facts["second_p"], bins, ORANGE, "second largest", hatch="///")
     ax.set(xlabel="p-value", ylabel="share", xlim=(0, 1))
-    ax.legend(frameon=False)
+    ax.legend(**ABOVE)
 
 
 def _say_label_p(facts: dict[str, Any]) -> str:
@@ -143,7 +144,7 @@ def _draw_target_p(ax: Any, facts: dict[str, Any]) -> None:
     _share(ax, facts["p_true"], np.linspace(0, 1, 21), BLUE, "true target")
     ax.axhline(1 / 20, color=GREY, linewidth=1, linestyle="--", label="uniform")
     ax.set(xlabel="p-value", ylabel="share", xlim=(0, 1))
-    ax.legend(frameon=False)
+    ax.legend(**ABOVE)
 
 
 def _say_target_p(facts: dict[str, Any]) -> str:
