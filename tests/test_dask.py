@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 from exactcp import FullConformalClassifier, FullConformalRegressor
@@ -387,6 +388,23 @@ def test_mistakes_get_a_sentence(name):
     make, error, said = bad_inputs()[name]
     with pytest.raises(error, match=said):
         make()
+
+
+def test_what_only_plain_predictors_do_is_told():
+    X, y, T = problem("grid")
+    many = DaskFullConformalClassifier(KNN(3)).fit(*chunked(X, y, [0, 20, 70]))
+    targets = DaskFullConformalRegressor()
+    assert not hasattr(targets, "predict_distribution")
+    with pytest.raises(AttributeError, match=r"use to_local\(\)\.predict_distribution, which brings all examples"):
+        targets.predict_distribution(T)
+    with pytest.raises(AttributeError, match=r"use predict_frame, .* or to_local\(\)\.predict_confidence"):
+        many.predict_confidence(T)
+    np.testing.assert_array_equal(many.to_local().predict_confidence(T).confidence, many.predict_frame(T)["confidence"])
+    for missing in ("predict_proba", "ids_", "_predict_distribution"):
+        with pytest.raises(AttributeError, match=f"object has no attribute '{missing}'"):
+            getattr(many, missing)
+    with pytest.raises(NotFittedError, match="not fitted"):  # not that there is no such attribute
+        _ = targets.n_examples_
 
 
 def test_too_few_examples_for_a_level_are_told_once():

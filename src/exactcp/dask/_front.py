@@ -125,6 +125,18 @@ class DaskFront(Estimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "_shards" in vars(self)
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what to use instead of a method that only the plain predictor has."""
+        plain = self._plain_class
+        if hasattr(type(self), name) or name.startswith("_") or not callable(getattr(plain, name, None)):
+            return self.__getattribute__(name)  # which fails again, and says why
+        instead = "predict_frame, which has its columns, or " if name == "predict_confidence" else ""
+        msg = (
+            f"{type(self).__name__} has no {name}, and {plain.__name__} has: use {instead}to_local().{name}, which "
+            "brings all examples into this process."
+        )
+        raise AttributeError(msg, name=name, obj=self)
+
     def __sklearn_clone__(self) -> Self:
         parameters = self.get_params(deep=False)
         client = parameters.pop("client")  # which cannot be copied, and is shared
