@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.dask import DaskFullConformalClassifier, DaskFullConformalRegressor
+from exactcp.dask._parts import QUESTION_ROWS
 from exactcp.measures import KNN, RidgeResidual, SimplifiedKNN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._shards import ShardedNeighbours
@@ -252,6 +253,18 @@ def test_pickles_and_clones():
     fresh = clone(many)
     assert not hasattr(fresh, "classes_") or pytest.fail("a clone is not fitted")
     assert fresh.get_params()["measure__k"] == 3
+
+
+def test_equal_parts_are_as_many_answers():
+    X, y, T = problem("grid")
+    same, labels = np.tile(X, (3, 1)), np.tile(y, 3)
+    one = FullConformalClassifier(KNN(3)).fit(same, labels)
+    many = DaskFullConformalClassifier(KNN(3)).fit(*chunked(same, labels, [0, 70, 140, 210]))
+    asked = np.tile(T[:1], (QUESTION_ROWS * 2 + 5, 1))  # in blocks that have one name
+    np.testing.assert_array_equal(many.predict_p(asked), one.predict_p(asked))
+    assert len(many.predict_frame(asked)) == asked.shape[0]
+    np.testing.assert_array_equal(many.to_local().predict_p(T), one.predict_p(T))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(many)).predict_p(T), one.predict_p(T))
 
 
 def test_without_a_client_threads_do_the_work():

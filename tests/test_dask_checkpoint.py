@@ -63,6 +63,16 @@ def test_what_is_missing_is_made_again(fitted):
     np.testing.assert_array_equal(again.predict_p(T), expected)
 
 
+@pytest.mark.parametrize("where", ["memory://states", None])
+def test_large_arrays_are_written(where, tmp_path):
+    X, y, T = problem()
+    wide = [np.hstack([rows, np.zeros((rows.shape[0], 500))]) for rows in (X, T)]  # pickles write such arrays at once
+    many = DaskFullConformalClassifier(KNN(3)).fit(*chunked(wide[0], y, [0, 35, 70]), checkpoint=where or tmp_path)
+    assert len(many._shards.written) == 2
+    expected = FullConformalClassifier(KNN(3)).fit(wide[0], y).predict_p(wide[1])
+    np.testing.assert_array_equal(many.predict_p(wide[1]), expected)
+
+
 @pytest.mark.parametrize("place", [5, 60, -1])
 def test_a_damaged_file_is_refused(fitted, place):
     many, _, files, T, _ = fitted

@@ -62,9 +62,10 @@ class _Digesting:
         self._file, self.digest = file, blake2b(digest_size=DIGEST_SIZE)
 
     def write(self, data: Any) -> int:
-        self.digest.update(data)
-        self._file.write(data)
-        return len(data)
+        view = memoryview(data).cast("B")  # large arrays come as they are, without a length
+        self.digest.update(view)
+        self._file.write(view)
+        return view.nbytes
 
 
 class Filed(Aside):

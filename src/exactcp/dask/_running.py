@@ -65,8 +65,9 @@ class Threads:
         return known
 
     def values(self, graph: Graph, promises: Sequence[Promised]) -> list[Any]:
-        """Return the values of promises."""
-        return [one.read() if isinstance(one, Aside) else one for one in self.keep(graph, promises).values()]
+        """Return the values of promises, some of which may be the same."""
+        known = self.keep(graph, promises)
+        return [one.read() if isinstance(one, Aside) else one for one in (known[it.key] for it in promises)]
 
 
 class Cluster:
@@ -119,10 +120,10 @@ class Cluster:
         return known
 
     def values(self, graph: Graph, promises: Sequence[Promised]) -> list[Any]:
-        """Return the values of promises."""
-        futures = list(self._start(graph, promises).values())
-        self._wait(futures)
-        return list(self.client.gather(futures))
+        """Return the values of promises, some of which may be the same."""
+        known = self._start(graph, promises)
+        self._wait(list(known.values()))
+        return list(self.client.gather([known[one.key] for one in promises]))
 
     def settle(self, graph: Graph, shards: Sequence[Promised]) -> None:
         """Give shards that are known homes, among the workers that take tasks."""
