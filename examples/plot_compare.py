@@ -57,7 +57,7 @@ ends = shown[["coverage_low", "coverage_high"]].to_numpy()
 cover.hlines(range(len(shown)), *ends.T, color=colours, linewidth=5, alpha=0.6)
 cover.scatter(shown["coverage"], range(len(shown)), color=colours, zorder=3)
 cover.axvline(0.97, color="0.3", linestyle="--", linewidth=1)
-cover.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+cover.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 cover.set(title="Coverage, 97 % asked for", xlim=(0.88, 1.005))
 for ax in (size, cover):
     ax.spines[["top", "right"]].set_visible(False)

@@ -51,8 +51,8 @@ print(f"CRPS: normal {crps(points, y_test):.1f}", end=", ")
 print(f"conformal {found.crps(y_test).mean():.1f}")
 for name, pit in (("normal", normal.cdf(y_test)), ("conformal", found.cdf(y_test))):
     middle = np.mean((pit > 0.25) & (pit < 0.75))
-    print(f"{name}: {middle:.0%} of the truths in the middle half", end=", ")
-    print(f"{np.mean((pit < 0.01) | (pit > 0.99)):.1%} in the outer 2 %")
+    print(f"{name}: {100 * middle:.0f} % of the truths in the middle half", end=", ")
+    print(f"{100 * np.mean((pit < 0.01) | (pit > 0.99)):.1f} % in the outer 2 %")
 
 # %%
 # The normal distribution expects moderate errors for all. Really most are small and a

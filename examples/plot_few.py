@@ -43,7 +43,7 @@ for seed in range(25):
         size.setdefault(name, []).append(sets.sizes.mean())
 for name in predictors:
     print(
-        f"{name}: coverage {np.mean(covered[name]):.1%}, "
+        f"{name}: coverage {100 * np.mean(covered[name]):.1f} %, "
         f"{np.mean(size[name]):.1f} digits in a set on average"
     )
 
@@ -59,7 +59,7 @@ for name, (colour, marker) in styles.items():
     ax.plot(np.mean(size[name]), np.mean(covered[name]), marker, color=colour,
             markersize=15, markeredgecolor="black")  # fmt: skip
 ax.axhline(0.95, color="0.4", linestyle="--", linewidth=1)
-ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 ax.set(title="60 examples, 95 % asked for: large marks are means", xlim=(0, 10.2))
 ax.set(xlabel="digits in a set (of 10)", ylabel="coverage")
 ax.legend(loc="lower left", frameon=False)

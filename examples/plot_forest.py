@@ -39,11 +39,12 @@ clf = FullConformalClassifier(measure, smoothed=True, random_state=0)
 clf.fit(X_train, y_train)
 forest = RandomForestClassifier(random_state=0).fit(X_train, y_train)
 votes = forest.predict_proba(X_test)
-print(f"the forest is right about {forest.score(X_test, y_test):.0%} of the patients")
+right = forest.score(X_test, y_test)
+print(f"the forest is right about {100 * right:.0f} % of the patients")
 for level in (0.8, 0.9):
     sets = clf.predict_set(X_test, confidence_level=level)
     held = coverage(sets, y_test)
-    print(f"sets at {level:.0%}: {held:.1%} hold the truth", end=", ")
+    print(f"sets at {100 * level:.0f} %: {100 * held:.1f} % hold the truth", end=", ")
     print(f"{sets.sizes.mean():.2f} of 3 answers are left on average")
 
 # %%
@@ -61,7 +62,7 @@ for size, colour in ((1, "#2a9d8f"), (2, "#e9c46a"), (3, "#c1121f")):
     share = [np.mean(sets.sizes[which == part] == size) for part in range(4)]
     bars.bar(names, share, bottom=bottom, color=colour, label=f"{size} of 3", width=0.7)
     bottom += share
-bars.yaxis.set_major_formatter(lambda part, _: f"{part:.0%}")
+bars.yaxis.set_major_formatter(lambda part, _: f"{100 * part:.0f} %")
 bars.set(title="Answers left at 80 % confidence", ylim=(0, 1.15))
 bars.set_yticks(np.arange(6) / 5)
 bars.set(xlabel="votes for the forest's favourite")

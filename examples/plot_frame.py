@@ -65,7 +65,7 @@ print(f"upper ends differ by {apart:.1f} at most; the mean width is {width:.0f}"
 
 found = X_test.join(found).assign(progression=y_test)
 inside = found["progression"].between(found["lower"], found["upper"])
-print(f"coverage of {len(found)} test patients: {inside.mean():.1%}; 90 % asked for")
+print(f"coverage of {len(found)} patients: {100 * inside.mean():.1f} %; 90 % asked for")
 
 found = found.sort_values("prediction")
 place = range(len(found))

@@ -67,8 +67,9 @@ for level in levels:
     if level == 0.8:
         bands = ends
 for name, band in bands.items():
+    held = interval_coverage(band, y_test)
     print(
-        f"{name}, 80 % asked for: coverage {interval_coverage(band, y_test):.1%}, "
+        f"{name}, 80 % asked for: coverage {100 * held:.1f} %, "
         f"mean width {mean_width(band):.0f}"
     )
 
@@ -94,7 +95,7 @@ curve.set(
     title="Coverage against the level", xlabel="confidence level", ylim=(0.45, 1.02)
 )
 for axis in (curve.xaxis, curve.yaxis):
-    axis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 curve.legend(loc="lower right", frameon=False)
 for own in (ax, curve):
     own.spines[["top", "right"]].set_visible(False)

@@ -29,10 +29,10 @@ X_train, X_test, y_train, y_test = train_test_split(
 clf = FullConformalClassifier(KNN(k=3)).fit(X_train, y_train)
 p = clf.predict_p(X_test)
 sets = clf.predict_set(X_test, confidence_level=0.98)
-print(f"{coverage(sets, y_test):.1%} of {len(sets):,} sets hold the true digit")
+print(f"{100 * coverage(sets, y_test):.1f} % of {len(sets):,} sets hold the true digit")
 print(f"{(~sets).sum(axis=1).mean():.2f} of 10 digits are ruled out on average")
 for size in range(6):
-    print(f"{(sets.sizes == size).mean():6.1%} of the sets have {size} digits")
+    print(f"{100 * (sets.sizes == size).mean():5.1f} % of the sets have {size} digits")
 
 # %%
 # The p-value of a digit is the share of images, this one among them, that are at least

@@ -41,7 +41,7 @@ print(
 fig, (curve, sizes) = plt.subplots(1, 2, figsize=(10, 4.4), width_ratios=(2, 3))
 CalibrationCurveDisplay.from_estimator(clf, X_choice, y_choice, name="digits", ax=curve)
 SetSizeDisplay.from_estimator(
-    clf, X_choice, confidence_levels=(0.8, 0.95, 0.99), ax=sizes
+    clf, X_choice, confidence_level=(0.8, 0.95, 0.99), ax=sizes
 )
 curve.set_title("Coverage follows the level")
 sizes.set_title("Digits in a set, at three levels")
@@ -61,7 +61,6 @@ for level in tried:
     prices.append(sets.sizes.mean() + 20 * (1 - coverage(sets, y_choice)))
 best = tried[np.argmin(prices)]
 sets = clf.predict_set(X_test, confidence_level=best)
-print(f"the cheapest level: {best:.1%}, {min(prices):.2f} an image")
-print(
-    f"new images: coverage {coverage(sets, y_test):.1%}, {sets.sizes.mean():.2f} digits"
-)
+print(f"the cheapest level: {100 * best:.1f} %, {min(prices):.2f} an image")
+held = coverage(sets, y_test)
+print(f"new images: coverage {100 * held:.1f} %, {sets.sizes.mean():.2f} digits")

@@ -30,9 +30,9 @@ network.fit(theirs, y_theirs)
 moved = np.roll(ours.reshape(-1, 8, 8), 1, axis=2).reshape(-1, 64)
 scanned = (ours + 2 * moved) / 3
 outputs = network.predict_proba(scanned)
-print(f"right about their images: {network.score(theirs, y_theirs):.0%}")
-print(f"right about ours: {network.score(scanned, y):.0%}")
-print(f"as sure as it says it is: {outputs.max(axis=1).mean():.0%}")
+print(f"right about their images: {100 * network.score(theirs, y_theirs):.0f} %")
+print(f"right about ours: {100 * network.score(scanned, y):.0f} %")
+print(f"as sure as it says it is: {100 * outputs.max(axis=1).mean():.0f} %")
 
 # %%
 # 500 of our images calibrate, and the rest are for testing. ``ModelScore`` with
@@ -57,7 +57,7 @@ for sets, level in zip(own, levels, strict=True):
 kinds = {"the network's own": (own, "C1"), "conformal": (conformal, "C0")}
 for name, (found, _) in kinds.items():
     print(
-        f"{name} sets at 95 %: coverage {coverage(found[3], y_new):.1%}, "
+        f"{name} sets at 95 %: coverage {100 * coverage(found[3], y_new):.1f} %, "
         f"{found[3].sum(axis=1).mean():.2f} digits on average"
     )
 
@@ -77,7 +77,7 @@ cover.set_ylabel("sets that hold the true digit")
 cover.legend(loc="lower right", frameon=False)
 sizes.set(title="Digits in a set", ylim=(0, None))
 for axis in (cover.xaxis, cover.yaxis, sizes.xaxis):
-    axis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 for ax in (cover, sizes):
     ax.set(xlabel="confidence level", xticks=levels)
     ax.spines[["top", "right"]].set_visible(False)

@@ -50,7 +50,7 @@ intervals = {
 }
 for name, ends in intervals.items():
     print(
-        f"{name}: coverage {interval_coverage(ends, y_test):.1%}, "
+        f"{name}: coverage {100 * interval_coverage(ends, y_test):.1f} %, "
         f"mean width {mean_width(ends):.0f}, "
         f"interval score {interval_score(ends, y_test, 0.9):.0f} (smaller is better)"
     )
@@ -78,7 +78,7 @@ for ax, (name, ends), colour in zip(
 axes[0].set_ylabel("area of the largest nuclei")
 axes[0].legend(loc="upper left", frameon=False)
 axes[2].axhline(0.9, color="0.4", linestyle="--", linewidth=1)
-axes[2].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+axes[2].yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 axes[2].set(title="Coverage", xlabel="quarter of the radii", ylim=(0.5, 1.03))
 axes[2].legend(loc="lower left", frameon=False, fontsize=8, handlelength=1)
 fig.tight_layout()

@@ -36,7 +36,7 @@ venn.fit(X_train, y_train)
 for name, clf in (("naive Bayes", bayes), ("Venn-Abers", venn)):
     proba = clf.predict_proba(X_test)
     print(
-        f"{name}: right {clf.score(X_test, y_test):.1%}, "
+        f"{name}: right {100 * clf.score(X_test, y_test):.1f} %, "
         f"log loss {log_loss(proba, y_test, classes=clf.classes_):.3f}, "
         f"calibration error "
         f"{expected_calibration_error(proba, y_test, classes=clf.classes_):.3f}"
@@ -44,8 +44,8 @@ for name, clf in (("naive Bayes", bayes), ("Venn-Abers", venn)):
 
 sure = bayes.predict_proba(X_test).max(axis=1) > 0.99
 right = bayes.predict(X_test) == y_test
-print(f"naive Bayes says more than 99 % {sure.mean():.0%} of the time", end=", ")
-print(f"and is right in {right[sure].mean():.0%} of these cases")
+print(f"naive Bayes says more than 99 % for {100 * sure.mean():.0f} % of the digits")
+print(f"and is right in {100 * right[sure].mean():.0f} % of these cases")
 
 # %%
 # Points on the dashed line are probabilities that come true. Those of naive Bayes lie
@@ -75,5 +75,5 @@ fig.tight_layout()
 interval = venn.predict_proba_interval(X_test)[:, 1]
 print(f"mean width between the two: {np.ptp(interval, axis=1).mean():.3f}")
 lower, upper = interval.mean(axis=0)
-print(f"odd digits: {np.mean(y_test == 'odd'):.1%}", end=", ")
-print(f"probabilities from {lower:.1%} to {upper:.1%} on average")
+print(f"odd digits: {100 * np.mean(y_test == 'odd'):.1f} %", end=", ")
+print(f"probabilities from {100 * lower:.1f} % to {100 * upper:.1f} % on average")

@@ -65,7 +65,7 @@ for seed in range(10):
         width[name].append(mean_width(ends))
 for name in ways:
     print(
-        f"{name}: coverage {np.mean(covered[name]):.1%}, "
+        f"{name}: coverage {100 * np.mean(covered[name]):.1f} %, "
         f"mean width {np.mean(width[name]):.0f}"
     )
 
@@ -81,7 +81,7 @@ for place, (name, colour) in enumerate(zip(ways, colours, strict=True)):
         ax.plot(values, np.full(10, place), "|", color=colour, markersize=16, alpha=0.7)
         ax.plot(np.mean(values), place, "o", color=colour, markersize=10)
 cover.axvline(0.9, color="0.4", linestyle="--", linewidth=1)
-cover.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+cover.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 cover.set(title="Coverage, 90 % asked for", ylim=(3.5, -0.5), xlim=(0.3, 1.02))
 cover.set_yticks(range(4), ways)
 widths.set(title="Mean width of the intervals", xlim=(0, None))

@@ -49,7 +49,9 @@ for name, predictor in (("all examples", many), ("one shard", sample)):
     sets = np.asarray(predictor.predict_set(X_test, confidence_level=0.99))
     covered = sets[np.arange(len(y_test)), y_test].mean()
     size = sets.sum(axis=1).mean()
-    print(f"{name}: coverage {covered:.1%} of 99 % asked, {size:.2f} labels a set")
+    print(
+        f"{name}: coverage {100 * covered:.1f} % (99 % asked), {size:.2f} labels a set"
+    )
 
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.6), sharex=True, sharey=True)
 titles = ("all shards together", "one shard of six")

@@ -297,7 +297,7 @@ SAID = [
         "quantiles cross",
         lambda: _targets(ModelQuantile(Predicting(lambda m: np.tile([1.0, 0.0], (m, 1))))).fit(X, T),
         ValueError,
-        "lower quantile is above the upper one for 100% .* Swap the two",
+        "lower quantile is above the upper one for 100.% .* Swap the two",
     ),
     ("levels", lambda: _targets(ModelQuantile(0.05, 0.95)).fit(X, T), TypeError, "lower=0.05 is not a regressor: use"),
     (

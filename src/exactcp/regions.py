@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from exactcp._frame import make_records
 from exactcp._html import TABLE_ROWS, bar, chip, table
 
-__all__ = ["ConfidencePrediction", "Region"]
+__all__ = ["ConfidencePrediction", "Region", "Regions"]
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,7 @@ class Region:
         return hash(self.intervals.tobytes())
 
     def _repr_html_(self) -> str:
-        ends = self.intervals[np.isfinite(self.intervals)]
-        low, high = (float(ends.min()), float(ends.max())) if ends.size else (-1.0, 1.0)
-        room = 0.1 * (high - low) or 1.0
-        parts = " or ".join(f"[{first:.5g}, {last:.5g}]" for first, last in self.intervals)
-        return f"{bar(self.intervals, low - room, high + room)} <code>{parts or 'empty'}</code>"
+        return " ".join(_drawn([self])[0])
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         """Tell of each target whether it is in the region.
@@ -138,3 +136,40 @@ class Region:
         ndarray of shape (r, 2)
         """
         return self.intervals.copy()
+
+
+class Regions(list[Region]):
+    """What `predict_region` returns: a list of regions, which a notebook draws on one scale.
+
+    It is used like any list; a slice of it is drawn again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.regions import Region, Regions
+    >>> found = Regions([Region(np.array([[0.0, 1.0]])), Region(np.array([[2.0, 4.0]]))])
+    >>> [region.measure for region in found], len(found[1:])
+    ([1.0, 2.0], 1)
+    """
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return Regions(found) if isinstance(place, slice) else found
+
+    def _repr_html_(self) -> str:
+        shown = self[:TABLE_ROWS]
+        cells = [[str(t), *drawn] for t, drawn in enumerate(_drawn(shown))]
+        return table(["", "region", ""], cells, "regions, on one scale", len(self))
+
+
+def _drawn(regions: Sequence[Region]) -> list[tuple[str, str]]:
+    """Return each region as marks on a track, on which all of them have room, and in numbers."""
+    ends = np.concatenate([np.empty(0), *(region.intervals.ravel() for region in regions)])
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if ends.size else (-1.0, 1.0)
+    room = 0.1 * (high - low) or 1.0
+    words = [" or ".join(f"[{first:.5g}, {last:.5g}]" for first, last in region.intervals) for region in regions]
+    return [
+        (bar(region.intervals, low - room, high + room), f"<code>{parts or 'empty'}</code>")
+        for region, parts in zip(regions, words, strict=True)
+    ]

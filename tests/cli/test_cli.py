@@ -30,7 +30,7 @@ def test_demo_prints_its_table_and_writes_its_report(tmp_path, monkeypatch):
     page = (tmp_path / "exactcp-demo.html").read_text(encoding="utf-8")
     assert "Which digit is it?" in page
     assert page.count('class="pixels"') == 18
-    assert "90% sets" in result.output
+    assert "90\N{NO-BREAK SPACE}% sets" in result.output
     for heading in ("coverage", "set size", "fuzziness", "fit", "predict"):
         assert heading in result.output
     assert len(re.findall(r"(full|split) +(KNN|SimplifiedKNN) ", result.output)) == 4

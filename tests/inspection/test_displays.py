@@ -53,12 +53,17 @@ def test_every_display_has_words():
 
 
 def test_sizes_of_sets(classifier):
-    display = SetSizeDisplay.from_estimator(classifier, IRIS[1::2], confidence_levels=[0.5, 0.9])
+    display = SetSizeDisplay.from_estimator(classifier, IRIS[1::2], confidence_level=[0.5, 0.9])
     sizes = classifier.predict_set(IRIS[1::2], 0.5).sizes
     present = [int(label.get_text()) for label in display.ax_.get_xticklabels()]
     heights = [bar.get_height() for bar in display.ax_.containers[0]]
     assert heights == [np.mean(sizes == size) for size in present]
     assert f"{sizes.mean():.2f} labels on average" in display.alt_text
+    alike = SetSizeDisplay.from_estimator(classifier, IRIS[1::2], SPECIES[1::2], confidence_level=0.5)
+    assert list(alike.sizes) == ["level 0.5"]
+    with pytest.warns(FutureWarning, match=r"now confidence_level=.* goes in release 0\.3"):
+        old = SetSizeDisplay.from_estimator(classifier, IRIS[1::2], confidence_levels=[0.5, 0.9])
+    assert list(old.sizes) == list(display.sizes)
     with pytest.raises(ValueError, match=r"the sizes of 'mine' have shape \(0,\)"):
         SetSizeDisplay({"mine": []})
 
@@ -89,7 +94,7 @@ def test_coverage_of_groups(classifier, regressor):
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == [
         f"{name} ({n})" for name, n in zip(table.group, table.n, strict=True)
     ]
-    assert "where 90.0% were asked for" in display.alt_text
+    assert "where 90\N{NO-BREAK SPACE}% were asked for" in display.alt_text
     bins = GroupCoverageDisplay.from_estimator(regressor, X[300:], Y[300:], X[300:, 2], confidence_level=0.9)
     assert " to " in bins.ax_.get_yticklabels()[0].get_text()
 

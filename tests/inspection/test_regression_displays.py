@@ -6,6 +6,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalRegressor
+from exactcp._percent import percent
 from exactcp.inspection import (
     CalibrationCurveDisplay,
     IntervalWidthDisplay,
@@ -41,7 +42,7 @@ class TestIntervals:
         np.testing.assert_array_equal(drawn["target outside"], np.column_stack([X[300:, 2], Y[300:]])[outside])
         np.testing.assert_array_equal(drawn["prediction"][:, 1], regressor.predict(X[300:]))
         assert len(display.ax_.collections[0].get_segments()) == len(intervals)
-        assert f"{1 - outside.mean():.1%}" in display.ax_.get_title()
+        assert percent(1 - outside.mean()) in display.ax_.get_title()
         assert display.figure_ is display.ax_.figure
 
     def test_names_columns_of_frames(self):
@@ -122,8 +123,10 @@ class TestWidths:
         np.testing.assert_allclose(two.get_ydata(), [0.0, 0.5, 0.5])
 
     def test_levels(self, regressor):
-        display = IntervalWidthDisplay.from_estimator(regressor, X[300:320], confidence_levels=(0.5, 0.9))
+        display = IntervalWidthDisplay.from_estimator(regressor, X[300:320], confidence_level=(0.5, 0.9))
         assert list(display.widths) == ["level 0.5", "level 0.9"]
+        alike = IntervalWidthDisplay.from_estimator(regressor, X[300:320], Y[300:320], confidence_level=0.5)
+        np.testing.assert_array_equal(alike.widths["level 0.5"], display.widths["level 0.5"])
         assert (display.widths["level 0.5"] < display.widths["level 0.9"]).all()
 
     def test_refuses_no_intervals(self):

@@ -9,7 +9,7 @@ import pytest
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN
 from exactcp.predicting.sets import PredictionSets
-from exactcp.regions import Region
+from exactcp.regions import Region, Regions
 
 LABELS = np.array(["a<b>", "b", "c"])
 
@@ -115,5 +115,18 @@ def test_notebooks_show_confidence_and_regions(classifier, objects):
 def test_regions_of_a_regressor_have_a_picture():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, 1))
-    region = FullConformalRegressor().fit(X, X[:, 0]).predict_region(X[:1], 0.9)[0]
-    assert "<code>[" in region._repr_html_()
+    regions = FullConformalRegressor().fit(X, X[:, 0]).predict_region(X, 0.9)
+    assert "<code>[" in regions[0]._repr_html_()
+    assert regions == list(regions)
+    html = regions._repr_html_()
+    assert html.count("<code>[") == 20
+    assert "the first 20 of 40 rows" in html
+    assert regions[:2]._repr_html_().count("<code>[") == 2
+    assert "<table>" in regions[:0]._repr_html_()
+
+
+def test_regions_are_drawn_on_one_scale():
+    narrow, wide = Region(np.array([[0.0, 1.0]])), Region(np.array([[-4.0, 5.0], [6.0, np.inf]]))
+    html = Regions([narrow, wide])._repr_html_()
+    assert "left:41.7%;width:max(2px, 8.3%)" in html  # 0 and 1 on a track from -5 to 7
+    assert "left:41.7%" not in narrow._repr_html_()

@@ -11,10 +11,11 @@ import pytest
 from report_problems import HOSTILE, LABELS, label_problem, target_problem
 
 from chromium import chromium_page
+from exactcp._percent import percent
 from exactcp.report import LabelRun, TestRows, classification_facts, regression_facts, write_report
 from exactcp.report.carried_targets import TargetLevels
 from exactcp.report.levels import TARGET_LEVELS
-from exactcp.report.numbers import percent, written_number
+from exactcp.report.numbers import written_number
 from exactcp.report.regression import TargetRun
 
 pytestmark = pytest.mark.browser

@@ -13,6 +13,7 @@ import pytest
 from report_problems import HOSTILE, LABELS, label_problem, target_problem
 
 from exactcp import pvalues
+from exactcp._percent import percent
 from exactcp.cli._job import Job
 from exactcp.cli._predictors import PREDICTORS
 from exactcp.cli._regress import regress
@@ -21,7 +22,7 @@ from exactcp.measures import KNNResidual
 from exactcp.report import LabelRun, TestRows, carrying, classification_facts, render
 from exactcp.report.carried_labels import carry_labels
 from exactcp.report.levels import LABEL_LEVELS, TARGET_LEVELS, describe_levels
-from exactcp.report.numbers import cell, percent, written_number
+from exactcp.report.numbers import cell, written_number
 from exactcp.report.page import SCRIPTS
 
 

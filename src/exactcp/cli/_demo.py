@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from exactcp._percent import percent
 from exactcp._starting import leaving_at_once
 from exactcp.cli._formats import is_standard
 from exactcp.cli._misuse import PAGES, MisuseError, check_can_write, check_confidence
@@ -43,11 +45,12 @@ def demo(
         return
     console = Console()
     console.print(_table(facts))
-    console.print(
-        f"A set holds the true digit with probability at least {confidence:.0%}, if the objects are exchangeable. Full "
-        f"CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are better. "
-        f"{facts['report']['remark']}"
+    told = (
+        f"A set holds the true digit with probability at least {percent(confidence)}, if the objects are exchangeable. "
+        f"Full CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are "
+        f"better. {facts['report']['remark']}"
     )
+    console.print(fill(told, console.width), soft_wrap=True)  # rich would part 96.1 from its %
     if saved is not None:
         console.print(f"Report: {saved}", soft_wrap=True)
 
@@ -68,7 +71,7 @@ def _save(facts: dict[str, Any], report: Path | None) -> Path | None:
 def _table(facts: dict[str, Any]) -> Table:
     sizes = f"{facts['n_train']:,} training and {facts['n_test']:,} test objects"
     table = Table(
-        title=f"digits: {sizes}, {facts['confidence_level']:.0%} sets", box=SIMPLE, show_edge=False, pad_edge=False
+        title=f"digits: {sizes}, {percent(facts['confidence_level'])} sets", box=SIMPLE, show_edge=False, pad_edge=False
     )
     for heading in ("predictor", "measure"):
         table.add_column(heading, no_wrap=True)

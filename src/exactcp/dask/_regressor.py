@@ -26,7 +26,7 @@ from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._shards import WithinShards
 from exactcp.predicting.levels import Levels
 from exactcp.predicting.taxonomy import OBJECT_TAXONOMY
-from exactcp.regions import Region
+from exactcp.regions import Region, Regions
 from exactcp.regression import FullConformalRegressor
 
 
@@ -145,7 +145,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
 
         return self._ask(X, answer, levels.shaped([np.empty((0, 2))] * len(levels.given)))
 
-    def predict_region(self, X: Any, confidence_level: float = 0.95) -> list[Region]:
+    def predict_region(self, X: Any, confidence_level: float = 0.95) -> Regions:
         """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -156,7 +156,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
 
         Returns
         -------
-        list of Region
+        Regions
         """
         check_is_fitted(self)
         if not getattr(self._sharded, "regions_are_intervals", False):
@@ -172,7 +172,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
             )
             raise TypeError(msg)
         ends = self.predict_interval(X, float(confidence_level))
-        return [Region(interval) for (interval,) in regions_of(ends[:, :, None])]
+        return Regions(Region(interval) for (interval,) in regions_of(ends[:, :, None]))
 
     def predict_frame(self, X: Any, confidence_level: Any = 0.95) -> Any:
         """Return the predictions as a data frame.

@@ -11,11 +11,12 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from exactcp import pvalues
+from exactcp._percent import percent
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.measures import KNN, SimplifiedKNN
 from exactcp.metrics import coverage
 from exactcp.report import LabelRun, TestRows, classification_facts
-from exactcp.report.numbers import percent, written_number
+from exactcp.report.numbers import written_number
 
 N_TRAIN, N_TEST, SPLITS = 100, 1000, 10
 UNSEEN_SEEDS = 1000  # seeds from here on had no part in the choice of the case, which was made on seeds 0 to 9

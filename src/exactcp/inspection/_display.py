@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 
 class Display:
@@ -34,3 +37,12 @@ class Display:
     def _ink(self) -> Any:
         """Return the colour of the axes' own words: dark on a light page, light on a dark one."""
         return self.ax_.xaxis.label.get_color()
+
+
+def levels_of(confidence_level: Any, confidence_levels: Any) -> list[Any]:
+    """Return the levels that were asked for, one or several, also by the name that release 0.1 had for them."""
+    if confidence_levels is not None:
+        msg = "confidence_levels= is now confidence_level=, as in predict_set; the old name goes in release 0.3."
+        warnings.warn(msg, FutureWarning, stacklevel=3)
+        confidence_level = confidence_levels
+    return list(np.atleast_1d(confidence_level))

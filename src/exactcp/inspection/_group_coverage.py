@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._percent import percent
 from exactcp.inspection._display import Display
 from exactcp.metrics import CoverageTable, coverage_by_bin, coverage_by_group
 
@@ -122,10 +123,10 @@ class GroupCoverageDisplay(Display):
         """What the picture shows."""
         table = self.table
         told = "; ".join(
-            f"{_group_name(group)}: {share:.1%} of {n:,}"
+            f"{_group_name(group)}: {percent(share)} of {n:,}"
             for group, share, n in zip(table.group, table.coverage, table.n, strict=True)
         )
-        asked = "" if self.confidence_level is None else f", where {self.confidence_level:.1%} were asked for"
+        asked = "" if self.confidence_level is None else f", where {percent(self.confidence_level)} were asked for"
         return f"Coverage by {self.name or 'group'}{asked}. {told}."
 
     def plot(self, *, ax: Any = None) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._percent import percent
 from exactcp.inspection._display import Display
 
 
@@ -146,7 +147,7 @@ class PredictionIntervalDisplay(Display):
         if self.y is None:
             return f"{told}."
         inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
-        return f"{told}; {inside.mean():.1%} of the true targets are inside."
+        return f"{told}; {percent(inside.mean())} of the true targets are inside."
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
@@ -170,7 +171,7 @@ class PredictionIntervalDisplay(Display):
             inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
             ax.plot(self.x[inside], self.y[inside], ".", color=self._ink(), markersize=5, label="target inside")
             ax.plot(self.x[~inside], self.y[~inside], "x", color="tab:red", markersize=6, label="target outside")
-            title += f"{', ' if title else ''}{inside.mean():.1%} of {inside.size} targets inside"
+            title += f"{', ' if title else ''}{percent(inside.mean())} of {inside.size} targets inside"
         ax.set(xlabel=self.name or "feature", ylabel="target", title=title, ylim=(low, high))
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self

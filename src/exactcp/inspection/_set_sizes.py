@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from exactcp.inspection._display import Display
+from exactcp._percent import percent
+from exactcp.inspection._display import Display, levels_of
 from exactcp.metrics._inputs import check_sets
 
 
@@ -31,7 +32,7 @@ class SetSizeDisplay(Display):
     >>> from exactcp.inspection import SetSizeDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
-    >>> display = SetSizeDisplay.from_estimator(clf, X[1::2])
+    >>> display = SetSizeDisplay.from_estimator(clf, X[1::2], confidence_level=[0.9, 0.95])
     """
 
     def __init__(self, sizes: Mapping[str, Any]) -> None:
@@ -43,7 +44,14 @@ class SetSizeDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, classifier: Any, X: Any, *, confidence_levels: Sequence[float] = (0.8, 0.9, 0.95), ax: Any = None
+        cls,
+        classifier: Any,
+        X: Any,
+        y: Any = None,  # noqa: ARG003
+        *,
+        confidence_level: float | Sequence[float] = (0.8, 0.9, 0.95),
+        ax: Any = None,
+        confidence_levels: Any = None,
     ) -> Self:
         """Draw the sizes of a fitted classifier's sets at some levels.
 
@@ -51,16 +59,24 @@ class SetSizeDisplay(Display):
         ----------
         classifier : classifier with `predict_set`
         X : objects
-        confidence_levels : sequence of float, default=(0.8, 0.9, 0.95)
+        y : ignored
+            Sizes need no answers; other displays do, and all are called alike.
+        confidence_level : float or sequence of float, default=(0.8, 0.9, 0.95)
             One bar of each size for every level.
         ax : matplotlib Axes, default=None
+        confidence_levels : sequence of float, default=None
+            The name of `confidence_level` in release 0.1.
+
+            .. deprecated:: 0.2
+                Goes in release 0.3.
 
         Returns
         -------
         SetSizeDisplay
         """
-        sets = np.asarray(classifier.predict_set(X, list(confidence_levels)))
-        return cls.from_predictions({f"level {a:g}": sets[..., j] for j, a in enumerate(confidence_levels)}, ax=ax)
+        levels = levels_of(confidence_level, confidence_levels)
+        sets = np.asarray(classifier.predict_set(X, levels))
+        return cls.from_predictions({f"level {a:g}": sets[..., j] for j, a in enumerate(levels)}, ax=ax)
 
     @classmethod
     def from_predictions(cls, sets: Mapping[str, Any], *, ax: Any = None) -> Self:
@@ -82,7 +98,7 @@ class SetSizeDisplay(Display):
     def alt_text(self) -> str:
         """What the picture shows."""
         means = "; ".join(
-            f"{name}: {values.mean():.2f} labels on average, {np.mean(values == 1):.0%} of the sets have one"
+            f"{name}: {values.mean():.2f} labels on average, {percent(np.mean(values == 1))} of the sets have one"
             for name, values in self.sizes.items()
         )
         return f"Bars: the share of prediction sets of each size. {means}."

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._percent import percent
 from exactcp.inspection._display import Display
 from exactcp.metrics.bands import binomial_band
 
@@ -120,10 +121,10 @@ class VennReliabilityDisplay(Display):
     @property
     def alt_text(self) -> str:
         """What the picture shows."""
-        inside = np.mean((self.lower <= self.frequency) & (self.frequency <= self.upper))
+        inside = float(np.mean((self.lower <= self.frequency) & (self.frequency <= self.upper)))
         return (
             f"Frequency of {'the label' if self.label is None else self.label} against its probability in "
-            f"{self.counts.size} bins; in {inside:.0%} of them it lies between the lower and the upper probability."
+            f"{self.counts.size} bins; in {percent(inside)} of them it is between the lower and the upper probability."
         )
 
     def plot(self, *, ax: Any = None) -> Self:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from exactcp.inspection._display import Display
+from exactcp.inspection._display import Display, levels_of
 
 
 class IntervalWidthDisplay(Display):
@@ -41,7 +41,14 @@ class IntervalWidthDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, regressor: Any, X: Any, *, confidence_levels: Sequence[float] = (0.8, 0.9, 0.95), ax: Any = None
+        cls,
+        regressor: Any,
+        X: Any,
+        y: Any = None,  # noqa: ARG003
+        *,
+        confidence_level: float | Sequence[float] = (0.8, 0.9, 0.95),
+        ax: Any = None,
+        confidence_levels: Any = None,
     ) -> Self:
         """Draw the widths of a fitted regressor's intervals at some levels.
 
@@ -49,15 +56,23 @@ class IntervalWidthDisplay(Display):
         ----------
         regressor : regressor with `predict_interval`
         X : array-like of shape (m, p)
-        confidence_levels : sequence of float, default=(0.8, 0.9, 0.95)
+        y : ignored
+            Widths need no answers; other displays do, and all are called alike.
+        confidence_level : float or sequence of float, default=(0.8, 0.9, 0.95)
             One curve for every level.
         ax : matplotlib Axes, default=None
+        confidence_levels : sequence of float, default=None
+            The name of `confidence_level` in release 0.1.
+
+            .. deprecated:: 0.2
+                Goes in release 0.3.
 
         Returns
         -------
         IntervalWidthDisplay
         """
-        intervals = {f"level {level:g}": regressor.predict_interval(X, level) for level in confidence_levels}
+        levels = levels_of(confidence_level, confidence_levels)
+        intervals = {f"level {level:g}": regressor.predict_interval(X, level) for level in levels}
         return cls.from_predictions(intervals, ax=ax)
 
     @classmethod

@@ -22,7 +22,7 @@ from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.learning import Learning
 from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
-from exactcp.regions import Region
+from exactcp.regions import Region, Regions
 from exactcp.regression._distributions import PredictiveDistribution
 
 
@@ -238,7 +238,7 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         return self._bag.intervals_at(X, np.stack(thresholds, axis=1), **how), smallest[0]
 
     @reads
-    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
+    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> Regions:
         """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -251,8 +251,8 @@ class FullConformalRegressor(MondrianIntervals, Learning):
 
         Returns
         -------
-        list of Region
-            Each a union of closed intervals.
+        Regions
+            A list of `Region`, each a union of closed intervals.
         """
         self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
@@ -260,7 +260,7 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         how = self._how(numbers)
         thresholds, smallest = self._thresholds(how, objects, epsilon)
         self._warn_of_level(confidence_level, epsilon, smallest)
-        return [Region(intervals) for intervals in self._bag.regions(objects, thresholds, **how)]
+        return Regions(Region(intervals) for intervals in self._bag.regions(objects, thresholds, **how))
 
     @reads
     def predict_p(self, X: Any, y: Any, categories: Any = None) -> np.ndarray:

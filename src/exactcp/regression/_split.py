@@ -26,7 +26,7 @@ from exactcp.measures._ranked_scores import Band, band_of
 from exactcp.predicting.calibration import check_own_calibration, divide, fit_part
 from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
-from exactcp.regions import Region
+from exactcp.regions import Region, Regions
 from exactcp.regression._calibration import SIDES, TargetCalibration
 from exactcp.regression._distributions import PredictiveDistribution
 from exactcp.regression._limits import LIMIT, Limits
@@ -276,7 +276,7 @@ class SplitConformalRegressor(MondrianIntervals):
         return Limits.of(self).clip(joined), self._enough(categories)
 
     @reads
-    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> list[Region]:
+    def predict_region(self, X: Any, confidence_level: float = 0.95, categories: Any = None) -> Regions:
         """Return the prediction regions: all targets whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -289,15 +289,16 @@ class SplitConformalRegressor(MondrianIntervals):
 
         Returns
         -------
-        list of Region
-            Each one closed interval, or none: that of `predict_interval`, with the targets that tie with its ends.
+        Regions
+            A list of `Region`, each one closed interval, or none: that of `predict_interval`, with the targets that tie
+            with its ends.
         """
         self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         ends = self._calibration.regions(self._band(objects), epsilon, numbers, self._tau(objects))
         self._warn_of_level(confidence_level, epsilon, self._enough(numbers))
-        return [Region(row[None][~np.isnan(row[:1])]) for row in Limits.of(self).cut(ends)]
+        return Regions(Region(row[None][~np.isnan(row[:1])]) for row in Limits.of(self).cut(ends))
 
     @reads
     def predict_p(self, X: Any, y: Any, categories: Any = None) -> np.ndarray:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from exactcp._optional import require
+from exactcp._percent import percent
 from exactcp._replacing import replacing
 from exactcp.report.carrying import written
-from exactcp.report.numbers import percent, seconds, written_number
+from exactcp.report.numbers import seconds, written_number
 
 
 def check_can_render() -> None:

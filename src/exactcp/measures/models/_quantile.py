@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, integer, one_of
+from exactcp._percent import percent
 from exactcp._rows import count_rows, take_rows
 from exactcp.measures._model import (
     ask_model,
@@ -147,8 +148,8 @@ class ModelQuantile(RegressorMeasure):
         share = float((lower > upper).mean())
         if share > 0.5:
             msg = (
-                f"the lower quantile is above the upper one for {share:.0%} of the examples: expected lower <= upper. "
-                "Swap the two, or look at their levels."
+                f"the lower quantile is above the upper one for {percent(share)} of the examples: expected lower <= "
+                "upper. Swap the two, or look at their levels."
             )
             raise ValueError(msg)
 

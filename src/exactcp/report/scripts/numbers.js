@@ -1,4 +1,4 @@
-// Numbers as the page writes them without a script: exactcp/report/numbers.py.
+// Numbers as the page writes them without a script: exactcp/report/numbers.py, exactcp/_percent.py.
 
 const UNKNOWN = "unknown";
 const ONE_DECIMAL = { minimumFractionDigits: 1, maximumFractionDigits: 1, roundingMode: "halfEven" };
