@@ -248,6 +248,9 @@ def test_pickles_and_clones():
     many = DaskFullConformalClassifier(KNN(3), smoothed=True, random_state=1).fit(*chunked(X, y, [0, 20, 70]))
     again = pickle.loads(pickle.dumps(many))
     np.testing.assert_array_equal(again.predict_p(T), many.predict_p(T))
+    # a scheduler that has what one of them made would take what the other brings for something else
+    assert not set(again._shards.known) & set(many._shards.known)
+    assert set(pickle.loads(pickle.dumps(again))._shards.known) == set(again._shards.known)
     with pytest.raises(ValueError, match="was pickled"):
         again.to_local()
     fresh = clone(many)

@@ -51,6 +51,7 @@ class Shards(NamedTuple):
         return self.made.categories
 
 
+BROUGHT = "brought-"  # how names begin of what a pickle has brought
 NO_SHARDS = Shards({}, Made([], [], []), [], {})
 
 
@@ -72,6 +73,19 @@ def include_shards(graph: Graph, shards: Shards) -> None:
     for url in shards.written.values():
         graph.read(url)
     graph.tasks.update(shards.known)
+
+
+def brought_shards(runner: Any, graph: Graph, shards: Shards) -> Shards:
+    """Return shards whose states are here, unless they are in files, to be pickled.
+
+    They get names of their own: a cluster may know the others, and how these are made.
+    """
+    states, categories, _ = shards.made
+    rest = [one for one in (*states, *categories) if one.key not in shards.written]
+    names = {one: one if str(one.key).startswith(BROUGHT) else Promised(f"{BROUGHT}{one.key}") for one in rest}
+    known = {names[one].key: value for one, value in zip(rest, runner.values(graph, rest), strict=True)}
+    named = [[names.get(one, one) for one in some] for some in (states, categories)]
+    return shards._replace(known=known, made=Made(*named, positions=[]))  # `unlearn` needs the sources anyway
 
 
 def filed_states(

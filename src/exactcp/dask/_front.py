@@ -23,6 +23,7 @@ from exactcp.dask._fitted import (
     Known,
     Made,
     Shards,
+    brought_shards,
     filed_states,
     include_shards,
     n_rows,
@@ -299,13 +300,8 @@ class DaskFront(Estimator):
         state = {**super().__getstate__(), "client": None}
         state.pop("_sources", None)
         if "_shards" in state:
-            shards = self._shards
-            rest = [one for one in (*shards.states, *shards.categories) if one.key not in shards.written]
             runner = self._running()
-            values = runner.values(self._shard_graph(runner), rest)
-            known = {one.key: value for one, value in zip(rest, values, strict=True)}
-            made = shards.made._replace(positions=[])  # for `unlearn`, which needs the sources
-            state["_shards"] = shards._replace(known=known, made=made)
+            state["_shards"] = brought_shards(runner, self._shard_graph(runner), self._shards)
         return state
 
     def _learn_anew(self, sources: ExampleSources) -> Self:
