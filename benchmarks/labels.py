@@ -45,7 +45,7 @@ def _compare(n: int, few: int, many: int, wrong: float) -> dict[str, Any]:
     return {
         "n": n,
         "labels": f"{many:,} / {few}",
-        "wrong labels": f"{wrong:.0%}",
+        "wrong labels": f"{100 * wrong:.0f} %",
         **{name: seconds[f"{name} {many}"] / seconds[f"{name} {few}"] for name in ("predict_p", "predict")},
         "predict_p, us a row": 1e6 * seconds[f"predict_p {many}"] / len(X_test),
     }

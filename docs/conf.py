@@ -36,6 +36,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "offline_math",
     "public_names",
+    "unbroken_numbers",
 ]
 root_doc = "index"
 exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "sg_execution_times.rst"]

@@ -48,7 +48,7 @@ def test_forgetting() -> None:
 def test_objects(capsys: pytest.CaptureFixture[str]) -> None:
     names = _run("objects.md")
     page = (DOCS / "objects.md").read_text(encoding="utf-8")
-    assert f"```\n{capsys.readouterr().out}```" in page
+    assert f"```text\n{capsys.readouterr().out}```" in page
     standard = FullConformalClassifier(names["KNN"](k=3, metric=names["levenshtein"]), algorithm="standard")
     standard.fit(names["names"][:20], names["y"][:20])
     fast = FullConformalClassifier(names["KNN"](k=3, metric=names["levenshtein"]))

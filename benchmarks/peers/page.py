@@ -102,7 +102,7 @@ def _agreements(results: list[Result]) -> Iterator[list[str]]:
 def _nine(results: list[Result]) -> Iterator[str]:
     yield (
         "At level 0.8, with nine examples that calibrate (or, where nothing is held out, train), 8 in 10 draws should\n"
-        f"cover, exactly. The band holds {SURE:.1%} of what would be seen if they did.\n"
+        f"cover, exactly. The band holds {100 * SURE:.1f} % of what would be seen if they did.\n"
     )
     rows = [
         [result.contest.title, who, f"{found.covered:.3f}", f"{found.low:.3f} to {found.high:.3f}", found.verdict]

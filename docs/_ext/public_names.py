@@ -1,7 +1,8 @@
 """Names of the package in code, wherever a page or a docstring has them, become links to the reference.
 
 `KNN(k=15)` leads to `exactcp.measures.KNN`. A class is known by its bare name, everything by its full one, with or
-without "exactcp."; headings, links and the name's own page stay as they are.
+without "exactcp."; headings, links and the name's own page stay as they are. So do the names of others, in the first
+column of the tables that compare them with ours.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sphinx import addnodes
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 LISTED = re.compile(r"^   ~(exactcp[\w.]*)$", re.MULTILINE)
+COMPARES = "coming-from"
 NAME = re.compile(r"(?:from )?([A-Za-z_][\w.]*)(?:\(.*\))?", re.DOTALL)
 
 
@@ -47,7 +49,9 @@ def link_names(app: Any, doctree: nodes.document) -> None:
         match = NAME.fullmatch(literal.astext())
         target = known.get(match[1]) if match else None
         inside = (nodes.title, nodes.reference, addnodes.pending_xref, addnodes.desc_signature, nodes.rubric)
-        if target is None or page.endswith("/" + target) or any(isinstance(one, inside) for one in _above(literal)):
+        above = _above(literal)
+        is_theirs = page == COMPARES and any(isinstance(one, nodes.entry) and one.parent[0] is one for one in above)
+        if target is None or page.endswith("/" + target) or is_theirs or any(isinstance(one, inside) for one in above):
             continue
         link = addnodes.pending_xref(
             "", refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=True, refdoc=page
