@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -50,6 +51,37 @@ def raise_interruptions() -> None:
     """Let an interruption raise KeyboardInterrupt again: work has begun, and what it holds is put in order."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt() -> None:
+    """Interrupt the main thread, also while it waits for something."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+    else:  # Windows
+        interrupt_main()
+
+
+@contextmanager
+def hearing_lost_ones() -> Iterator[None]:
+    """Interrupt again where an interruption was lost: Python ignores what destructors and callbacks of gc raise.
+
+    Dask has such a callback, which is called often. What it says afterwards of its state is not told.
+    """
+    before, is_lost = sys.unraisablehook, False
+
+    def hear(unraisable: Any) -> None:
+        nonlocal is_lost
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            is_lost = True
+            threading.Timer(0.05, _interrupt).start()  # not here, where it would be lost again
+        elif not is_lost:
+            before(unraisable)
+
+    sys.unraisablehook = hear
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -443,11 +443,14 @@ def test_ctrl_c_ends_all_processes(folder, seconds):
     words = ["large.parquet", "large.parquet", "--target", "kind", "--workers", "2", "--output", "many"]
     command = [sys.executable, "-m", "exactcp", "predict", *words]
     # a group of its own, all of which hears the key, as in a terminal
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, and so on
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=HERE)
+    signal.signal(signal.SIGINT, before)
     time.sleep(seconds)
     os.killpg(started.pid, signal.SIGINT)
     said = started.communicate(timeout=120)[1]
-    assert started.returncode == 130
+    # shells say 130 of both: Python ends by the signal if it came while a text was executed, of a dataclass for one
+    assert started.returncode in (130, -signal.SIGINT)
     assert said.splitlines()[-1] == "exactcp: interrupted."
     assert "Traceback" not in said
     assert not Path("many").exists()

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from exactcp._starting import raise_interruptions
+from exactcp._starting import hearing_lost_ones, raise_interruptions
 from exactcp.cli._compare import compare_command
 from exactcp.cli._demo import demo
 from exactcp.cli._drift import drift
@@ -63,7 +63,7 @@ class OneSentenceGroup(_PlainFlags, TyperGroup):
         """Run the command, and turn what it raises into a sentence and an exit code."""
         try:
             raise_interruptions()
-            with _warnings_as_sentences():
+            with hearing_lost_ones(), _warnings_as_sentences():
                 result = super().invoke(ctx)
             with naming_standard_output():
                 if sys.stdout is not None:

@@ -33,8 +33,7 @@ def connected(place: WorkPlace) -> Iterator[Any]:
         if place.workers is not None:
             with _deaf_children():
                 how = {"n_workers": place.workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-                cluster = distributed.LocalCluster(**how, silence_logs=logging.CRITICAL)
-            address = stack.enter_context(cluster)
+                address = stack.enter_context(distributed.LocalCluster(**how, silence_logs=logging.CRITICAL))
         else:
             _check_scheduler(distributed, str(address))
         client = stack.enter_context(distributed.Client(address, timeout=ANSWERS_WITHIN, set_as_default=False))

@@ -84,8 +84,8 @@ def brought_shards(runner: Any, graph: Graph, shards: Shards) -> Shards:
     rest = [one for one in (*states, *categories) if one.key not in shards.written]
     names = {one: one if str(one.key).startswith(BROUGHT) else Promised(f"{BROUGHT}{one.key}") for one in rest}
     known = {names[one].key: value for one, value in zip(rest, runner.values(graph, rest), strict=True)}
-    named = [[names.get(one, one) for one in some] for some in (states, categories)]
-    return shards._replace(known=known, made=Made(*named, positions=[]))  # `unlearn` needs the sources anyway
+    named = ([names.get(one, one) for one in some] for some in (states, categories, ()))
+    return shards._replace(known=known, made=Made(*named))  # without positions: `unlearn` needs the sources, too
 
 
 def filed_states(
