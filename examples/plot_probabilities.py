@@ -60,6 +60,7 @@ VennReliabilityDisplay.from_predictions(
 VennReliabilityDisplay.from_estimator(venn, X_test, y_test, ax=axes[1])
 axes[0].set(title="Naive Bayes: far off", xlabel="probability of odd")
 axes[0].get_legend().remove()
+axes[1].legend(loc="upper left", frameon=False)
 axes[1].set(title="Venn-Abers around it: calibrated", ylabel="")
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)

@@ -51,5 +51,5 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str, t
     head = "".join(f"<th {_CELL}>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in row)}</tr>" for row in rows)
     left_out = f"; the first {len(rows)} of {total:,} rows" if total > len(rows) else ""
-    words = f'<caption style="text-align:left;opacity:0.8">{escape(caption)}{left_out}</caption>'
+    words = f'<caption style="text-align:left;opacity:0.8;white-space:nowrap">{escape(caption)}{left_out}</caption>'
     return f"<table>{words}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

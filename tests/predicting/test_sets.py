@@ -8,8 +8,10 @@ import pytest
 
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN
+from exactcp.metrics import coverage_by_group
 from exactcp.predicting.sets import PredictionSets
 from exactcp.regions import Region, Regions
+from exactcp.regression import PredictiveDistribution
 
 LABELS = np.array(["a<b>", "b", "c"])
 
@@ -123,6 +125,19 @@ def test_regions_of_a_regressor_have_a_picture():
     assert "the first 20 of 40 rows" in html
     assert regions[:2]._repr_html_().count("<code>[") == 2
     assert "<table>" in regions[:0]._repr_html_()
+
+
+def test_notebooks_show_distributions_and_coverage():
+    found = PredictiveDistribution((np.array([1.0, 2.0, 4.0]), np.linspace(0, 100, 99)))
+    html = found._repr_html_()
+    assert "[-inf, inf]" in html  # of three points
+    assert "[4.0816, 95.918]" in html
+    assert html.count("<tr>") == 3
+    assert "<table>" in found[:0]._repr_html_()
+    html = coverage_by_group([[0.0, 1.0]] * 3, [0.5, 2.0, 0.5], ["a<b>", "a<b>", "c"])._repr_html_()
+    assert "a&lt;b&gt;" in html
+    assert "50\N{NO-BREAK SPACE}%" in html
+    assert "0.013 to 0.987" in html
 
 
 def test_regions_are_drawn_on_one_scale():

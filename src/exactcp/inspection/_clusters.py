@@ -79,7 +79,7 @@ class ClusterDisplay(Display):
         found = (
             "" if self.labels is None else f" {np.unique(self.labels[self.labels >= 0]).size} clusters are outlined."
         )
-        return f"p-values on a plane, darker where objects are at home, at significance {self.epsilon:g}.{found}"
+        return f"p-values on a plane, large where objects are at home, at significance {self.epsilon:g}.{found}"
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
@@ -93,7 +93,9 @@ class ClusterDisplay(Display):
         self
         """
         ax = self._open(ax, (6, 4.8))
-        field = ax.pcolormesh(*self.axes, self.p_values.T, cmap="Greys", vmin=0, vmax=1, alpha=0.8, shading="nearest")
+        field = ax.pcolormesh(
+            *self.axes, self.p_values.T, cmap=self._greys(), vmin=0, vmax=1, alpha=0.8, shading="nearest"
+        )
         self.figure_.colorbar(field, ax=ax, label="p-value")
         self._outline(ax)
         if self.objects is not None and self.labels is not None:

@@ -38,6 +38,12 @@ class Display:
         """Return the colour of the axes' own words: dark on a light page, light on a dark one."""
         return self.ax_.xaxis.label.get_color()
 
+    def _greys(self) -> str:
+        """Return the colours from the page's own to that of its ink."""
+        from matplotlib.colors import to_rgb
+
+        return "Greys" if sum(to_rgb(self._ink())) < 1.5 else "Greys_r"
+
 
 def levels_of(confidence_level: Any, confidence_levels: Any) -> list[Any]:
     """Return the levels that were asked for, one or several, also by the name that release 0.1 had for them."""

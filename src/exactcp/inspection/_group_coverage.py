@@ -142,7 +142,7 @@ class GroupCoverageDisplay(Display):
         """
         table, places = self.table, np.arange(len(self.table))
         ax = self._open(ax, (6, 0.45 * len(table) + 1.6))
-        ax.hlines(places, table.lower, table.upper, color="tab:blue", alpha=0.45, linewidth=5, label="95 % band")
+        ax.hlines(places, table.lower, table.upper, color="tab:blue", alpha=0.6, linewidth=5, label="95 % band")
         ax.plot(table.coverage, places, "o", color="tab:blue", label="coverage")
         if self.confidence_level is not None:
             ax.axvline(self.confidence_level, color=self._ink(), linewidth=1, linestyle="--", label="asked for")

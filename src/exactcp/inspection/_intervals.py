@@ -163,7 +163,7 @@ class PredictionIntervalDisplay(Display):
         ax = self._open(ax, (7, 4.4))
         low, high = self._limits()
         drawn = np.clip(self.intervals, low, high)
-        ax.vlines(self.x, drawn[:, 0], drawn[:, 1], color="tab:blue", alpha=0.35, linewidth=1.4, label="interval")
+        ax.vlines(self.x, drawn[:, 0], drawn[:, 1], color="tab:blue", alpha=0.5, linewidth=1.4, label="interval")
         if self.predictions is not None:
             ax.plot(self.x, self.predictions, "_", color="tab:blue", markersize=5, label="prediction")
         title = "" if self.confidence_level is None else f"confidence level {self.confidence_level:g}"

@@ -164,4 +164,4 @@ class MartingaleDisplay(Display):
             ax.axvline(alarm + 1, color="tab:red", linewidth=1, alpha=0.7, label=label if i == 0 else None)
         ax.yaxis.set_major_formatter(lambda value, _: f"$10^{{{value:g}}}$")
         ax.set(xlabel="examples", ylabel="wealth (log scale)", xlim=(0, max(1, steps.size)))
-        ax.legend(loc="upper left", frameon=False)
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)

@@ -145,7 +145,7 @@ class SequenceLatticeDisplay(Display):
             ax.plot(position, self._rows(path), color=color, linewidth=5.0 - 1.2 * min(rank, 3), alpha=0.85,
                     zorder=2 + 1 / (rank + 1), label=f"candidate {rank + 1}", solid_capstyle="round")  # fmt: skip
         t, c = np.nonzero(self.sets)
-        marks = ax.scatter(t + 1, c, c=self.p_values[t, c], cmap="Greys", vmin=-0.15, vmax=1, s=130,
+        marks = ax.scatter(t + 1, c, c=self.p_values[t, c], cmap=self._greys(), vmin=-0.15, vmax=1, s=130,
                            edgecolors=self._ink(), linewidths=1, zorder=4)  # fmt: skip
         out_t, out_c = np.nonzero(~self.sets)
         ax.scatter(out_t + 1, out_c, s=8, color="0.75", zorder=3)

@@ -138,7 +138,7 @@ class VennReliabilityDisplay(Display):
         -------
         self
         """
-        ax = self._open(ax, (5.2, 5.0))
+        ax = self._open(ax, (7.2, 4.6))
         x = (self.lower + self.upper) / 2
         ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, zorder=1)
         ax.fill_between(
@@ -155,5 +155,5 @@ class VennReliabilityDisplay(Display):
         of = "the label" if self.label is None else str(self.label)
         ax.set(xlabel=f"probability of {of}: middle of the interval", ylabel=f"frequency of {of}")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        ax.legend(loc="upper left", frameon=False)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self

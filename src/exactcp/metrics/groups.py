@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exactcp._frame import make_frame
+from exactcp._html import TABLE_ROWS, bar, table
 from exactcp._parameters import RANDOM_STATE, integer, share
+from exactcp._percent import percent
 from exactcp._seeds import draw_seed
 from exactcp.metrics._inputs import Bools, Floats, hits, sizes
 from exactcp.metrics.bands import binomial_band
@@ -52,6 +55,21 @@ class CoverageTable:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    def _repr_html_(self) -> str:
+        ends = np.column_stack([self.lower, self.upper])
+        rows = [
+            [
+                escape(str(group)),
+                f"{n:,}",
+                percent(covered),
+                bar(band[None], 0.0, 1.0),
+                f"{band[0]:.3f} to {band[1]:.3f}",
+            ]
+            for group, n, covered, band in zip(self.group, self.n, self.coverage, ends, strict=True)
+        ]
+        columns = ["group", "n", "coverage", "its band, from 0 to 1", ""]
+        return table(columns, rows[:TABLE_ROWS], "coverage by group", len(self))
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame of pandas, or of polars, with a row for each group."""

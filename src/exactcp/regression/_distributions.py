@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from exactcp import metrics, pvalues
+from exactcp._html import TABLE_ROWS, bar, table
 
 DISTRIBUTION_TOLERANCE = (
     1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
@@ -62,6 +63,16 @@ class PredictiveDistribution:
         sizes = sorted({row.size for row in self.points})
         points = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0] if sizes else 0}"
         return f"<PredictiveDistribution of {len(self)} object(s), each with {points} critical targets>"
+
+    def _repr_html_(self) -> str:
+        middle, ends = self[:TABLE_ROWS].quantile(0.5), self[:TABLE_ROWS].interval(0.9)
+        known = np.concatenate([middle[np.isfinite(middle)], ends[np.isfinite(ends)]])
+        low, high = (float(known.min()), float(known.max())) if known.size else (-1.0, 1.0)
+        rows = [
+            [str(t), f"{half:.5g}", bar(own[None], low, high), f"<code>[{own[0]:.5g}, {own[1]:.5g}]</code>"]
+            for t, (half, own) in enumerate(zip(middle, ends, strict=True))
+        ]
+        return table(["", "median", "90 % in the middle", ""], rows, "predictive distributions", len(self))
 
     def __len__(self) -> int:
         return len(self.points)
