@@ -166,27 +166,42 @@ def _many_features(n: int) -> dict[str, Any]:
 
 def _learn_in_turns(sizes: tuple[int, int]) -> Iterator[dict[str, Any]]:
     """Compare learning an example and then asking about a row with the same by products, and for fewer examples."""
-    spent = []
-    for n in sizes:
-        X, y, more = _data(n, 3, 1000)
-        labels = (more[:, 0] > 0).astype(np.int64)
+    few, many = sizes
+    X, y, more = _data(few, 3, 1000)
+    labels = (more[:, 0] > 0).astype(np.int64)
+    tree, brute = (_fitted(X, y, search) for search in ("tree", "brute"))
+    reg, reg_brute = (
+        FullConformalRegressor(KNNResidual(K, search=search), n_jobs=1).fit(X, X[:, 0]) for search in ("tree", "brute")
+    )
+    works = {
+        "labels": _learning(tree, tree.predict_p, more, labels, 200),  # with what has to be grown, and room for more
+        "labels by products": _learning(brute, brute.predict_p, more, labels, 2),
+        "labels asked alone": partial(_ask, tree.predict_p, more),
+        "intervals": _learning(reg, reg.predict_interval, more, more[:, 0], 200),
+        "intervals by products": _learning(reg_brute, reg_brute.predict_interval, more, more[:, 0], 2),
+    }
+    large = _fitted(*_data(many, 3, 1000)[:2], "tree")
+    works["labels, many"] = _learning(large, large.predict_p, more, labels, 200)
+    spent = median_seconds(works, repeat=50)
+    for what in ("labels", "intervals"):
+        ratio = spent[f"{what} by products"] / spent[what]
+        yield {"p": 3, "what": f"learn one, ask about one ({what}), n = {few:,}: products / trees", "ratio": ratio}
+    ratio = spent["labels"] / spent["labels asked alone"]
+    yield {"p": 3, "what": f"learn one, ask about one, n = {few:,}: by trees / asking alone", "ratio": ratio}
+    ratio = spent["labels, many"] / spent["labels"]
+    yield {"p": 3, "what": f"learn one, ask about one: n = {many:,} / n = {few:,}", "ratio": ratio}
 
-        def learn_and_ask(clf: FullConformalClassifier, i: int) -> None:
-            clf.partial_fit(more[i : i + 1], labels[i : i + 1]).predict_p(more[i + 1 : i + 2])  # noqa: B023
 
-        predictors = {search: _fitted(X, y, search) for search in (("tree", "brute") if not spent else ("tree",))}
-        for search, clf in predictors.items():
-            for i in range(200 if search == "tree" else 2):  # with what has to be grown, and room for more
-                learn_and_ask(clf, i)
-        works = {search: (lambda i, clf=clf: learn_and_ask(clf, 200 + i)) for search, clf in predictors.items()}
-        works["asked alone"] = lambda i, clf=predictors["tree"]: clf.predict_p(more[i : i + 1])  # noqa: B023
-        spent.append(median_seconds(works, repeat=50))
-    few, many = spent
-    what, ratio = f"learn one, ask about one, n = {sizes[0]:,}", few["brute"] / few["tree"]
-    yield {"p": 3, "what": f"{what}: products / trees", "ratio": ratio}
-    yield {"p": 3, "what": f"{what}: by trees / asking alone", "ratio": few["tree"] / few["asked alone"]}
-    growth = f"learn one, ask about one: n = {sizes[1]:,} / n = {sizes[0]:,}"
-    yield {"p": 3, "what": growth, "ratio": many["tree"] / few["tree"]}
+def _learning(predictor: Any, ask: Any, X: np.ndarray, y: np.ndarray, before: int) -> Any:
+    """Return what learns the next example and asks about another, when so many have been learned before."""
+
+    def learn_and_ask(i: int) -> None:
+        predictor.partial_fit(X[i : i + 1], y[i : i + 1])
+        ask(X[i + 1 : i + 2])
+
+    for i in range(before):
+        learn_and_ask(i)
+    return lambda i: learn_and_ask(before + i)
 
 
 def _large_fit(n: int, asked: int = 2000) -> dict[str, Any]:

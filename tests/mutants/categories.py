@@ -76,8 +76,8 @@ FAMILY = Family(
         ),
         "residuals of everyone in order": Mutant(
             "measures/neighbours/_target_bag.py",
-            "members = ascending[is_member[ascending]]",
-            "members = ascending",
+            "ordered_upper=np.sort(upper[is_member])",
+            "ordered_upper=np.sort(everyone.upper)",
             TARGETS,
         ),
         "everyone touched in regression": Mutant(

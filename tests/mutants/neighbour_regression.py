@@ -167,7 +167,7 @@ FAMILY = Family(
         ),
         "sorted sizes outlive a change": Mutant(
             "measures/neighbours/_target_bag.py",
-            "        self._untouched: Untouched | None = None\n",
+            "        self._untouched = None\n",
             "        self._untouched: Untouched | None = getattr(self, '_untouched', None)\n",
             KEPT,
         ),

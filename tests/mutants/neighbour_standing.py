@@ -52,7 +52,9 @@ FAMILY = Family(
             "measures/neighbours/kernels/cones.py", "(loose.label[leaf] == label) == (relation == 0)", "False"
         ),
         "newcomers' lists are not entered": Mutant(
-            CHANGES, "    for leaf in range(loose.used[0]):\n", "    for leaf in range(0):\n"
+            STANDING,
+            "    points, names = loose.points, loose.slot\n    for leaf in range(loose.used[0]):\n",
+            "    points, names = loose.points, loose.slot\n    for leaf in range(0):\n",
         ),
         "who is gone is near": Mutant(STANDING, "        _empty(homes[NEAR, i], near.points, near.slot)\n", ""),
         "who is gone changes sides": Mutant(
@@ -92,9 +94,9 @@ FAMILY = Family(
             "measures/neighbours/kernels/ranked.py", "gone[left] == own[i]", "gone[left] == -own[i]", MERGED
         ),
         "a copy shares its trees": Mutant(
-            "measures/neighbours/_lists_by_trees.py",
-            "(copied_trees(self.trees[0]), copied_trees(self.trees[1]))",
-            "self.trees",
+            "measures/neighbours/_standing.py",
+            "        return copied_trees(self.trees)\n",
+            "        return self.trees\n",
             SHARED,
         ),
         "trees follow at once": Mutant(

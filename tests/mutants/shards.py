@@ -72,8 +72,8 @@ FAMILY = Family(
         ),
         "sizes outside a window take ranks": Mutant(
             "measures/neighbours/kernels/residuals.py",
-            "if window.low <= sizes[j] <= window.high:",
-            "if sizes[j] <= window.high:",
+            "if low <= sizes[j] <= high:",
+            "if sizes[j] <= high:",
             WINDOWS,
         ),
         "a label is what a shard has of it": Mutant(

@@ -9,7 +9,9 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store
-from exactcp.measures.neighbours._neighbourhood_bag import CommitNeighbourhoods, Company, NeighbourhoodBag
+from exactcp.measures.neighbours._neighbourhood_bag import Company, NeighbourhoodBag
+from exactcp.measures.neighbours._search import NO_TOUCH
+from exactcp.measures.neighbours._standing import Prepared
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods
 from exactcp.measures.neighbours.kernels.neighbourhoods import Revised
 from exactcp.measures.neighbours.kernels.search import TestBlock
@@ -68,7 +70,7 @@ class VennBag(NeighbourhoodBag):
     def _fill(self, effort: Effort) -> None:
         super()._fill(effort)
         self._categories = Categories(*NO_CATEGORIES[:2], np.empty((0, self.n_labels), np.int64))
-        company = Company(self._targets[: self.n])
+        company = Company(self._targets[: self.n], NO_TOUCH)
         self._categories = self._categorised(np.arange(self.n), self._state, company, effort)
 
     def _categorised(self, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort) -> Categories:
@@ -88,8 +90,8 @@ class VennBag(NeighbourhoodBag):
         categorise(slots.size, self.k, self.n_labels, rows, categories)
         return categories
 
-    def _commit(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> None:
-        super()._commit(store, revised, commit)
+    def _commit(self, store: Store, revised: Revised, prepared: Prepared) -> None:
+        super()._commit(store, revised, prepared)
         if self._has_litter():
             n = store.n
             crowd, crowds = self._categories.crowd, self._categories.crowds

@@ -13,9 +13,9 @@ from exactcp._parallel import FREE, Effort
 from exactcp.geometry.objects import Store, copied_with_room, has_room_for, remembering
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
-from exactcp.measures.neighbours._lists_by_trees import FollowedTrees, ListsByTrees, Prepared
+from exactcp.measures.neighbours._lists_by_trees import ListsByTrees
 from exactcp.measures.neighbours._search import NeighbourSearch
-from exactcp.measures.neighbours._standing import copied_trees
+from exactcp.measures.neighbours._standing import FollowedTrees, Prepared, copied_trees
 from exactcp.measures.neighbours._streaming import Pace
 from exactcp.measures.neighbours.kernels.fill import Lists, new_lists
 from exactcp.measures.neighbours.kernels.learning import (

@@ -10,7 +10,7 @@ from exactcp._changes import Change
 from exactcp.geometry.kinds import OTHER
 from exactcp.geometry.objects import VectorStore, has_room_for
 from exactcp.measures.neighbours._label_lists import NeighbourLists
-from exactcp.measures.neighbours._lists_by_trees import Prepared
+from exactcp.measures.neighbours._standing import Prepared
 from exactcp.measures.neighbours._streaming import stream_vectors
 from exactcp.measures.neighbours.kernels.stream import (
     commit_streamed,

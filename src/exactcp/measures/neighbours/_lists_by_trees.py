@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,9 @@ from exactcp.measures._contract import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._standing import (
+    FollowedTrees,
+    Prepared,
     begin_following,
-    copied_trees,
     grow_standing,
     in_order,
     is_outgrown,
@@ -30,23 +30,6 @@ from exactcp.measures.neighbours.kernels.tree_changes import (
     meet_by_trees,
     write_lists_without,
 )
-
-FollowedTrees = tuple[Standing, Following]
-
-
-class Prepared(NamedTuple):
-    """A change of lists that is prepared, with the trees that follow it if there are some."""
-
-    commit: Callable[..., None]  # a `functools.partial` of a compiled function, of the lists and the trees
-    trees: FollowedTrees | None = None
-
-    def on(self, examples: ListArrays, trees: FollowedTrees | None) -> Callable[[], None]:
-        """Return what changes these arrays."""
-        return partial(self.commit, examples, *(trees or ()))
-
-    def trees_apart(self) -> FollowedTrees | None:
-        """Return the trees with arrays of their own."""
-        return None if self.trees is None else (copied_trees(self.trees[0]), copied_trees(self.trees[1]))
 
 
 class ListsByTrees(LabelBagBase):

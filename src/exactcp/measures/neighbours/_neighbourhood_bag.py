@@ -14,9 +14,19 @@ from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.objects import Store, copied_with_room, has_room_for, remembering
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
-from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.measures.neighbours._search import NO_TOUCH, NeighbourSearch
+from exactcp.measures.neighbours._standing import FollowedTrees, Prepared, copied_trees, follow_from, is_outgrown
+from exactcp.measures.neighbours._trees import are_near, no_balls
 from exactcp.measures.neighbours.kernels.fill import new_lists
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, put_rows, scan, sum_up_lists
+from exactcp.measures.neighbours.kernels.neighbourhood_trees import (
+    can_take,
+    commit_arrival_into_trees,
+    commit_departure_from_trees,
+    concerned_by,
+    entrances_of,
+    scan_by_trees,
+)
 from exactcp.measures.neighbours.kernels.neighbourhoods import (
     NeighbourhoodArrays,
     Revised,
@@ -27,17 +37,19 @@ from exactcp.measures.neighbours.kernels.neighbourhoods import (
     revise_with,
     revise_without,
 )
+from exactcp.measures.neighbours.kernels.standing import Standing
+from exactcp.measures.neighbours.kernels.tree_members import MemberTrees
 from exactcp.measures.neighbours.kernels.votes import NO_CATEGORIES, Categories
-
-CommitNeighbourhoods = Callable[[NeighbourhoodArrays], None]
 
 
 class Company(NamedTuple):
     """The examples that neighbourhoods are made of, while one of them comes or goes."""
 
-    targets: np.ndarray  # by slot
+    targets: np.ndarray  # by slot; one more than there are examples if one comes
+    distances: np.ndarray  # (n,) of the others to the one that comes or goes: with trees, of those that it concerns
+    x: np.ndarray = NO_TOUCH  # the one that comes, where there are trees
     gone: int = -1  # slot of the one that goes
-    newcomer: np.ndarray | None = None  # distances of all others to the one that comes, which is in slot n
+    standing: Standing | None = None  # trees that tell who is near
 
 
 class NeighbourhoodBag(Bag):
@@ -49,6 +61,7 @@ class NeighbourhoodBag(Bag):
 
     _state: Neighbourhoods  # after `fill`
     _touches: np.ndarray | None = None
+    _trees: FollowedTrees | None = None  # which have followed changes
     _forgets = False  # whether an example has been unlearned: lists then have a longer reserve
 
     def __init__(self, store: Store, targets: np.ndarray, order: np.ndarray, *, k: int, search: str = "auto") -> None:
@@ -59,6 +72,9 @@ class NeighbourhoodBag(Bag):
         self._owns_arrays = True  # nobody else reads them
         self._categories = NO_CATEGORIES
         self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_trees": None, "_touches": None}  # quickly made anew
 
     def _forget(self) -> None:
         """Forget what is derived from the neighbourhoods."""
@@ -112,11 +128,11 @@ class NeighbourhoodBag(Bag):
         state = state._replace(values=lists.values[0], partners=partners, lengths=lists.lengths[0])
         self._sum_up(state, effort)
         self._forget()
-        self._state = state
+        self._state, self._trees = state, None
 
     def _sum_up(self, state: Neighbourhoods, effort: Effort) -> None:
         """Make the sums of all lists, and those lists anew that do not suffice."""
-        company = Company(self._targets[: self.n])
+        company = Company(self._targets[: self.n], NO_TOUCH)
         short = sum_up_lists(self.n, self.k, company.targets, state)
         self._make_anew(short, np.arange(self.n), state, company, effort)
 
@@ -125,6 +141,12 @@ class NeighbourhoodBag(Bag):
     ) -> None:
         """Make the rows `short` of the neighbourhoods `rows` of some slots anew, from the distances to all."""
         targets, width = company.targets, rows.values.shape[1]
+        if company.standing is not None:
+            made = new_rows(short.size, width, rows.origin)
+            args = (slots[short], company.x, company.gone, company.distances, targets, self.k, self._store.objects)
+            scan_by_trees(*args, company.standing, made)
+            put_rows(made, short, rows)
+            return
 
         def make(part: np.ndarray, distances: np.ndarray, first: int) -> None:
             made = new_rows(part.size, width, rows.origin)
@@ -141,21 +163,26 @@ class NeighbourhoodBag(Bag):
         effort: Effort,
     ) -> list[Any]:
         """Apply `work` to parts of the slots, their distances to all, and which of the slots is the first of a part."""
-        n, newcomer = self.n, company.newcomer
+        n = self.n
         size = max(1, _tuning.KNOBS.block_bytes // (8 * n))
 
         def visit(first: int) -> Any:
             part = slots[first : first + size]
             distances = np.empty((part.size, company.targets.size))
             for r, i in enumerate(part.tolist()):
-                distances[r, :n] = self._store.rows_within(i, i + 1)[0] if i < n else newcomer
-            if newcomer is not None:
-                distances[:, n] = np.append(newcomer, 0.0)[part]
+                distances[r, :n] = self._store.rows_within(i, i + 1)[0] if i < n else self._distances_to_all(company)
+            if company.targets.size > n:
+                distances[:, n] = np.append(company.distances, 0.0)[part]
             return work(part, distances, first)
 
         if isinstance(self._store, FunctionStore):
             effort = effort.alone()  # so that no two threads measure the same pair
         return map_blocks(visit, range(0, slots.size, size), effort=effort)
+
+    def _distances_to_all(self, company: Company) -> np.ndarray:
+        """Return the distances of all others to the one that comes."""
+        known = company.distances
+        return known if company.standing is None else self._store.rows_from(company.x[None])[0]
 
     def _touch(self) -> np.ndarray:
         """Return the distances (n,) closer than which a test object is within a boundary, or at it.
@@ -169,9 +196,31 @@ class NeighbourhoodBag(Bag):
 
     def visit(self, work: Callable[..., Result], X: np.ndarray, *args: Any, touched: bool, **how: Any) -> list[Result]:
         """Let blocks of rows of X meet the examples, by trees if the search has chosen them; see its `visit`."""
-        touch = self._touch() if touched else None
-        treed = self.search.treed(X.shape[0], touch)
+        treed = self._trees_followed(X, touched=touched)
+        touch = NO_TOUCH if treed is not None else self._touch() if touched else None
+        if treed is None:
+            treed = self.search.treed(X.shape[0], touch)
         return self.search.visit(work, X, self.order, touch, *args, treed=treed, **how)
+
+    def _trees_followed(self, X: np.ndarray, *, touched: bool) -> MemberTrees | None:
+        """Return the trees that have followed all changes, if they serve these rows."""
+        if self._trees is None or not self.search.serves(X.shape[0]):
+            return None
+        (near, _, loose, _), following = self._trees
+        if not are_near(np.asarray(X), near).all():
+            return None
+        return MemberTrees(near, following.balls if touched else no_balls(near.centre.size), loose, following.limits)
+
+    def _followed(self) -> FollowedTrees | None:
+        """Return trees that can follow the next change, grown if they pay; None: it is made without any."""
+        search, trees = self.search, self._trees
+        if search.route.name != "tree" or self.n - 2 <= self._state.values.shape[1]:
+            return None
+        if trees is not None and not is_outgrown(trees[1]):
+            return trees
+        if not search.is_worth_trees(1 + search.credit):
+            return None
+        return follow_from(search.near(), entrances_of(self.n, self._state))
 
     def _arrays(self) -> NeighbourhoodArrays:
         """All that changes with one example."""
@@ -181,7 +230,8 @@ class NeighbourhoodBag(Bag):
         """Return a bag of as many of these examples as the store has."""
         state, targets, order, rows, categories = arrays
         search = self.search.successor(store.shell(rows), self._one_label(store.n), 1)
-        changed |= {"_state": state, "_targets": targets, "_order": order, "_categories": categories}
+        own = {"_state": state, "_targets": targets, "_order": order, "_categories": categories}
+        changed = {"_trees": None, **changed, **own}
         bag: Self = twin(self, search=search, **changed)
         bag._forget()
         return bag
@@ -192,7 +242,7 @@ class NeighbourhoodBag(Bag):
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed; it copies its arrays if they will be overwritten."""
-        return self._successor(self._arrays(), self._store, _owns_arrays=False)
+        return self._successor(self._arrays(), self._store, _owns_arrays=False, _trees=self._trees)
 
     def _own_arrays(self, needed: int, X: np.ndarray | None = None) -> None:
         """Have arrays that nobody else reads, with room for so many examples, and for X among them."""
@@ -201,7 +251,8 @@ class NeighbourhoodBag(Bag):
             room = room if needed <= room else max(needed, 2 * self.n)
             wide = None if fits else np.dtype(np.float64)
             copied = _copied_arrays(self._arrays(), room, is_matrix=self._store.is_matrix, dtype=wide)
-            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True)))
+            trees = copied_trees(self._trees)
+            vars(self).update(vars(self._successor(copied, self._store, _owns_arrays=True, _trees=trees)))
 
     def _expect_to_forget(self) -> None:
         """Have lists with a longer reserve, from the first example on that is unlearned."""
@@ -233,9 +284,8 @@ class NeighbourhoodBag(Bag):
         self._own_arrays(n + m, X)
         for i in range(m):
             x = X[i : i + 1]
-            arrival = self._arrival(x, float(y[i]), effort)
-            self._commit(self._store.arrived(x), *arrival)
-        self._changed()
+            self._commit(self._store.arrived(x), *self._arrival(x, float(y[i]), effort))
+        self._forget()
 
     def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
         """Forget the examples with these positions in the order of arrival; the rest keep their order."""
@@ -250,17 +300,14 @@ class NeighbourhoodBag(Bag):
         for position in np.sort(positions)[::-1].tolist():
             departed = self._store.departed(int(self._order[position]))
             self._commit(departed, *self._departure(position, effort))
-        self._changed()
+        self._forget()
 
-    def _commit(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> None:
+    def _commit(self, store: Store, revised: Revised, prepared: Prepared) -> None:
         """Change the arrays of a fork, whose objects are then in this store."""
         arrays = self._arrays()
-        commit(arrays)
-        self.search.store, self._categories = store, _after(revised, arrays).categories
-
-    def _changed(self) -> None:
-        self._forget()
-        self.search = self.search.successor(self._store, self._one_label(self.n), 1)
+        prepared.on(arrays, prepared.trees)()
+        self._categories, self._trees = _after(revised, arrays).categories, prepared.trees
+        self.search = self.search.successor(store, self._one_label(store.n), 1)
 
     def learning(self, X: np.ndarray, y: np.ndarray) -> Change | None:
         """Prepare to learn one example in place; None if a fork should learn them."""
@@ -283,40 +330,55 @@ class NeighbourhoodBag(Bag):
         departed = self._store.departed(int(self._order[positions[0]]))
         return self._change(departed, *self._departure(int(positions[0]), FREE))
 
-    def _change(self, store: Store, revised: Revised, commit: CommitNeighbourhoods) -> Change:
+    def _change(self, store: Store, revised: Revised, prepared: Prepared) -> Change:
         """Return the change that a compiled function makes to the arrays; the objects are then in this store."""
         arrays, is_matrix = self._arrays(), self._store.is_matrix
-        successor = self._successor(_after(revised, arrays), store)
+        successor = self._successor(_after(revised, arrays), store, _trees=prepared.trees)
 
-        def apart() -> NeighbourhoodBag:
-            copied = _copied_arrays(arrays, arrays.targets.size, is_matrix=is_matrix)
-            commit(copied)
-            return successor._successor(_after(revised, copied), store)  # noqa: SLF001  (self must not be held)
+        def apart() -> NeighbourhoodBag:  # self must not be held
+            copied, trees = _copied_arrays(arrays, arrays.targets.size, is_matrix=is_matrix), prepared.trees_apart()
+            prepared.on(copied, trees)()
+            return successor._successor(_after(revised, copied), store, _trees=trees)  # noqa: SLF001
 
-        return Change(successor, partial(commit, arrays), apart)
+        return Change(successor, prepared.on(arrays, prepared.trees), apart)
 
-    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
+    def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, Prepared]:
         """Return all neighbourhoods that an example changes when it comes, and what puts it and them into arrays."""
-        n, state = self.n, self._state
-        distances = self._store.rows_from(x)[0]
-        company = Company(np.append(self._targets[:n], y), newcomer=distances)
-        slots = lists_with(distances, state)
+        n, state, store, trees = self.n, self._state, self._store, self._followed()
+        targets, coordinates = np.append(self._targets[:n], y), np.empty((2, x.shape[1]), np.float32)
+        if trees is not None and can_take(x[0], trees[0], coordinates[0]):
+            distances = np.empty(n)
+            slots = concerned_by(x[0], -1, store.objects, state, *trees, distances)
+            company = Company(targets, distances, x[0], standing=trees[0])
+        else:
+            trees, distances = None, store.rows_from(x)[0]
+            slots, company = lists_with(distances, state), Company(targets, distances)
         rows = new_rows(slots.size + 1, state.values.shape[1], state.origin)
-        short = revise_with(slots, distances, y, self.k, company.targets, state, rows)
+        short = revise_with(slots, distances, y, self.k, targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
         revised = self._revised(short, slots, rows, company, effort)
-        return revised, partial(commit_arrival, revised, n, self._store.as_rows(x)[0], y, self._store.is_matrix)
+        if trees is not None:
+            return revised, Prepared(partial(commit_arrival_into_trees, revised, n, x[0], y, *coordinates), trees)
+        return revised, Prepared(partial(commit_arrival, revised, n, store.as_rows(x)[0], y, store.is_matrix))
 
-    def _departure(self, position: int, effort: Effort) -> tuple[Revised, CommitNeighbourhoods]:
+    def _departure(self, position: int, effort: Effort) -> tuple[Revised, Prepared]:
         """Return all neighbourhoods that an example changes when it goes, and what puts them into arrays."""
-        n, slot, state = self.n, int(self._order[position]), self._state
-        with remembering(self._store):
-            distances, company = self._store.rows_within(slot, slot + 1)[0], Company(self._targets[:n], gone=slot)
-            slots = lists_without(distances, slot, state)
+        n, slot, state, store, trees = self.n, int(self._order[position]), self._state, self._store, self._followed()
+        with remembering(store):
+            if trees is not None:
+                distances = np.empty(n)
+                slots = concerned_by(store.objects[slot], slot, store.objects, state, *trees, distances)
+                company = Company(self._targets[:n], distances, gone=slot, standing=trees[0])
+            else:
+                distances = store.rows_within(slot, slot + 1)[0]
+                slots, company = lists_without(distances, slot, state), Company(self._targets[:n], distances, gone=slot)
             rows = new_rows(slots.size, state.values.shape[1], state.origin)
             short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
-        return revised, partial(commit_departure, revised, position, n - 1, self._store.is_matrix)
+        if trees is not None:
+            spare = np.empty(store.objects.shape[1], np.float32)
+            return revised, Prepared(partial(commit_departure_from_trees, revised, position, n - 1, spare), trees)
+        return revised, Prepared(partial(commit_departure, revised, position, n - 1, store.is_matrix))
 
     def _revised(
         self, short: np.ndarray, slots: np.ndarray, rows: Neighbourhoods, company: Company, effort: Effort

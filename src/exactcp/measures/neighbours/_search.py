@@ -10,6 +10,7 @@ import numpy as np
 from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
 from exactcp._validation import check_square
 from exactcp.geometry.kinds import EUCLIDEAN, OTHER, has_products
+from exactcp.geometry.lanes import LEAF
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, store_of
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
@@ -21,12 +22,14 @@ from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, 
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
 from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_trees
-from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees, Treed
+from exactcp.measures.neighbours.kernels.tree_members import MemberTrees
+from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees
 
 NONE_KNOWN = np.empty((0, 0))  # distances, or objects where distances are known
 NO_DISTANCES = np.empty(0)  # with the screen
 NO_TOUCH = np.empty(0)  # where it is not asked, nor looked at
 NO_ORDER = np.empty(0, np.int64)  # of vectors
+NO_LIMITS = np.empty((0, LEAF), np.float32)  # of newcomers
 
 
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
@@ -43,6 +46,11 @@ def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store,
 def at_distances(examples: Stored) -> Stored:
     """Return examples to which distances are known: the code for these is the same, whatever the objects are."""
     return examples._replace(objects=NONE_KNOWN)
+
+
+def _grown_now(near: NearTrees, balls: Balls) -> MemberTrees:
+    """Return trees since which nobody has come."""
+    return MemberTrees(near, balls, no_newcomers(1, 0, near.centre.size), NO_LIMITS)
 
 
 class NeighbourSearch:
@@ -132,17 +140,17 @@ class NeighbourSearch:
             return None
         return self.near()
 
-    def treed(self, m: int, touch: np.ndarray | None) -> Treed | None:
+    def treed(self, m: int, touch: np.ndarray | None) -> MemberTrees | None:
         """Return the trees in which m rows should be searched for, of examples of one label; None: by products."""
         near = self.trees_for(m)
         if near is None:
             return None
         if touch is None:
-            return Treed(near, no_balls(near.centre.size))
+            return _grown_now(near, no_balls(near.centre.size))
         balls = self._balls
         if balls is None or balls[0] is not touch:
             balls = self._balls = touch, grow_balls(near, touch)
-        return Treed(near, balls[1])
+        return _grown_now(near, balls[1])
 
     def _pays(self, m: int, p: int) -> bool:
         """Tell whether m rows are worth a screen: one that is there, or that many rows so far would have paid."""
@@ -213,7 +221,7 @@ class NeighbourSearch:
         order: np.ndarray,
         touch: np.ndarray | None,
         *args: Any,
-        treed: Treed | None = None,
+        treed: MemberTrees | None = None,
         effort: Effort = FREE,
     ) -> list[Result]:
         """Let blocks of rows of X meet the stored examples; return what `work(block, *args)` returns for each.
@@ -228,7 +236,7 @@ class NeighbourSearch:
         touch : ndarray of shape (n,) or None
             An example i is touched by a row closer than touch[i]; None if that is not asked.
         *args
-        treed : Treed or None
+        treed : MemberTrees or None
             Trees to search in.
         effort : Effort
 

@@ -14,7 +14,7 @@ from exactcp.measures.neighbours._search import NONE_KNOWN
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.scores import Provisional, scores_of, sum_lists
 from exactcp.measures.neighbours.kernels.shards import TOUCH_RECORD, count_touched, find_touched
-from exactcp.measures.neighbours.kernels.tree_search import Treed
+from exactcp.measures.neighbours.kernels.tree_members import MemberTrees
 
 
 class Nearest(NamedTuple):
@@ -65,7 +65,7 @@ class ShardBag(NeighbourBag):
         touches = self.search.visit(find_touched, *how, treed=self._trees_by_touch(m, touch), effort=ALONE)
         return Met(nearest, np.concatenate([np.empty(0, TOUCH_RECORD), *touches]))
 
-    def _trees_by_touch(self, m: int, touch: np.ndarray) -> Treed | None:
+    def _trees_by_touch(self, m: int, touch: np.ndarray) -> MemberTrees | None:
         """Return trees, if they serve; examples with lists shorter than k are touched by everybody."""
         return self.search.treed(m, touch) if np.isfinite(touch).all() else None
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, TypeVar
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from exactcp.geometry.lanes import LEAF
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._trees import grow_balls, grow_reverse
+from exactcp.measures.neighbours._trees import grow_balls, grow_reverse, no_reverse
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.learning import ListArrays
 from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, ranked_anew, unranked, with_room
@@ -17,6 +18,22 @@ from exactcp.measures.neighbours.kernels.standing import BALL, CONES, NEAR, Foll
 from exactcp.measures.neighbours.kernels.tree_search import NearTrees
 
 Arrays = TypeVar("Arrays", bound="tuple[Any, ...] | None")
+FollowedTrees = tuple[Standing, Following]
+
+
+class Prepared(NamedTuple):
+    """A change of examples that is prepared, with the trees that follow it if there are some."""
+
+    commit: Callable[..., None]  # a `functools.partial` of a compiled function, of the arrays and the trees
+    trees: FollowedTrees | None = None
+
+    def on(self, arrays: Any, trees: FollowedTrees | None) -> Callable[[], None]:
+        """Return what changes these arrays."""
+        return partial(self.commit, arrays, *(trees or ()))
+
+    def trees_apart(self) -> FollowedTrees | None:
+        """Return the trees with arrays of their own."""
+        return copied_trees(self.trees)
 
 
 @cache
@@ -42,26 +59,37 @@ def grow_standing(near: NearTrees, examples: ListArrays, n: int, k: int) -> Stan
     return Standing(near, reverse, nobody, rank_scores(scores, codes, n_labels, 0, 0))
 
 
-def begin_following(standing: Standing, examples: ListArrays, n: int) -> tuple[Standing, Following]:
+def begin_following(standing: Standing, examples: ListArrays, n: int) -> FollowedTrees:
     """Return trees that have just been grown over n examples with all that lets them follow changes."""
-    knobs, n_labels = _tuning.KNOBS, examples.sizes.size
+    n_labels, n_relations = examples.sizes.size, examples.sums.shape[0]
+    grove, entrances = standing.reverse.grove, examples.entrances[:, :n].max(axis=0)
+    standing, following = _begin_with_balls(standing, entrances, n_labels, n_relations)
+    own = int(grove.first[n_labels])  # leaves of same-label cones
+    _write_homes(grove.slot[:own], following.homes[CONES])
+    if n_relations == 2:
+        _write_homes(grove.slot[own:], following.homes[CONES + 1], own * LEAF)
+    ranked = with_room(*standing.ranked[:2], following.homes.shape[1], _room_for_changes(n))
+    return standing._replace(ranked=ranked), following
+
+
+def _begin_with_balls(standing: Standing, entrances: np.ndarray, n_labels: int, n_relations: int) -> FollowedTrees:
+    """Return trees with room for newcomers and with balls of these radii, so that they can follow."""
+    knobs, n, near = _tuning.KNOBS, entrances.size, standing.near
     room = max(knobs.follow_least, n // knobs.follow_share)
-    leaves, capacity = -(-room // LEAF) + n_labels, n + room + 1
-    near, reverse, q = standing.near, standing.reverse, standing.near.centre.size
-    newcomers = new_leaves(n_labels, examples.sums.shape[0], q, leaves)
-    balls = grow_balls(near, np.nextafter(examples.entrances[:, :n].max(axis=0), np.inf))
-    homes = np.full((5, capacity), -1)
+    leaves = -(-room // LEAF) + n_labels
+    balls = grow_balls(near, np.nextafter(entrances, np.inf))
+    homes, limits = np.full((5, n + room + 1), -1), np.full((leaves, LEAF), -1, np.float32)
     _write_homes(near.grove.slot, homes[NEAR])
     _write_homes(balls.grove.slot, homes[BALL])
-    own = int(reverse.grove.first[n_labels])  # leaves of same-label cones
-    _write_homes(reverse.grove.slot[:own], homes[CONES])
-    if examples.sums.shape[0] == 2:
-        _write_homes(reverse.grove.slot[own:], homes[CONES + 1], own * LEAF)
-    limits = np.full((leaves, LEAF), -1, np.float32)
-    parents, ball_parents = (_parents(grove.link) for grove in (reverse.grove, balls.grove))
-    ranked = with_room(*standing.ranked[:2], capacity, _room_for_changes(n))
-    standing = standing._replace(loose=newcomers, ranked=ranked)
+    parents, ball_parents = (_parents(grove.link) for grove in (standing.reverse.grove, balls.grove))
+    standing = standing._replace(loose=new_leaves(n_labels, n_relations, near.centre.size, leaves))
     return standing, Following(balls, limits, homes, parents, ball_parents, np.array([0, room]))
+
+
+def follow_from(near: NearTrees, entrances: np.ndarray) -> FollowedTrees:
+    """Return trees that have just been grown over examples of one label without cones, able to follow changes."""
+    q = near.centre.size
+    return _begin_with_balls(Standing(near, no_reverse(q), no_newcomers(1, 0, q), unranked()), entrances, 1, 0)
 
 
 def _room_for_changes(n: int) -> int:
@@ -112,6 +140,8 @@ def copied_trees(arrays: Arrays) -> Arrays:
     def copy(one: Any) -> Any:
         if isinstance(one, np.ndarray):
             return one.copy()
+        if type(one) is tuple:
+            return tuple(map(copy, one))
         return type(one)(*map(copy, one)) if isinstance(one, tuple) else one
 
     made: Arrays = copy(arrays)

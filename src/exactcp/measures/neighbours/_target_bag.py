@@ -16,36 +16,47 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, re
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._neighbourhood_bag import NeighbourhoodBag, with_arrays
 from exactcp.measures.neighbours.kernels.means import Neighbourhoods, affine_of, write_predictions
+from exactcp.measures.neighbours.kernels.ranked import merge_changes
 from exactcp.measures.neighbours.kernels.residuals import Untouched, bound_residuals, count_residuals
 
 
-def residual_sizes(residual: np.ndarray, targets: np.ndarray, typical: float, *, in_order: bool) -> Untouched:
-    """Return the sizes of residuals of examples with these targets, counted from the origin; sorted if asked to be."""
-    n, size, slack = residual.size, np.abs(residual), slack_of(targets)
+def residual_sizes(
+    residual: np.ndarray, targets: np.ndarray, typical: float, *, in_order: bool, earlier: Untouched | None = None
+) -> Untouched:
+    """Return the sizes of residuals of examples with these targets, counted from the origin; sorted if asked to be.
+
+    Those `earlier` in order, of which not many may have changed since, are put in order sooner.
+    """
+    size, slack = np.abs(residual), slack_of(targets)
     size[np.isinf(size)] = -np.inf  # a residual that a test object always changes
     upper, lower = size + slack, size - slack
     if not in_order:
-        return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0), np.empty(0, np.int64))
-    ascending = np.argsort(upper, kind="stable")
-    rank = np.empty_like(ascending)
-    rank[ascending[::-1]] = np.arange(n)
-    ordered_lower = np.sort(lower[ascending], kind="stable")  # nearly in order
-    return Untouched(upper, lower, slack, typical, upper[ascending], ordered_lower, rank)
+        return Untouched(upper, lower, slack, typical, np.empty(0), np.empty(0))
+    if earlier is None:
+        return Untouched(upper, lower, slack, typical, np.sort(upper), np.sort(lower))
+    ordered = _sorted_again(upper, earlier.upper, earlier.ordered_upper)
+    return Untouched(upper, lower, slack, typical, ordered, _sorted_again(lower, earlier.lower, earlier.ordered_lower))
+
+
+def _sorted_again(values: np.ndarray, before: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Return values in order, given what they were by slot, and that in order."""
+    common = min(values.size, before.size)
+    changed = np.flatnonzero(values[:common] != before[:common])
+    if changed.size * _tuning.KNOBS.many > values.size:
+        return np.sort(values)
+    gone, come = (np.sort(np.concatenate([own[changed], own[common:]])) for own in (before, values))
+    out = np.empty(values.size)
+    merge_changes(ordered, gone, come, out)
+    return out
 
 
 def residuals_among(everyone: Untouched, is_member: np.ndarray) -> Untouched:
     """Return the same of these examples only, by slot; all others are smaller than anything."""
-    n = is_member.size
     upper, lower = np.where(is_member, everyone.upper, -np.inf), np.where(is_member, everyone.lower, -np.inf)
     some = everyone._replace(upper=upper, lower=lower, ordered_upper=np.empty(0), ordered_lower=np.empty(0))
-    if not everyone.rank.size:
+    if not everyone.ordered_upper.size:
         return some
-    ascending, rank = np.empty((2, n), np.int64)
-    ascending[n - 1 - everyone.rank] = np.arange(n)
-    members = ascending[is_member[ascending]]
-    rank[members[::-1]] = np.arange(members.size)
-    ordered_lower = np.sort(lower[members], kind="stable")
-    return some._replace(ordered_upper=upper[members], ordered_lower=ordered_lower, rank=rank)
+    return some._replace(ordered_upper=np.sort(upper[is_member]), ordered_lower=np.sort(lower[is_member]))
 
 
 class ResidualBag(NeighbourhoodBag, AffineBag):
@@ -68,13 +79,18 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
     Memory is O(n k) beside the objects. `fit` costs n^2/2 screened pairs, and n distances for an example with many
     others exactly as far as its k-th neighbour; a prediction n screened pairs and O(r log r + log n) for r touched
     examples; `learn` and `unlearn` n distances, and n for each example whose list runs short. One example changes the
-    lists in place (`learning`, `unlearning`); several change a fork.
+    lists in place (`learning`, `unlearning`); several change a fork. When enough has been asked and changed, trees
+    follow: what an example costs then depends on the lists that it changes, but for O(n) to have sizes in order again.
     """
 
+    _untouched: Untouched | None = None
+    _earlier: Untouched | None = None  # before the examples changed
+
     def _forget(self) -> None:
-        """Forget what is derived from the neighbourhoods."""
+        """Forget what is derived from the neighbourhoods, but for an order of sizes that the next may be made from."""
         super()._forget()
-        self._untouched: Untouched | None = None
+        self._earlier = self._untouched or self._earlier
+        self._untouched = None
         self._has_origin = False  # the sums are counted from where they should be
 
     def targets(self) -> np.ndarray:
@@ -116,11 +132,10 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         if self._untouched is not None:
             return self._untouched
         typical = float(typical_size(self._some_targets() - state.origin))
-        untouched = residual_sizes(
-            state.residual[: self.n], self._targets[: self.n] - state.origin, typical, in_order=in_order
-        )
+        residual, targets = state.residual[: self.n], self._targets[: self.n] - state.origin
+        untouched = residual_sizes(residual, targets, typical, in_order=in_order, earlier=self._earlier)
         if in_order:
-            self._untouched = untouched
+            self._untouched, self._earlier = untouched, None
         return untouched
 
     def _residuals_among(self, state: Neighbourhoods, among: np.ndarray | None, *, in_order: bool) -> Untouched:

@@ -77,6 +77,12 @@ def _balls(grove: Grove, radius: np.ndarray, units: TreeUnits) -> Balls:
 
 
 @cache
+def no_reverse(q: int) -> ReverseTrees:
+    """Return trees of q features in which nobody asks."""
+    return ReverseTrees(*grow_grove(np.empty((0, q), np.float32), [np.empty(0, np.int64)]))
+
+
+@cache
 def no_balls(q: int) -> Balls:
     """Return trees over no examples of q features."""
     grove, cones = grow_grove(np.empty((0, q), np.float32), [np.empty(0, np.int64)])

@@ -12,7 +12,7 @@ from exactcp.geometry.kinds import distance_of
 from exactcp.geometry.screen import distance_bounds
 from exactcp.measures.neighbours.kernels.lists import insert, kth
 from exactcp.measures.neighbours.kernels.search import Kept, room_for, screen_pairs
-from exactcp.measures.neighbours.kernels.tree_search import walk_members
+from exactcp.measures.neighbours.kernels.tree_members import walk_members
 
 
 class MembersFound(NamedTuple):
@@ -129,7 +129,8 @@ def _members_screened(block, k):
 @inner
 def _members_by_trees(block, treed, k):
     """Search with trees, which measure all that they find."""
-    start, members, touches, touched = walk_members(block, treed, k)
+    found = walk_members(block, treed, k)
+    start, members, touches, touched = found.start, found.members, found.touches, found.touched
     member, apart = members.row[: start[-1]], members.value[: start[-1]]
     distance = touches.value[:touched]
     return MembersFound(start, member, apart, touches.test[:touched], touches.row[:touched], distance, distance)

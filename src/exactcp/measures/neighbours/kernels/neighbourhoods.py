@@ -119,7 +119,7 @@ def revise_without(slots, distances, slot, k, targets, state, rows):
 
 
 @inner
-def _put_revised(revised, arrays):
+def put_revised(revised, arrays):
     """Copy what was revised to where it belongs."""
     for r in range(revised.slots.shape[0]):
         put_row(r, revised.rows, revised.slots[r], arrays.state)
@@ -127,21 +127,33 @@ def _put_revised(revised, arrays):
         put_category(r, revised.categories, revised.slots[r], arrays.categories)
 
 
-@compiled(nogil=False)
-def commit_arrival(revised, n, x, target, is_matrix, arrays):
-    """Add the example x in slot n; the last of the revised neighbourhoods is its own. Nothing can fail."""
-    _put_revised(revised, arrays)
+@inner
+def put_example(n, x, target, is_matrix, arrays):
+    """Put an example into slot n."""
     arrays.targets[n], arrays.order[n] = target, n
     store_object(x, n, is_matrix, arrays.rows)
 
 
 @compiled(nogil=False)
-def commit_departure(revised, position, last, is_matrix, arrays):
-    """Forget the example that arrived as number `position`; that in slot `last` takes its slot."""
+def commit_arrival(revised, n, x, target, is_matrix, arrays):
+    """Add the example x in slot n; the last of the revised neighbourhoods is its own. Nothing can fail."""
+    put_revised(revised, arrays)
+    put_example(n, x, target, is_matrix, arrays)
+
+
+@inner
+def take_example(position, last, is_matrix, arrays):
+    """Take the example that arrived as number `position` out; that in slot `last` takes its slot."""
     slot = arrays.order[position]
-    _put_revised(revised, arrays)
     put_row(last, arrays.state, slot, arrays.state)
     arrays.targets[slot] = arrays.targets[last]
     if arrays.categories.category.shape[0] > 0:
         put_category(last, arrays.categories, slot, arrays.categories)
     free_slot(slot, position, last, is_matrix, arrays.order, arrays.rows)
+
+
+@compiled(nogil=False)
+def commit_departure(revised, position, last, is_matrix, arrays):
+    """Forget the example that arrived as number `position`; that in slot `last` takes its slot."""
+    put_revised(revised, arrays)
+    take_example(position, last, is_matrix, arrays)

@@ -25,7 +25,6 @@ class Untouched(NamedTuple):
     typical: float  # size of a target
     ordered_upper: np.ndarray  # (those that count,) ascending, or none if they are not sorted
     ordered_lower: np.ndarray
-    rank: np.ndarray  # (n,) of each slot in ordered_upper, from the largest
 
 
 @compiled
@@ -67,6 +66,20 @@ def count_residuals(block, y, untouched, k, targets, state, counts):
     met = find_members(block, k)
     center, touches = predictions(met, targets, k, state.origin), resolve(met, block, state.boundary)
     count_around(block.rows, center, touches, y, untouched, k, targets, state, counts)
+
+
+@inner
+def _ranks_taken(sizes, ordered, low, high):
+    """Ranks in `ordered`, from the largest and ascending, of the sizes (ascending) from `low` to `high`, all there."""
+    out = np.empty(sizes.shape[0])
+    used, last = 0, -1
+    for j in range(sizes.shape[0] - 1, -1, -1):
+        if low <= sizes[j] <= high:
+            rank = ordered.shape[0] - count_below(ordered, sizes[j], True)
+            last = max(rank, last + 1)  # of equal sizes, the next one
+            out[used] = last
+            used += 1
+    return out[:used]
 
 
 @inner
@@ -124,17 +137,18 @@ def bound_residuals(block, thresholds, untouched, k, targets, state, out):
     met = find_members(block, k)
     rows, center = block.rows, predictions(met, targets, k, state.origin)
     touches = resolve(met, block, state.boundary)
-    ordered, rank, n = untouched.ordered_upper, untouched.rank, untouched.ordered_upper.shape[0]
+    upper, ordered, n = untouched.upper, untouched.ordered_upper, untouched.ordered_upper.shape[0]
     start, slot = touches.start, touches.slot
     for t in range(center.shape[0]):
         r, near = start[t + 1] - start[t], abs(center[t]) + untouched.typical
         extents = _extents_of(t, touches, center[t], untouched, k, targets, state)
-        below, above, taken = extents[0], extents[1], np.empty(r)
+        below, above, sizes = extents[0], extents[1], np.empty(r)
         for j in range(r):
-            taken[j] = rank[slot[start[t] + j]]
+            sizes[j] = upper[slot[start[t] + j]]
         sort_in_place(below)
         sort_in_place(above)
-        sort_in_place(taken)
+        sort_in_place(sizes)
+        taken = _ranks_taken(sizes, ordered, -math.inf, math.inf)
         for level in range(thresholds.shape[1]):
             wanted, ends = thresholds[rows[t], level], out[rows[t], level]
             if wanted <= 0:
@@ -175,20 +189,6 @@ class TouchedExtents(NamedTuple):
     size: np.ndarray  # of their residuals, were they untouched
 
 
-@inner
-def _ranks_taken(sizes, window):
-    """Ranks in the window, from the largest and ascending, of these sizes (ascending) as far as they are there."""
-    ordered, out = window.ordered, np.empty(sizes.shape[0])
-    used, last = 0, -1
-    for j in range(sizes.shape[0] - 1, -1, -1):
-        if window.low <= sizes[j] <= window.high:
-            rank = ordered.shape[0] - count_below(ordered, sizes[j], True)
-            last = max(rank, last + 1)  # of equal sizes, the next one
-            out[used] = last
-            used += 1
-    return out[:used]
-
-
 @compiled
 def bound_in_window(rows, thresholds, center, touched, window, typical, out):
     """Write the closed intervals where thresholds (m,) examples are at least as strange to these rows of `out` (m, 2).
@@ -208,7 +208,7 @@ def bound_in_window(rows, thresholds, center, touched, window, typical, out):
             sort_in_place(below)
             sort_in_place(above)
             sort_in_place(sizes)
-            taken = _ranks_taken(sizes, window)
+            taken = _ranks_taken(sizes, window.ordered, window.low, window.high)
             rank = wanted - (window.above - (sizes.shape[0] - count_below(sizes, window.high, True)))
             out[t, 0] = center[t] - _select(rank, below, taken, window.ordered, near)
             out[t, 1] = center[t] + _select(rank, above, taken, window.ordered, near)

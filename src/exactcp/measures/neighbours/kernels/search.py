@@ -70,7 +70,7 @@ class TestBlock(NamedTuple):
     stored: Stored
     screened: Screened | None
     distances: np.ndarray  # (m, n), or none where there is the screen or the trees; with the screen, of one dimension
-    treed: Any = None  # a `Treed`, where there is neither
+    treed: Any = None  # `MemberTrees`, where there is neither
 
 
 class Kept(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._jit import inner
 from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.lanes import LEAF, lowest, within
+from exactcp.geometry.lanes import LEAF, lowest, within, within_either
 from exactcp.geometry.trees import limit_of, room_of
 from exactcp.measures.neighbours.kernels.cones import cone_of
 from exactcp.measures.neighbours.kernels.lane_lists import ROOM, join
@@ -88,6 +88,20 @@ def nearest_of_label(z, x, room, label, k, objects, near, loose, lists, values, 
 
 
 @inner
+def note_loose_balls(z, x, objects, loose, limits, rows, distances, used):
+    """Note the newcomers whose balls a row may be in, after those found already; return how many are in all."""
+    points, names = loose.points, loose.slot
+    for leaf in range(loose.used[0]):
+        hits = within_either(z, points, leaf, np.float32(-1), limits)  # type: ignore[call-arg, var-annotated]
+        while hits != 0:
+            i = names[leaf, lowest(hits)]
+            hits &= hits - 1
+            rows[used], distances[used] = i, euclidean_distance(x, objects[i])
+            used += 1
+    return used
+
+
+@inner
 def _widen_cones(node, radius, slope, score, cones, parents):
     """Let a node, and those above it, hold a cone."""
     while node >= 0:
@@ -110,7 +124,7 @@ def _widen_balls(node, limit, largest, parents):
 def follow(i, k, examples, standing, following, z):
     """Let trees follow an example whose lists have changed; z is room for coordinates."""
     lists, sums, scores, units = examples.lists, examples.sums, examples.scores, standing.near.units
-    homes, loose, asked, balls = following.homes, standing.loose, standing.reverse, following.balls
+    homes, loose, asked = following.homes, standing.loose, standing.reverse
     here = homes[NEWCOMER, i]
     for relation in range(sums.shape[0]):
         radius, slope, score = cone_of(relation, i, lists, sums, scores, k, units.scale)
@@ -124,12 +138,19 @@ def follow(i, k, examples, standing, following, z):
             leaf, j = at // LEAF, at % LEAF
             cones.radius[leaf, j], cones.slope[leaf, j], cones.score[leaf, j] = radius, slope, score
             _widen_cones(asked.grove.home[leaf], radius, slope, score, cones.node, following.parents)
+    follow_ball(i, largest_entrance(i, examples.entrances), standing, following, z)
+
+
+@inner
+def follow_ball(i, entrance, standing, following, z):
+    """Let the tree of balls follow an example with this largest entrance; z is room for coordinates."""
+    loose, balls, units, here = standing.loose, following.balls, standing.near.units, following.homes[NEWCOMER, i]
     points = loose.points if here >= 0 else balls.grove.points
-    at = here if here >= 0 else homes[BALL, i]
+    at = here if here >= 0 else following.homes[BALL, i]
     leaf, j = at // LEAF, at % LEAF
     for f in range(z.shape[0]):
         z[f] = points[leaf, f, j]
-    limit = limit_of(largest_entrance(i, examples.entrances) * units.scale, room_of(z, units), units.grow)
+    limit = limit_of(entrance * units.scale, room_of(z, units), units.grow)
     if here >= 0:
         following.limits[leaf, j] = limit
     else:
@@ -145,9 +166,9 @@ def has_place(label, loose):
 
 
 @inner
-def settle(i, label, z, k, examples, standing, following, spare):
+def seat(i, label, z, loose, following):
     """Give a newcomer, which has coordinates z, a place in a loose leaf; there is one."""
-    loose, homes = standing.loose, following.homes
+    homes = following.homes
     leaf = loose.open[label]
     if leaf < 0 or loose.filled[leaf] == LEAF:
         leaf = loose.used[0]
@@ -160,8 +181,14 @@ def settle(i, label, z, k, examples, standing, following, spare):
         loose.points[leaf, f, j] = z[f]
     homes[:, i] = -1
     homes[NEWCOMER, i] = leaf * LEAF + j
-    follow(i, k, examples, standing, following, spare)
     following.changes[0] += 1
+
+
+@inner
+def settle(i, label, z, k, examples, standing, following, spare):
+    """Give a newcomer a place, and all that it asks."""
+    seat(i, label, z, standing.loose, following)
+    follow(i, k, examples, standing, following, spare)
 
 
 @inner

@@ -5,8 +5,6 @@ import math
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.geometry.distances import euclidean_distance
-from exactcp.geometry.lanes import lowest, within_either
 from exactcp.geometry.trees import DEEP, place, room_of
 from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.learning import available, free_slot, leaving, move, store_object, take_out
@@ -17,6 +15,7 @@ from exactcp.measures.neighbours.kernels.standing import (
     has_place,
     leave_trees,
     nearest_of_label,
+    note_loose_balls,
     rename,
     settle,
 )
@@ -46,15 +45,8 @@ def _note_entered(x, z, label, n, examples, standing, following, touched, distan
     """Note the examples that may hold somebody with this label in a list, and how far they are; return how many."""
     entrances, codes, rows, loose = examples.entrances, examples.codes, examples.rows, standing.loose
     slots, apart, waiting = np.empty(n, np.int64), np.empty(n), np.empty(DEEP, np.int64)
-    points, names, limits = loose.points, loose.slot, following.limits
     found = note_touched(z, x, rows, np.empty(0), following.balls, slots, apart, waiting)
-    for leaf in range(loose.used[0]):
-        hits = within_either(z, points, leaf, np.float32(-1), limits)  # type: ignore[call-arg, var-annotated]
-        while hits != 0:
-            i = names[leaf, lowest(hits)]
-            hits &= hits - 1
-            slots[found], apart[found] = i, euclidean_distance(x, rows[i])
-            found += 1
+    found = note_loose_balls(z, x, rows, loose, following.limits, slots, apart, found)
     used = 0
     for r in range(found):
         i = slots[r]

@@ -1,4 +1,4 @@
-"""Searching for test objects by trees: the nearest, all who are as near, and whom they touch (theory TR.3, TR.4)."""
+"""Searching for test objects by trees: the nearest, and whom they touch (theory TR.3, TR.4)."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,9 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.lanes import lowest, within, within_either
-from exactcp.geometry.trees import DEEP, Cones, Grove, TreeUnits, box_gap, limit_of, place, room_of
-from exactcp.measures.neighbours.kernels.lane_lists import ROOM, join, new_lane_lists
-from exactcp.measures.neighbours.kernels.lists import kth
-from exactcp.measures.neighbours.kernels.search import Kept, room_for
+from exactcp.geometry.trees import Cones, Grove, TreeUnits, box_gap, limit_of, room_of
+from exactcp.measures.neighbours.kernels.lane_lists import ROOM, join
+from exactcp.measures.neighbours.kernels.search import room_for
 
 
 class NearTrees(NamedTuple):
@@ -100,34 +99,6 @@ class Treed(NamedTuple):
 
 
 @inner
-def _note_within(z, x, room, d, objects, grove, units, rows, distances, waiting):
-    """Note all examples of a tree that are at most d from a row, and their distances; return how many there are."""
-    box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
-    limit = limit_of(d * units.scale, room, units.grow)
-    waiting[0] = 0
-    left, used = 1, 0
-    while left > 0:
-        left -= 1
-        node = waiting[left]
-        if box_gap(z, box, node) > limit:
-            continue
-        if link[node, 0] != 0:
-            waiting[left], waiting[left + 1] = link[node, 0], node + 1
-            left += 2
-            continue
-        leaf = np.int64(link[node, 1])
-        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
-        while hits != 0:
-            i = slots[leaf, lowest(hits)]
-            hits &= hits - 1
-            apart = euclidean_distance(x, objects[i])
-            if apart <= d:
-                rows[used], distances[used] = i, apart
-                used += 1
-    return used
-
-
-@inner
 def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
     """Note the examples that a row touches, and their distances; return how many there are.
 
@@ -166,33 +137,6 @@ def keep_found(t, rows, distances, found, kept, used):
     kept.row[used : used + found] = rows[:found]
     kept.value[used : used + found] = distances[:found]
     return kept, used + found
-
-
-@inner
-def walk_members(block, treed, k):
-    """Note, for each test object, who is at most as far as its k-th nearest, and whom it touches.
-
-    Return where the members of each begin, the members, the touches, and how many these are.
-    """
-    X, objects, touch, near = block.X, block.stored.objects, block.stored.touch, treed.near
-    m, grove, units = X.shape[0], near.grove, near.units
-    nearest, lists, start = np.empty(k), new_lane_lists(k, False), np.zeros(m + 1, np.int64)
-    z, waiting, waiting_gap = np.empty(X.shape[1], np.float32), np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
-    rows, distances = np.empty(objects.shape[0], np.int64), np.empty(objects.shape[0])
-    members = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    used = touched = 0
-    for t in range(m):
-        place(X[t], near.centre, units.scale, z)
-        room = room_of(z, units)
-        length = find_nearest(z, X[t], room, 0, k, objects, grove, units, lists, nearest, waiting, waiting_gap)
-        boundary = kth(nearest, length, k)
-        found = _note_within(z, X[t], room, boundary, objects, grove, units, rows, distances, waiting)
-        members, used = keep_found(t, rows, distances, found, members, used)
-        found = note_touched(z, X[t], objects, touch, treed.balls, rows, distances, waiting)
-        touches, touched = keep_found(t, rows, distances, found, touches, touched)
-        start[t + 1] = used
-    return start, members, touches, touched
 
 
 @compiled(error_model="numpy")
