@@ -168,7 +168,7 @@ FAMILY = Family(
         "sorted sizes outlive a change": Mutant(
             "measures/neighbours/_target_bag.py",
             "        self._untouched = None\n",
-            "        self._untouched: Untouched | None = getattr(self, '_untouched', None)\n",
+            "        pass\n",
             KEPT,
         ),
         "the origin outlives a change": Mutant(
@@ -179,8 +179,8 @@ FAMILY = Family(
         ),
         "a fork overwrites what it shares": Mutant(
             "measures/neighbours/_neighbourhood_bag.py",
-            "self._store, _owns_arrays=False)",
-            "self._store, _owns_arrays=True)",
+            "self._store, _owns_arrays=False, _trees=self._trees)",
+            "self._store, _owns_arrays=True, _trees=self._trees)",
             KEPT,
         ),
         "a copy shares the neighbourhoods that have room": Mutant(

@@ -75,6 +75,7 @@ FAMILY = Family(
             "if low <= sizes[j] <= high:",
             "if sizes[j] <= high:",
             WINDOWS,
+            survives="a window reaches as many ranks further as sizes are touched: those below it leave enough in it",
         ),
         "a label is what a shard has of it": Mutant(
             "measures/density/_sharded.py", "label.elsewhere = size - label.n", "label.elsewhere = 0", DENSITY

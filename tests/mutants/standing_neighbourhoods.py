@@ -7,7 +7,7 @@ from mutants import Family, Mutant
 FILE = "measures/neighbours/test_standing_neighbourhoods.py"
 STEPS = tuple(f"{FILE}::test_any_step_leaves_what_brute_force_has[{case}]" for case in ("grid-3", "normal-1"))
 SIZES = (f"{FILE}::test_sizes_are_merged_into_their_order",)
-SHARED = (f"{FILE}::test_copies_and_pickles_see_what_there_was",)
+FAR = (f"{FILE}::test_trees_are_forgotten_when_somebody_too_far_comes",)
 TREES, MEMBERS = "measures/neighbours/kernels/neighbourhood_trees.py", "measures/neighbours/kernels/tree_members.py"
 BAG, TARGETS = "measures/neighbours/_neighbourhood_bag.py", "measures/neighbours/_target_bag.py"
 
@@ -26,8 +26,8 @@ FAMILY = Family(
             TREES, "if walk.slots[j] != own and walk.slots[j] != gone:", "if walk.slots[j] != own:"
         ),
         "a list is made anew without who comes": Mutant(TREES, "if comes and own < n:", "if False:"),
-        "two too few are looked at": Mutant(
-            TREES, "note_members(centre, width + 2, objects", "note_members(centre, width, objects"
+        "too few are looked at": Mutant(
+            TREES, "note_members(centre, width + 2, objects", "note_members(centre, k, objects"
         ),
         "balls do not follow who goes": Mutant(
             TREES,
@@ -51,12 +51,12 @@ FAMILY = Family(
             "    return note_loose_balls(walk.z, x, objects, loose, limits, walk.slots, walk.distances, found)\n",
             "    return found\n",
         ),
-        "a copy shares its trees": Mutant(BAG, "prepared.trees_apart()", "prepared.trees", SHARED),
+        "a copy shares its trees": Mutant(BAG, "prepared.trees_apart()", "prepared.trees"),
         "who is too far is followed": Mutant(
             BAG,
             "if trees is not None and can_take(x[0], trees[0], coordinates[0]):",
             "if trees is not None and (can_take(x[0], trees[0], coordinates[0]) or True):",
-            SHARED,
+            FAR,
         ),
         "the order keeps what has changed": Mutant(
             TARGETS, "values[:common] != before[:common]", "values[:common] < before[:common]", SIZES

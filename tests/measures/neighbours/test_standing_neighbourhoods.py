@@ -39,6 +39,9 @@ def _assert_same(bag, brute, asked):
     for name in STATE:
         one, two = (getattr(own._state, name)[own.order] for own in (bag, brute))
         np.testing.assert_array_equal(one, two, err_msg=name)
+    lists = [(own._state.values[own.order], own._state.lengths[own.order]) for own in (bag, brute)]
+    for (one, length), (two, other) in zip(zip(*lists[0], strict=True), zip(*lists[1], strict=True), strict=True):
+        np.testing.assert_array_equal(one[: min(length, other)], two[: min(length, other)])
     y = np.linspace(-1, 1, len(asked))
     np.testing.assert_array_equal(bag.counts(asked, y)[:2], brute.counts(asked, y)[:2])
     levels = np.full((len(asked), 2), [max(1, bag.n // 10), bag.n // 2])
@@ -155,9 +158,18 @@ def test_copies_and_pickles_see_what_there_was():
     again = pickle.loads(pickle.dumps(reg))
     assert again._bag._trees is None
     np.testing.assert_array_equal(again.predict_interval(asked), reg.predict_interval(asked))
-    for one in (reg, again):
-        one.partial_fit(asked[23:24], y[:1])  # too far for these trees: they are forgotten
-    np.testing.assert_array_equal(again.predict_interval(asked), reg.predict_interval(asked))
+
+
+@pytest.mark.usefixtures("restless")
+def test_trees_are_forgotten_when_somebody_too_far_comes():
+    X, y, asked = _problem("normal", 6, 140, 2)
+    tree, brute = (
+        FullConformalRegressor(KNNResidual(3, search=search)).fit(X[:80], y[:80]) for search in ("tree", "brute")
+    )
+    for one in (tree, brute):
+        one.partial_fit(X[80:81], y[80:81]).partial_fit(asked[23:24], y[81:82])
+    assert tree._bag._trees is None
+    np.testing.assert_array_equal(tree.predict_interval(asked), brute.predict_interval(asked))
 
 
 @pytest.mark.usefixtures("restless")
