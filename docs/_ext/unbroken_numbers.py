@@ -8,7 +8,7 @@ from typing import Any
 from docutils import nodes
 
 UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMG]B|bytes|ms|s|min|h)(?!\w))")
-BETWEEN = re.compile(r"(?<=\d) (of|to|±) (?=\d)")
+BETWEEN = re.compile(r"(?<=\d) (of|to) (?=\d)")
 AS_WRITTEN = (
     nodes.literal,
     nodes.literal_block,
