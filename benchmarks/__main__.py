@@ -28,6 +28,7 @@ from benchmarks import (
     regression,
     saving,
     stream,
+    surfaces,
     venn,
 )
 
@@ -51,7 +52,11 @@ MODULES = [
     cold,
 ]
 MORE = {  # tables
-    "reach": {"other metrics": reach.metrics, "many labels": labels.many_labels},
+    "reach": {
+        "other metrics": reach.metrics,
+        "many labels": labels.many_labels,
+        "near a surface": surfaces.near_surfaces,
+    },
     "dask": {"shards in places, beside one process": dask.places},
 }
 NAMES = {module.__name__.split(".")[-1]: module for module in MODULES}

@@ -17,7 +17,7 @@ import plain_lanes
 import written_order
 from exactcp import _parallel
 from exactcp.geometry import angles, distances, kinds
-from exactcp.measures.neighbours import _filling, _tuning
+from exactcp.measures.neighbours import _filling, _trees, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
 from exactcp.measures.neighbours._route import Route
 from exactcp.measures.neighbours.kernels import (
@@ -70,6 +70,18 @@ def some_basis(objects: np.ndarray) -> np.ndarray:
     return np.linalg.qr(np.random.default_rng(p).normal(size=(p, p // 2)))[0]
 
 
+def contracting(monkeypatch: pytest.MonkeyPatch, columns: int | None = None) -> None:
+    """Let trees contract objects of two features or more by such columns: half as many, or another number."""
+
+    def find(objects: np.ndarray, most: int) -> np.ndarray:
+        p = objects.shape[1]
+        q = p // 2 if columns is None else min(columns, p - 1)
+        return np.linalg.qr(np.random.default_rng(p).normal(size=(p, q)))[0]
+
+    monkeypatch.setattr(_trees, "find_contraction", find)
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(contract_from=2, contract_least=0))
+
+
 def always_trees(search, lists, k):
     """Take trees wherever there are some."""
     return Route("tree" if search.has_trees() else "brute", "forced")
@@ -79,16 +91,19 @@ ALWAYS_SCREENED = {"few": 0, "small": -1, "screen_from": 0, "plain_up_to": 0}
 ALWAYS_INTERVALS = {**ALWAYS_SCREENED, "many_labels": 0, "open_pairs": 10**9}
 
 
-PATHS = ["plain", "screened", "sketched", "tree", "intervals"]
+PATHS = ["plain", "screened", "sketched", "tree", "contracted", "intervals"]
 
 
-# intervals of scores concern labels only, and have a file of tests of their own: the rest is slow
-@pytest.fixture(params=slow_but(PATHS[:-1], PATHS))
+# intervals of scores concern labels only, and have a file of tests of their own, and contracted trees are trees: the
+# rest is slow
+@pytest.fixture(params=slow_but(PATHS[:-2], PATHS))
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
     if request.param == "sketched":
         monkeypatch.setattr(_neighbour_search, "find_basis", some_basis)
-    if request.param == "tree":
+    if request.param == "contracted":
+        contracting(monkeypatch)
+    if request.param in ("tree", "contracted"):
         monkeypatch.setattr(_filling, "choose_route", always_trees)
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
     elif request.param != "plain":

@@ -12,6 +12,7 @@ from exactcp.geometry.distances import euclidean_block
 from exactcp.geometry.growing import Asking, grow_grove
 from exactcp.geometry.screen import centred, middle_of
 from hostile import KINDS, hostile
+from tree_bounds import Placing, gap_of, limit_of, room_if_placed
 
 
 def _grove(kind, n, p):
@@ -19,7 +20,7 @@ def _grove(kind, n, p):
     centre, scale = middle_of(X)
     Z, units = centred(X, centre, scale).astype(np.float32), trees.units_of(scale, p)
     parts = [np.flatnonzero(y == c) for c in range(6)]  # the last label has none
-    return X, Z, centre, units, parts, asked
+    return X, Z, Placing(centre, units, np.empty((p, 0))), parts, asked
 
 
 def _walk(grove, tree):
@@ -49,7 +50,7 @@ def _cones(rng, n):
 @pytest.mark.parametrize("kind", ["normal", "grid", "constant", "outliers"])
 @pytest.mark.parametrize("n", [5, 33, 700])
 def test_every_point_is_in_its_tree_once_and_every_node_bounds_its_points(n, kind, asks, rng):
-    _, Z, _, _, parts, _ = _grove(kind, max(n, 45), 3)
+    _, Z, _, parts, _ = _grove(kind, max(n, 45), 3)
     asking = _cones(rng, Z.shape[0]) if asks else Asking()
     grove, cones = grow_grove(Z, parts, asking)
     for tree, part in enumerate(parts):
@@ -80,54 +81,39 @@ def test_every_point_is_in_its_tree_once_and_every_node_bounds_its_points(n, kin
     assert np.isnan(grove.points.transpose(0, 2, 1)[grove.slot < 0]).all()
 
 
-@compiled
-def _room_and_place(x, centre, units, z):
-    return trees.room_of(z, units) if trees.place(x, centre, units.scale, z) else np.inf
-
-
-@compiled
-def _limit(d, room, grow):
-    return trees.limit_of(d, room, grow)
-
-
-@compiled
-def _gap(z, box, node):
-    return trees.box_gap(z, box, node)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [1, 3, 8])
 def test_no_limit_drops_a_pair_that_is_as_close(kind, p):
     """Neither by its points nor by any box around them, however the distance is measured."""
-    X, Z, centre, units, parts, asked = _grove(kind, 120, p)
+    X, Z, near, parts, asked = _grove(kind, 120, p)
     grove, _ = grow_grove(Z, parts)
     exact = euclidean_block(asked, X)
     for t, x in enumerate(asked):
         z = np.empty(p, np.float32)
-        room = _room_and_place(x, centre, units, z)
+        room = room_if_placed(x, near, z)
         if np.isinf(room):
             assert t == len(asked) - 1
             continue
         squares = np.zeros(X.shape[0], np.float32)
         for f in range(p):
             squares += (z[f] - Z[:, f]) ** 2
-        limits = np.array([_limit(d * units.scale, room, units.grow) for d in exact[t]])
+        limits = np.array([limit_of(d * near.units.scale, room, near.units.grow) for d in exact[t]])
         assert (squares <= limits).all()
         for tree in range(len(parts)):
             for node, leaves in _walk(grove, tree):
                 slots = grove.slot[leaves]
-                assert _gap(z, grove.box, node) <= limits[slots[slots >= 0]].min()
+                assert gap_of(z, grove.box, node) <= limits[slots[slots >= 0]].min()
 
 
 def test_limits_do_drop_pairs():
     """A limit that keeps everything would pass the test above."""
-    X, Z, centre, units, _, asked = _grove("normal", 400, 3)
+    X, Z, near, _, asked = _grove("normal", 400, 3)
     exact = euclidean_block(asked[:8], X)
     kept = 0
     for x, distances in zip(asked[:8], exact, strict=True):
         z = np.empty(3, np.float32)
-        room = _room_and_place(x, centre, units, z)
-        limit = _limit(np.sort(distances)[9] * units.scale, room, units.grow)
+        room = room_if_placed(x, near, z)
+        limit = limit_of(np.sort(distances)[9] * near.units.scale, room, near.units.grow)
         kept += (((z - Z) ** 2).sum(axis=1) <= limit).sum()
     assert kept == 80
 

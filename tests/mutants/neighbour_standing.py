@@ -104,8 +104,8 @@ FAMILY = Family(
         ),
         "who is too far is followed": Mutant(
             CHANGES,
-            "if not place(x, near.centre, near.units.scale, z) or not has_place(",
-            "place(x, near.centre, near.units.scale, z)\n    if not has_place(",
+            "if not place(x, near, z) or not has_place(",
+            "place(x, near, z)\n    if not has_place(",
             WHEN,
         ),
     },

@@ -26,6 +26,11 @@ STREAMS = (
     f"{TREES}::test_streams_are_those_of_brute_force[normal-KNN 4-a tiny one]",
     f"{TREES}::test_a_stream_goes_the_faster_way[True]",
 )
+CONTRACTED = tuple(
+    f"geometry/test_contraction.py::test_no_limit_drops_a_pair_that_is_as_close[{kind}-8-{q}-False]"
+    for kind in ("normal", "grid", "flat")
+    for q in (1, 7)
+)
 LISTS = ("measures/neighbours/test_lane_lists.py",)
 CONES = "measures/neighbours/kernels/cones.py"
 
@@ -52,6 +57,30 @@ FAMILY = Family(
             "return True",
             FAR,
             survives="squares that overflow are infinite, and so are their limits: all is measured, which takes longer",
+        ),
+        "the rest of a row is longer": Mutant(
+            "geometry/contraction.py",
+            "z[q] = np.float32(math.sqrt(rest))",
+            "z[q] = np.float32(1.05 * math.sqrt(rest))",
+            CONTRACTED,
+        ),
+        "the rest of an example is longer": Mutant(
+            "geometry/contraction.py",
+            'np.sqrt(np.einsum("ij,ij->i", rest, rest))])',
+            '1.05 * np.sqrt(np.einsum("ij,ij->i", rest, rest))])',
+            CONTRACTED,
+        ),
+        "columns stretch a row": Mutant(
+            "geometry/contraction.py", "np.float32(inside[j])", "np.float32(1.001 * inside[j])", CONTRACTED
+        ),
+        "the rest has what is in the columns": Mutant(
+            "geometry/contraction.py", "v -= basis[f, j] * inside[j]", "v += basis[f, j] * inside[j]", CONTRACTED
+        ),
+        "who comes is contracted by other columns": Mutant(
+            "geometry/contraction.py",
+            "inside[j] += basis[f, j] * v",
+            "inside[j] += basis[f, q - 1 - j] * v",
+            CONTRACTED,
         ),
         "a box ends where it begins": Mutant(
             "geometry/trees.py", "z[f] - box[node, 1, f]", "z[f] - box[node, 0, f]", LIMITS

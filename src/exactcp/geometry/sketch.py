@@ -14,6 +14,7 @@ from sklearn.utils.extmath import randomized_svd
 from exactcp._jit import inner
 
 SMALLEST_SKETCHED = (8192, 64)  # rows and columns from which a sketch is looked for
+SAMPLED = 2048  # rows that tell of the others
 WIDTHS = (8, 16, 32, 48, 64, 96, 128, 192, 256, 384)  # columns of V that are considered
 LONE = 12.0  # cost of one whole product on its own, as a multiple of its share in a matrix product
 WORTH = 0.7  # a sketch is used if it costs less than this part of the whole product
@@ -28,31 +29,48 @@ def find_basis(objects):
     n, p = objects.shape
     if n < SMALLEST_SKETCHED[0] or p < SMALLEST_SKETCHED[1]:
         return np.empty((p, 0))
-    sample = objects[:: max(1, n // 2048)].astype(np.float64)
+    sample = sample_of(objects, SAMPLED)
+    largest = max(width for width in WIDTHS if width <= p // 2)
+    basis = principal_directions(sample, largest)
+    width = _best_width(sample, basis) if basis.shape[1] > 0 else 0
+    return basis[:, :width].copy()
+
+
+def sample_of(objects, size):
+    """Return about so many of the objects in float64, moved to their middle, with entries of at most 1."""
+    sample = objects[:: max(1, objects.shape[0] // size)].astype(np.float64)
     sample -= np.median(sample, axis=0)
     sample /= max(float(np.abs(sample).max()), np.finfo(float).tiny)
-    largest = max(width for width in WIDTHS if width <= p // 2)
-    basis = randomized_svd(sample, largest, n_iter=1, random_state=0)[2].T
-    is_orthonormal = np.linalg.norm(basis.T @ basis - np.eye(largest)) <= LOOSE * (p + 8) * UNIT
-    width = _best_width(sample, basis) if is_orthonormal else 0
-    return basis[:, :width].copy()
+    return sample
+
+
+def principal_directions(sample, width):
+    """Return orthonormal columns (p, width) that hold most of a sample; none if they are not orthonormal enough."""
+    p = sample.shape[1]
+    basis = randomized_svd(sample, width, n_iter=1, random_state=0)[2].T
+    is_orthonormal = np.linalg.norm(basis.T @ basis - np.eye(width)) <= LOOSE * (p + 8) * UNIT
+    return basis if is_orthonormal else np.empty((p, 0))
 
 
 def _best_width(sample, basis):
     """Number of columns of the basis that makes a sketch cheapest, by the pairs of a sample; 0 if none is worth it."""
     few, p = sample[:: max(1, sample.shape[0] // 64)], sample.shape[1]
-    whole = _squared(few, sample)
-    near = np.quantile(whole, KEPT_SHARE, axis=1, keepdims=True)
+    near = np.quantile(squared_block(few, sample), KEPT_SHARE, axis=1, keepdims=True)
     best, cost = 0, WORTH * p
     for width in WIDTHS:
         if width <= basis.shape[1]:
-            kept = float((_squared(_project(few, basis[:, :width]), _project(sample, basis[:, :width])) <= near).mean())
+            kept = share_kept(few, sample, basis[:, :width], near)
             if width + LONE * p * kept < cost:
                 best, cost = width, width + LONE * p * kept
     return best
 
 
-def _squared(A, B):
+def share_kept(few, sample, basis, near):
+    """Return the part of the pairs that are not farther than near[t], squared, in the columns of a basis."""
+    return float((squared_block(_project(few, basis), _project(sample, basis)) <= near).mean())
+
+
+def squared_block(A, B):
     """Return squared distances by a product, good enough for an estimate."""
     return np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * A @ B.T
 

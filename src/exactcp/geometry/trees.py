@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import inner
+from exactcp.geometry.contraction import contract_row
 
 DEEP = 256  # more nodes than wait while a tree is walked
 FARTHEST = 1e15  # a row with a larger norm, in the trees' units, is not searched for
@@ -57,13 +58,16 @@ def units_of(scale, q):
 
 
 @inner
-def place(x, centre, scale, z):
-    """Put the coordinates of a row into z; return whether it may be searched for."""
-    squared = 0.0
-    for f in range(x.shape[0]):
-        v = (x[f] - centre[f]) * scale
-        z[f] = np.float32(v)
-        squared += v * v
+def place(x, near, z):
+    """Put the coordinates of a row into z, as the near trees have them; return whether it may be searched for."""
+    centre, basis, scale, squared = near.centre, near.basis, near.units.scale, 0.0
+    if basis.shape[1] > 0:
+        squared = contract_row(x, centre, scale, basis, z)
+    else:
+        for f in range(x.shape[0]):
+            v = (x[f] - centre[f]) * scale
+            z[f] = np.float32(v)
+            squared += v * v
     return squared < FARTHEST * FARTHEST
 
 

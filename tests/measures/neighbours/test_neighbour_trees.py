@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from conftest import always_trees
+from conftest import always_trees, contracting
 from exactcp import (
     ConformalAnomalyDetector,
     ConformalClusterer,
@@ -70,8 +70,29 @@ def test_lists_and_counts_are_those_of_brute_force(kind, labels, measure_name):
     )
 
 
+@pytest.mark.parametrize("measure_name", ["KNN 4", "SimplifiedKNN 3"])
+@pytest.mark.parametrize("labels", ["two", "a tiny one"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_contracted_trees_give_those_of_brute_force(kind, labels, measure_name, monkeypatch):
+    seed = KINDS.index(kind) * 10 + LABELS.index(labels)
+    p = [2, 3, 6, 12][seed % 4]
+    contracting(monkeypatch, [1, 2, 5][seed % 3])
+    X, y, asked = hostile(kind, labels, seed, n=[33, 150, 400][seed % 3], p=p)
+    measure = MEASURES[measure_name]
+    tree, brute = _bags(measure, X, y)
+    assert tree.search.near().grove.points.shape[1] == tree.search.contraction().shape[1] + 1 <= p
+    _assert_same_lists(tree, brute, measure.k)
+    _assert_same_counts(tree.label_counts(asked), brute.label_counts(asked))
+    for row in asked[:2]:
+        _assert_same_counts(tree.label_counts(row[None]), brute.label_counts(row[None]))
+    np.testing.assert_array_equal(
+        *(bag.search.candidate_scores(asked, bag.order, measure.k, use_ratio=True) for bag in (tree, brute))
+    )
+
+
 @settings(max_examples=40, deadline=None)
 @given(
+    columns=st.integers(0, 8),
     kind=st.sampled_from(KINDS),
     labels=st.sampled_from(LABELS),
     seed=st.integers(0, 2**32 - 1),
@@ -80,12 +101,14 @@ def test_lists_and_counts_are_those_of_brute_force(kind, labels, measure_name):
     k=st.sampled_from([1, 2, 5, 20, 100, 701]),
     use_ratio=st.booleans(),
 )
-def test_any_data_give_the_counts_of_brute_force(kind, labels, seed, n, p, k, use_ratio):
+def test_any_data_give_the_counts_of_brute_force(columns, kind, labels, seed, n, p, k, use_ratio):
     measure = KNN(k) if use_ratio else SimplifiedKNN(k)
     X, y, asked = hostile(kind, labels, seed, n, p)
-    tree, brute = _bags(measure, X, y)
-    _assert_same_lists(tree, brute, k)
-    _assert_same_counts(tree.label_counts(asked), brute.label_counts(asked))
+    with pytest.MonkeyPatch.context() as patched:
+        contracting(patched, columns)
+        tree, brute = _bags(measure, X, y)
+        _assert_same_lists(tree, brute, k)
+        _assert_same_counts(tree.label_counts(asked), brute.label_counts(asked))
 
 
 @settings(max_examples=25, deadline=None)
@@ -118,10 +141,21 @@ def test_any_history_gives_the_counts_of_brute_force(data):
 @pytest.mark.parametrize("kind", KINDS)
 def test_streams_are_those_of_brute_force(kind, measure_name, labels, monkeypatch):
     """With trees that are grown anew in between, over examples that came by `fit` or one by one."""
-    X, y, asked = hostile(kind, labels, KINDS.index(kind), 260, 2)
-    X[200::9] = asked[23]  # too far for float32
-    measure, counts, bags = MEASURES[measure_name], [], []
     monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(stream_part=40))
+    _assert_same_streams(kind, MEASURES[measure_name], labels, p=2)
+
+
+@pytest.mark.parametrize(("kind", "labels"), sliced(2, KINDS, ["five", "a tiny one"]))
+def test_streams_by_contracted_trees_are_those_of_brute_force(kind, labels, monkeypatch):
+    contracting(monkeypatch)
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(stream_part=40))
+    _assert_same_streams(kind, KNN(4), labels, p=4)
+
+
+def _assert_same_streams(kind, measure, labels, p):
+    X, y, asked = hostile(kind, labels, KINDS.index(kind), 260, p)
+    X[200::9] = asked[23]  # too far for float32
+    counts, bags = [], []
     for search, start in (("tree", 1), ("brute", 1), ("tree", 90), ("brute", 90)):
         bag = clone(measure).set_params(search=search).bag(X[:start], y[:start], 5)
         found = [bag.stream(X[start:150], y[start:150])]
@@ -172,13 +206,24 @@ def _targets(X, y, kind):
 
 @pytest.mark.parametrize(("kind", "k"), sliced(3, KINDS, [1, 4, 500]))
 def test_regression_and_venn_prediction_are_those_of_brute_force(kind, k):
-    X, y, asked = hostile(kind, "five", KINDS.index(kind), 350, 3)
+    _assert_same_predictions(kind, k, p=3)
+
+
+@pytest.mark.parametrize(("kind", "k"), sliced(3, KINDS, [1, 4, 500]))
+def test_regression_and_venn_prediction_by_contracted_trees(kind, k, monkeypatch):
+    contracting(monkeypatch)
+    _assert_same_predictions(kind, k, p=5)
+
+
+def _assert_same_predictions(kind, k, p):
+    X, y, asked = hostile(kind, "five", KINDS.index(kind), 350, p)
     targets, answers = _targets(X, y, kind), {}
     for search in ("tree", "brute"):
         reg = FullConformalRegressor(KNNResidual(k, search=search)).fit(X, targets)
         venn = VennPredictor(k, search=search).fit(X, y)
         plus = JackknifePlusRegressor(KNNResidual(k, search=search)).fit(X[:100], targets[:100])
-        assert reg.measure_.search_ == venn.search_ == (search, "asked for")
+        assert reg.measure_.search_ == venn.search_ == reg._bag.search.told()
+        assert reg.measure_.search_.name == search
         assert (reg._bag.search._near is not None) == (search == "tree")
         answers[search] = [
             reg.predict(asked),
@@ -321,6 +366,32 @@ class TestChoice:
         assert bag.search.route.name == chosen
         _assert_same_lists(bag, brute, 3)
         _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
+
+    @pytest.mark.parametrize("is_near_a_plane", [True, False])
+    def test_trees_near_a_plane_have_fewer_coordinates(self, is_near_a_plane, monkeypatch):
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=100, contract_least=1000))
+        monkeypatch.setattr(_choosing, "_rate", lambda *_: _choosing.Rate(1.0, 1.0))
+        X, y, asked = hostile("normal", "two", 0, 3000, 3 if is_near_a_plane else 20)
+        if is_near_a_plane:
+            plane = np.random.default_rng(1).normal(size=(3, 20))
+            X, asked = X @ plane, asked @ plane
+        bag, brute = KNN(3).bag(X, y, 5), KNN(3, search="brute").bag(X, y, 5)
+        if not is_near_a_plane:
+            assert bag.search.route == ("brute", "more than 16 features")
+            assert KNN(3, search="tree").fit(X, y).search_ == ("tree", "asked for")
+            return
+        text = "with 4 coordinates instead of 20 features"
+        assert bag.search.route.name == "tree"
+        assert bag.search.route.reason.startswith(f"measured: filling the lists by trees {text} takes ")
+        assert bag.search.near().grove.points.shape[1] == 4
+        _assert_same_lists(bag, brute, 3)
+        _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
+        for measure in (KNN(3, search="tree"), KNNResidual(3, search="tree")):
+            assert measure.fit(X, y).search_ == ("tree", f"asked for, {text}")
+        clf = FullConformalClassifier(KNN(3, search="tree")).fit(X, y)
+        assert clf.measure_.search_ == ("tree", f"asked for, {text}")
+        clf.partial_fit(X[:1], y[:1])
+        assert clf._bag.search.contraction() is not None
 
     @pytest.mark.parametrize("ratio", [0.1, 0.8])
     def test_batches_go_by_trees_that_are_much_faster(self, ratio, monkeypatch):

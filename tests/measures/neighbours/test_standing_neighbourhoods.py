@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import contracting
 from exactcp import FullConformalRegressor, VennPredictor
 from exactcp.measures import KNNResidual
 from exactcp.measures.neighbours import _tuning
@@ -78,10 +79,10 @@ def _changed(bag, change, rng):
     return after
 
 
-def _live(kind, k, seed, steps, n=80):
+def _live(kind, k, seed, steps, n=80, p=None):
     """Let a history happen, and look at everything after each step; return how often trees followed."""
     rng = np.random.default_rng(seed)
-    X, y, asked = _problem(kind, seed % 97, n + steps, [1, 2, 3][seed % 3])
+    X, y, asked = _problem(kind, seed % 97, n + steps, p or [1, 2, 3][seed % 3])
     tree, brute = (KNNResidual(k, search=search).bag(X[:n], y[:n]) for search in ("tree", "brute"))
     tree._expect_to_forget()
     following, followed = n, 0
@@ -108,6 +109,13 @@ def _live(kind, k, seed, steps, n=80):
 @pytest.mark.parametrize(("kind", "k"), sliced(99, KINDS, (1, 3, 8, 20), also=QUICK))
 def test_any_step_leaves_what_brute_force_has(kind, k):
     assert _live(kind, k, KINDS.index(kind) * 10 + k, 25) == 25
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize(("kind", "k"), sliced(99, KINDS, (1, 3, 8, 20), also=QUICK))
+def test_contracted_trees_follow_as_well(kind, k, monkeypatch):
+    contracting(monkeypatch)
+    assert _live(kind, k, KINDS.index(kind) * 10 + k, 15, p=[2, 5][k % 2]) == 15
 
 
 @pytest.mark.slow

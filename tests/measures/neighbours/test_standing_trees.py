@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from conftest import always_trees
+from conftest import always_trees, contracting
 from exactcp import ConformalAnomalyDetector, ExchangeabilityTest, FullConformalClassifier
 from exactcp.measures import KNN, NN, SimplifiedKNN
 from exactcp.measures.neighbours import _filling, _tuning
@@ -143,10 +143,10 @@ def _step(bag, what, X, y, gone, rng):
     return after
 
 
-def _live(kind, labels, measure, seed, steps, n=80):
+def _live(kind, labels, measure, seed, steps, n=80, p=None):
     """Let a history happen, and look at everything after each step; return how often trees were grown, and followed."""
     rng = np.random.default_rng(seed)
-    X, y, asked = hostile(kind, labels, seed % 97, n + steps, [1, 2, 3][seed % 3])
+    X, y, asked = hostile(kind, labels, seed % 97, n + steps, p or [1, 2, 3][seed % 3])
     tree, brute = (_bag(measure, X[:n], y[:n], search) for search in ("tree", "brute"))
     following, grown, followed = n, 0, 0
     for step in range(steps):
@@ -182,6 +182,15 @@ def test_any_step_leaves_counts_of_brute_force_and_trees_that_hold(kind, labels,
     grown, followed = _live(kind, labels, MEASURES[measure_name], seed, 25)
     assert grown >= 2
     assert followed == 25
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize(("kind", "labels", "measure_name"), sliced(99, KINDS, LABELS, MEASURES, also=QUICK))
+def test_contracted_trees_follow_as_well(kind, labels, measure_name, monkeypatch):
+    contracting(monkeypatch)
+    seed = KINDS.index(kind) * 10 + LABELS.index(labels)
+    _, followed = _live(kind, labels, MEASURES[measure_name], seed, 15, p=[2, 5][seed % 2])
+    assert followed == 15
 
 
 @pytest.mark.slow

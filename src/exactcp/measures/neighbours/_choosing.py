@@ -12,7 +12,7 @@ from exactcp._parallel import obeying
 from exactcp.geometry.objects import VectorStore
 from exactcp.geometry.screen import good_order
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._route import ASKED_FOR, Route
+from exactcp.measures.neighbours._route import Route, contracted_to
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._trees import leaf_order
 from exactcp.measures.neighbours.kernels.fill import (
@@ -47,20 +47,23 @@ def choose_route(search: NeighbourSearch, lists: Lists, k: int) -> Route:
     The search is told whether trees should serve batches as well, in which products are at their best.
     """
     if search.wanted != "auto":
-        return Route(search.wanted, ASKED_FOR)
-    n, p, knobs = search.store.n, search.store.objects.shape[1], _tuning.KNOBS
+        return search.told()
+    n, knobs = search.store.n, _tuning.KNOBS
     if not search.has_trees():
         return Route("brute", "only Euclidean distances have trees")
-    enough = knobs.trees_from * max(1, p // 4)  # with more features there is less to gain
+    p, q = search.contraction().shape
+    coordinates = q + 1 if q > 0 else p
+    enough = knobs.trees_from * max(1, coordinates // 4)  # with more of them there is less to gain
     if n < enough:
         return Route("brute", f"fewer than {enough:,} examples")
-    if p > knobs.trees_up_to:
+    if coordinates > knobs.trees_up_to:
         return Route("brute", f"more than {knobs.trees_up_to} features")
     trees = _tree_seconds(search, lists, k)
     products = _rate(search, lists.values.shape[0], k).seconds(n, k * lists.values.shape[0])
     name = "tree" if trees < products else "brute"
     search.trees_serve_batches = trees < BATCH_SHARE * products
-    return Route(name, f"measured: filling the lists by trees takes {trees:.2g} s, by products {products:.2g} s")
+    how = f" {contracted_to(p, q)}" if q > 0 else ""
+    return Route(name, f"measured: filling the lists by trees{how} takes {trees:.2g} s, by products {products:.2g} s")
 
 
 def _tree_seconds(search: NeighbourSearch, lists: Lists, k: int) -> float:

@@ -76,7 +76,7 @@ class NeighbourMeasure(Measure):
         self.classes_, codes = np.unique(y, return_inverse=True)
         store, examples, self._order = stored(X, codes, distance)
         self._search = NeighbourSearch(store, codes[examples].astype(np.int64), self.classes_.size, self.search)
-        self.search_ = self._search.route
+        self.search_ = self._search.told()
         return self
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:

@@ -100,7 +100,7 @@ class ListsByTrees(LabelBagBase):
         examples, (standing, following) = self._examples(), trees
         own: OwnLists = new_own_lists(self.n_relations, self._lists.values.shape[2], n)  # type: ignore[no-untyped-call]
         distances = np.empty(n)
-        z, spare = np.empty((2, x.size), np.float32)
+        z, spare = np.empty((2, standing.near.grove.points.shape[1]), np.float32)
         used = meet_by_trees(x, code, n, examples, standing, following, own, distances, z)
         if used < 0:
             return None
@@ -118,7 +118,7 @@ class ListsByTrees(LabelBagBase):
         short = holding[holding[:, 2] == 1, :2]
         values, lengths = np.zeros((len(short), self._lists.values.shape[2])), np.empty(len(short), np.int64)
         write_lists_without(short, distances, examples, standing, values, lengths)
-        spare, before = np.empty(examples.rows.shape[1], np.float32), np.empty(len(holding))
+        spare, before = np.empty(standing.near.grove.points.shape[1], np.float32), np.empty(len(holding))
         args: tuple[Any, ...] = (distances, position, holding, short, values, lengths, k, spare, before)
         standing = standing._replace(ranked=with_room_for(standing.ranked, len(holding) + 1))
         return Prepared(partial(commit_departure_by_trees, *args), (standing, following))

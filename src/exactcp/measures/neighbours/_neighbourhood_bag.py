@@ -209,7 +209,9 @@ class NeighbourhoodBag(Bag):
         (near, _, loose, _), following = self._trees
         if not are_near(np.asarray(X), near).all():
             return None
-        return MemberTrees(near, following.balls if touched else no_balls(near.centre.size), loose, following.limits)
+        return MemberTrees(
+            near, following.balls if touched else no_balls(near.grove.points.shape[1]), loose, following.limits
+        )
 
     def _followed(self) -> FollowedTrees | None:
         """Return trees that can follow the next change, grown if they pay; None: it is made without any."""
@@ -345,7 +347,7 @@ class NeighbourhoodBag(Bag):
     def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, Prepared]:
         """Return all neighbourhoods that an example changes when it comes, and what puts it and them into arrays."""
         n, state, store, trees = self.n, self._state, self._store, self._followed()
-        targets, coordinates = np.append(self._targets[:n], y), np.empty((2, x.shape[1]), np.float32)
+        targets, coordinates = np.append(self._targets[:n], y), _coordinates(2, trees)
         if trees is not None and can_take(x[0], trees[0], coordinates[0]):
             distances = np.empty(n)
             slots = concerned_by(x[0], -1, store.objects, state, *trees, distances)
@@ -376,7 +378,7 @@ class NeighbourhoodBag(Bag):
             short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
         if trees is not None:
-            spare = np.empty(store.objects.shape[1], np.float32)
+            spare = _coordinates(1, trees)[0]
             return revised, Prepared(partial(commit_departure_from_trees, revised, position, n - 1, spare), trees)
         return revised, Prepared(partial(commit_departure, revised, position, n - 1, store.is_matrix))
 
@@ -401,6 +403,11 @@ def new_rows(size: int, width: int, origin: float) -> Neighbourhoods:
 def with_arrays(state: Neighbourhoods, new: Callable[[np.ndarray], np.ndarray]) -> Neighbourhoods:
     """Return neighbourhoods with other arrays, made of these."""
     return Neighbourhoods(*map(new, state[:-1]), state.origin)  # type: ignore[call-arg, arg-type]
+
+
+def _coordinates(rows: int, trees: FollowedTrees | None) -> np.ndarray:
+    """Return room for the coordinates of rows in trees."""
+    return np.empty((rows, 0 if trees is None else trees[0].near.grove.points.shape[1]), np.float32)
 
 
 def _after(revised: Revised, arrays: NeighbourhoodArrays) -> NeighbourhoodArrays:

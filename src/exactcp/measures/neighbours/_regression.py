@@ -130,7 +130,7 @@ class KNNResidual(RegressionMeasure):
         """
         check_parameters(self)  # before X is looked at
         self._fitted = self._bag(*check_regression_examples(self, X, y, reset=True))
-        self.search_ = self._fitted.search.route
+        self.search_ = self._fitted.search.told()
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

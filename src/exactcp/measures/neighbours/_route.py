@@ -24,6 +24,11 @@ ASKED_FOR = "asked for"
 NOT_ASKED = Route("brute", "trees are tried when the lists of a full predictor are filled")
 
 
+def contracted_to(p: int, q: int) -> str:
+    """Say what a contraction by q columns does to trees."""
+    return f"with {q + 1} coordinates instead of {p} features"
+
+
 def check_search(search: str, distance: Distance) -> None:
     """Refuse trees for a metric that has none."""
     if search == "tree" and not distance.is_euclidean:

@@ -16,9 +16,9 @@ from exactcp.geometry.objects import Store, store_of
 from exactcp.geometry.screen import ROWS, Screen, column_reaches, good_order, prepare_tests, prepare_training
 from exactcp.geometry.sketch import find_basis
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._route import ASKED_FOR, NOT_ASKED, Route
+from exactcp.measures.neighbours._route import ASKED_FOR, NOT_ASKED, Route, contracted_to
 from exactcp.measures.neighbours._standing import no_newcomers
-from exactcp.measures.neighbours._trees import are_near, grow_balls, grow_near, no_balls
+from exactcp.measures.neighbours._trees import are_near, contraction_of, grow_balls, grow_near, no_balls
 from exactcp.measures.neighbours.kernels.scores import write_scores
 from exactcp.measures.neighbours.kernels.search import Screened, Stored, TestBlock
 from exactcp.measures.neighbours.kernels.tree_counts import write_scores_by_trees
@@ -50,7 +50,7 @@ def at_distances(examples: Stored) -> Stored:
 
 def _grown_now(near: NearTrees, balls: Balls) -> MemberTrees:
     """Return trees since which nobody has come."""
-    return MemberTrees(near, balls, no_newcomers(1, 0, near.centre.size), NO_LIMITS)
+    return MemberTrees(near, balls, no_newcomers(1, 0, near.grove.points.shape[1]), NO_LIMITS)
 
 
 class NeighbourSearch:
@@ -62,6 +62,7 @@ class NeighbourSearch:
     wanted: str = "auto"  # route
     route: Route = NOT_ASKED
     trees_serve_batches = True
+    _contraction: tuple[np.ndarray, int] | None = None  # and of how many examples it was found
     _near: NearTrees | None = None
     _balls: tuple[np.ndarray | None, Balls] | None = None  # and the touch that they are of
     _reach: tuple[np.ndarray | None, np.ndarray] | None = None  # of the screen's rows, and the touch that it is of
@@ -84,6 +85,7 @@ class NeighbourSearch:
         """Return a search of other examples, which keeps what outlives changes."""
         search = type(self)(store, codes, n_labels, self.wanted)
         vars(search).update(_basis=self._basis, route=self.route, trees_serve_batches=self.trees_serve_batches)
+        vars(search).update(_contraction=self._contraction)
         search.credit = self.credit + self.rows_asked + 1
         return search
 
@@ -120,8 +122,22 @@ class NeighbourSearch:
         near = self._near
         if near is None:
             n = self.store.n
-            near = self._near = grow_near(self.store.objects, self.codes[:n], self.n_labels)
+            near = self._near = grow_near(self.store.objects, self.codes[:n], self.n_labels, self.contraction())
         return near
+
+    def contraction(self) -> np.ndarray:
+        """Return the basis (p, q) of the trees' contraction, found once for data of this size; q = 0: there is none."""
+        known, objects, n = self._contraction, self.store.objects, self.store.n
+        if known is None or n > 2 * known[1]:
+            found = contraction_of(objects, is_asked_for=self.wanted == "tree")
+            known = self._contraction = found, n
+        return known[0]
+
+    def told(self) -> Route:
+        """Return the route, with the contraction of trees that were asked for."""
+        if self.wanted != "tree" or self.contraction().shape[1] == 0:
+            return self.route
+        return Route("tree", f"{ASKED_FOR}, {contracted_to(*self.contraction().shape)}")
 
     def serves(self, m: int) -> bool:
         """Tell whether trees are the way for m rows."""
@@ -146,7 +162,7 @@ class NeighbourSearch:
         if near is None:
             return None
         if touch is None:
-            return _grown_now(near, no_balls(near.centre.size))
+            return _grown_now(near, no_balls(near.grove.points.shape[1]))
         balls = self._balls
         if balls is None or balls[0] is not touch:
             balls = self._balls = touch, grow_balls(near, touch)
@@ -177,7 +193,8 @@ class NeighbourSearch:
         if near is None:
             self.visit(write_scores, X, order, None, k, use_ratio, out, effort=effort)
             return out
-        args = (k, use_ratio, self.stored(NO_TOUCH), near, no_newcomers(self.n_labels, 1, X.shape[1]), out)
+        nobody = no_newcomers(self.n_labels, 1, near.grove.points.shape[1])
+        args = (k, use_ratio, self.stored(NO_TOUCH), near, nobody, out)
         far = self.visit_trees(write_scores_by_trees, X, *args, effort=effort)
         if far.size:
             rest = np.empty((far.size, self.n_labels))

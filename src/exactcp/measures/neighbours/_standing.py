@@ -55,7 +55,7 @@ def grow_standing(near: NearTrees, examples: ListArrays, n: int, k: int) -> Stan
     sums, scores, codes, n_labels = examples.sums[:, :n], examples.scores[:n], examples.codes[:n], examples.sizes.size
     lists = Lists(*examples.lists)
     reverse = grow_reverse(near, lists, sums, scores, codes, n_labels=n_labels, k=k)
-    nobody = no_newcomers(n_labels, sums.shape[0], near.centre.size)
+    nobody = no_newcomers(n_labels, sums.shape[0], near.grove.points.shape[1])
     return Standing(near, reverse, nobody, rank_scores(scores, codes, n_labels, 0, 0))
 
 
@@ -82,13 +82,13 @@ def _begin_with_balls(standing: Standing, entrances: np.ndarray, n_labels: int, 
     _write_homes(near.grove.slot, homes[NEAR])
     _write_homes(balls.grove.slot, homes[BALL])
     parents, ball_parents = (_parents(grove.link) for grove in (standing.reverse.grove, balls.grove))
-    standing = standing._replace(loose=new_leaves(n_labels, n_relations, near.centre.size, leaves))
+    standing = standing._replace(loose=new_leaves(n_labels, n_relations, near.grove.points.shape[1], leaves))
     return standing, Following(balls, limits, homes, parents, ball_parents, np.array([0, room]))
 
 
 def follow_from(near: NearTrees, entrances: np.ndarray) -> FollowedTrees:
     """Return trees that have just been grown over examples of one label without cones, able to follow changes."""
-    q = near.centre.size
+    q = near.grove.points.shape[1]
     return _begin_with_balls(Standing(near, no_reverse(q), no_newcomers(1, 0, q), unranked()), entrances, 1, 0)
 
 

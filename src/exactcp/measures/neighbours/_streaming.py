@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
-from exactcp.measures.neighbours._trees import grow_balls, grow_near
+from exactcp.measures.neighbours._trees import contraction_of, grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
 from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, unranked
 from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
@@ -100,12 +100,15 @@ def _renewed(pace: Pace, size: int, examples: ListArrays, wanted: str, p: int) -
             return Pace(None, pace.plain, 2 * size)
     elif wanted == "auto":
         is_known = not math.isinf(pace.plain)
-        if not is_known or p > knobs.trees_up_to or size < max(knobs.stream_trees_from, pace.again):
+        if not is_known or size < max(knobs.stream_trees_from, pace.again):
             return pace
     if wanted == "brute" or size == 0:
         return pace
-    start = time.thread_time()
-    near = grow_near(examples.rows[:size], examples.codes[:size], examples.sizes.size)
+    start, rows = time.thread_time(), examples.rows[:size]
+    basis = contraction_of(rows, is_asked_for=wanted == "tree")
+    if wanted == "auto" and basis.shape[1] == 0 and p > knobs.trees_up_to:
+        return Pace(None, pace.plain, 2 * size)
+    near = grow_near(rows, examples.codes[:size], examples.sizes.size, basis)
     touch = np.nextafter(examples.entrances[:, :size].max(axis=0), np.inf)
     treed = Treed(near, grow_balls(near, touch))
     return pace._replace(trees=StreamTrees(treed, touch, size, time.thread_time() - start))

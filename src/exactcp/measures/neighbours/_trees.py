@@ -6,19 +6,32 @@ from functools import cache
 
 import numpy as np
 
+from exactcp.geometry.contraction import coordinates_of, find_contraction
 from exactcp.geometry.growing import Asking, grow_grove
 from exactcp.geometry.screen import centred, middle_of
 from exactcp.geometry.trees import FARTHEST, Grove, TreeUnits, units_of
+from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours.kernels.cones import write_cones
 from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.tree_search import Balls, NearTrees, ReverseTrees, write_limits
 
 
-def grow_near(objects: np.ndarray, codes: np.ndarray, n_labels: int) -> NearTrees:
-    """Return a tree over the examples of each label."""
+def contraction_of(objects: np.ndarray, *, is_asked_for: bool) -> np.ndarray:
+    """Return the basis (p, q) by which trees of these objects should be contracted; q = 0: not at all.
+
+    Unless trees are asked for, few examples are not worth the look.
+    """
+    (n, p), knobs = objects.shape, _tuning.KNOBS
+    if p < knobs.contract_from or not (is_asked_for or n >= knobs.contract_least):
+        return np.empty((p, 0))
+    return np.asarray(find_contraction(objects, knobs.trees_up_to - 1))
+
+
+def grow_near(objects: np.ndarray, codes: np.ndarray, n_labels: int, basis: np.ndarray) -> NearTrees:
+    """Return a tree over the examples of each label; a basis with columns contracts their objects."""
     centre, scale = middle_of(objects)
-    grove, _ = grow_grove(centred(objects, centre, scale).astype(np.float32), _parts(codes, n_labels))
-    return NearTrees(grove, centre, units_of(scale, objects.shape[1]))
+    grove, _ = grow_grove(coordinates_of(objects, centre, scale, basis), _parts(codes, n_labels))
+    return NearTrees(grove, centre, units_of(scale, objects.shape[1]), basis)
 
 
 def _parts(codes: np.ndarray, n_labels: int) -> list[np.ndarray]:

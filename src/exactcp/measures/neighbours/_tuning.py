@@ -13,7 +13,9 @@ class NeighbourTuning(NamedTuple):
     block_bytes: int = 2**24  # of plain distances at a time
     many: int = 8  # changing more than one example in this many makes all lists anew
     trees_from: int = 5000  # fewer examples of few features are not worth the question whether trees are faster
-    trees_up_to: int = 16  # nor are data with more features
+    trees_up_to: int = 16  # nor are data with more features, unless fewer coordinates stand for them
+    contract_from: int = 10  # features from which that is looked at,
+    contract_least: int = 20_000  # and examples, unless trees are asked for
     probed: int = 1024  # examples that tell what products cost
     regrow: int = 64  # rows that are asked after a change before trees are grown anew
     plain_share: int = 16  # trees do not pay if one example in this many must be met by every row

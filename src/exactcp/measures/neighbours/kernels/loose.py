@@ -31,7 +31,7 @@ def new_loose_leaves(size, q):
 def lay_down(at, x, entrance, near, z, loose):
     """Put an example into place `at`; return whether it may be searched for."""
     leaf, j = at // LEAF, at % LEAF
-    is_near = place(x, near.centre, near.units.scale, z)
+    is_near = place(x, near, z)
     for f in range(z.shape[0]):
         loose.points[leaf, f, j] = z[f]
     loose.limits[leaf, j] = limit_of(entrance * near.units.scale, room_of(z, near.units), near.units.grow)

@@ -32,8 +32,8 @@ def entrances_of(n, state):
 @compiled(error_model="numpy")
 def concerned_by(x, skipped, rows, state, standing, following, distances):
     """Return the slots, but for one, whose neighbourhoods somebody at x enters or is in; leave their `distances`."""
-    near, walk = standing.near, new_walk(distances.shape[0], x.shape[0], 1)
-    place(x, near.centre, near.units.scale, walk.z)
+    near, walk = standing.near, new_walk(distances.shape[0], standing.near.grove.points.shape[1], 1)
+    place(x, near, walk.z)
     found = note_balls(x, rows, np.empty(0), following.balls, standing.loose, following.limits, walk)
     out, used = np.empty(found, np.int64), 0
     for r in range(found):
@@ -47,7 +47,7 @@ def concerned_by(x, skipped, rows, state, standing, following, distances):
 @compiled(error_model="numpy")
 def can_take(x, standing, z):
     """Tell whether trees can follow somebody who comes, and write its coordinates."""
-    return place(x, standing.near.centre, standing.near.units.scale, z) and has_place(0, standing.loose)
+    return place(x, standing.near, z) and has_place(0, standing.loose)
 
 
 @compiled(error_model="numpy")
@@ -58,11 +58,11 @@ def scan_by_trees(slots, x, gone, distances, targets, k, objects, standing, rows
     and is so far from the others.
     """
     n, width, near, loose = distances.shape[0], rows.values.shape[1], standing.near, standing.loose
-    comes, walk = targets.shape[0] > n, new_walk(n, objects.shape[1], width + 2)
+    comes, walk = targets.shape[0] > n, new_walk(n, near.grove.points.shape[1], width + 2)
     for r in range(slots.shape[0]):
         own = slots[r]
         centre = x if own == n else objects[own]
-        place(centre, near.centre, near.units.scale, walk.z)
+        place(centre, near, walk.z)
         found, used, length = note_members(centre, width + 2, objects, near, loose, walk), 0, 0
         apart, theirs = np.empty(found + 1), np.empty(found + 1)
         for j in range(found):

@@ -54,9 +54,13 @@ def visit_trees(X, codes, bounds, k, objects, near, lists):
     """Fill the lists of visitors, among the examples of trees that are not certainly beyond their bounds."""
     roots, units, grove = near.grove.roots, near.units, near.grove
     n_trees, found = roots.shape[0] - 1, new_lane_lists(k, False)
-    z, waiting, waiting_gap = np.empty(X.shape[1], np.float32), np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
+    z, waiting, waiting_gap = (
+        np.empty(grove.points.shape[1], np.float32),
+        np.empty(DEEP, np.int64),
+        np.empty(DEEP, np.float32),
+    )
     for t in range(X.shape[0]):
-        place(X[t], near.centre, units.scale, z)
+        place(X[t], near, z)
         room = room_of(z, units)
         for relation in range(bounds.shape[0]):
             open_list(found)

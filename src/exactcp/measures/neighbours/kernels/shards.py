@@ -77,13 +77,17 @@ def _search_trees(block, treed, k):
     X, stored, near = block.X, block.stored, treed.near
     m, n_labels, roots, units = X.shape[0], stored.n_labels, near.grove.roots, near.units
     nearest, lengths = np.empty((m, n_labels, k)), np.zeros((m, n_labels), np.int64)
-    z, waiting, waiting_gap = np.empty(X.shape[1], np.float32), np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
+    z, waiting, waiting_gap = (
+        np.empty(near.grove.points.shape[1], np.float32),
+        np.empty(DEEP, np.int64),
+        np.empty(DEEP, np.float32),
+    )
     touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     lists, n = new_lane_lists(k, False), stored.objects.shape[0]
     slots, distances = np.empty(n, np.int64), np.empty(n)
     used = 0
     for t in range(m):
-        place(X[t], near.centre, units.scale, z)
+        place(X[t], near, z)
         room = room_of(z, units)
         for c in range(n_labels):
             if roots[c] < roots[c + 1]:

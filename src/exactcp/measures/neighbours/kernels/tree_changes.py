@@ -64,7 +64,7 @@ def meet_by_trees(x, label, n, examples, standing, following, own, distances, z)
     It has then the coordinates z. Return -1 if it is too far for trees, or has no place among the newcomers.
     """
     near = standing.near
-    if not place(x, near.centre, near.units.scale, z) or not has_place(label, standing.loose):
+    if not place(x, near, z) or not has_place(label, standing.loose):
         return -1
     for relation in range(own.lengths.shape[0]):
         own.lengths[relation] = _nearest_with(relation, label, z, x, examples, standing, own.values[relation])
@@ -87,8 +87,12 @@ def commit_arrival_by_trees(x, label, k, own, used, distances, z, spare, before,
 def lists_that_hold_by_trees(slot, n, k, examples, standing, following, distances):
     """Return what `lists_that_hold` does, and leave the distances that this takes."""
     rows, codes, near = examples.rows, examples.codes, standing.near
-    z, touched, out = np.empty(rows.shape[1], np.float32), np.empty(n, np.int64), np.empty((n, 3), np.int64)
-    place(rows[slot], near.centre, near.units.scale, z)
+    z, touched, out = (
+        np.empty(near.grove.points.shape[1], np.float32),
+        np.empty(n, np.int64),
+        np.empty((n, 3), np.int64),
+    )
+    place(rows[slot], near, z)
     found = _note_entered(rows[slot], z, codes[slot], n, examples, standing, following, touched, distances)
     used = 0
     for r in range(found):
@@ -100,10 +104,10 @@ def lists_that_hold_by_trees(slot, n, k, examples, standing, following, distance
 def write_lists_without(short, distances, examples, standing, values, lengths):
     """Write the lists (relation, slot) that run `short` without somebody at these distances, who is in them."""
     rows, near, width = examples.rows, standing.near, values.shape[1]
-    z, longer = np.empty(rows.shape[1], np.float32), np.empty(width + 2)
+    z, longer = np.empty(near.grove.points.shape[1], np.float32), np.empty(width + 2)
     for r in range(short.shape[0]):
         relation, i = short[r, 0], short[r, 1]
-        place(rows[i], near.centre, near.units.scale, z)
+        place(rows[i], near, z)
         length = _nearest_with(relation, examples.codes[i], z, rows[i], examples, standing, longer)
         if relation == 0:
             length = remove(longer, length, 0.0)  # itself

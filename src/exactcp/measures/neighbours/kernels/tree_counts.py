@@ -21,7 +21,7 @@ def _find_rows(X, k, stored, near, loose, Z, rooms, far):
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
     lists, nobody, nowhere = new_lane_lists(k, False), np.empty(0, np.int64), np.empty(0)
     for t in range(m):
-        far[t] = not place(X[t], near.centre, near.units.scale, Z[t])
+        far[t] = not place(X[t], near, Z[t])
         rooms[t] = room_of(Z[t], near.units)
         if not far[t]:
             for c in range(n_labels):
@@ -35,7 +35,7 @@ def _find_rows(X, k, stored, near, loose, Z, rooms, far):
 def write_scores_by_trees(rows, X, k, use_ratio, stored, near, loose, out):
     """Write the candidates' scores of test objects to their rows of `out` (m, l); return which rows are too far."""
     m = X.shape[0]
-    Z, rooms, far = np.empty(X.shape, np.float32), np.empty(m), np.empty(m, np.bool_)
+    Z, rooms, far = np.empty((m, near.grove.points.shape[1]), np.float32), np.empty(m), np.empty(m, np.bool_)
     put(rows, score_candidates(_find_rows(X, k, stored, near, loose, Z, rooms, far), use_ratio), out)
     return far
 
@@ -47,7 +47,7 @@ def count_labels_by_trees(rows, X, k, stored, standing, lists, sums, provisional
     `provisional` are the scores of the examples by slot.
     """
     m, n_labels, n_relations = X.shape[0], stored.n_labels, lists.values.shape[0]
-    Z, rooms, far = np.empty(X.shape, np.float32), np.empty(m), np.empty(m, np.bool_)
+    Z, rooms, far = np.empty((m, standing.near.grove.points.shape[1]), np.float32), np.empty(m), np.empty(m, np.bool_)
     scores = score_candidates(_find_rows(X, k, stored, standing.near, standing.loose, Z, rooms, far), n_relations == 2)
     put(rows, scores, out.scores)
     waiting, at_least, above = np.empty(DEEP, np.int64), np.empty(2, np.int64), np.empty(2, np.int64)

@@ -122,12 +122,13 @@ def note_balls(x, objects, touch, balls, loose, limits, walk):
 def walk_members(block, treed, k):
     """Note, for each test object, who is at most as far as its k-th nearest, and whom it may touch."""
     X, objects, touch, near, loose = block.X, block.stored.objects, block.stored.touch, treed.near, treed.loose
-    m, walk, start = X.shape[0], new_walk(objects.shape[0], X.shape[1], k), np.zeros(X.shape[0] + 1, np.int64)
+    m, start = X.shape[0], np.zeros(X.shape[0] + 1, np.int64)
+    walk = new_walk(objects.shape[0], near.grove.points.shape[1], k)
     members = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     touches = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     used = touched = 0
     for t in range(m):
-        place(X[t], near.centre, near.units.scale, walk.z)
+        place(X[t], near, walk.z)
         found = note_members(X[t], k, objects, near, loose, walk)
         members, used = keep_found(t, walk.slots, walk.distances, found, members, used)
         found = note_balls(X[t], objects, touch, treed.balls, loose, treed.limits, walk)

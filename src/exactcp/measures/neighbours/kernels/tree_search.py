@@ -16,8 +16,9 @@ class NearTrees(NamedTuple):
     """A tree over the examples of each label."""
 
     grove: Grove
-    centre: np.ndarray  # (q,)
+    centre: np.ndarray  # (p,)
     units: TreeUnits
+    basis: np.ndarray  # (p, q - 1) of the contraction; without columns where coordinates are the features
 
 
 class ReverseTrees(NamedTuple):

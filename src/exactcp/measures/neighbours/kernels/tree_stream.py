@@ -97,16 +97,16 @@ def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
     """
     m, n_relations, near, balls = X.shape[0], own.values.shape[0], treed.near, treed.balls
     out, distances, before = np.empty((m, 4), np.int64), np.empty(n + m), np.empty(n + m)
-    z, scratch = np.empty(X.shape[1], np.float32), np.empty(own.values.shape[1])
+    z, scratch = np.empty(near.grove.points.shape[1], np.float32), np.empty(own.values.shape[1])
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
     lists, slots = new_lane_lists(own.values.shape[1], False), np.empty(n + m, np.int64)
     codes, entrances, touched, rows = examples.codes, examples.entrances, own.touched, examples.rows
-    loose, all_near = new_loose_leaves(n + m - held, X.shape[1]), True
+    loose, all_near = new_loose_leaves(n + m - held, z.shape[0]), True
     for i in range(held, n):
         all_near &= lay_down(i - held, rows[i], largest_entrance(i, entrances), near, z, loose)
     for t in range(m):
         x, label, size, used, start = X[t], labels[t], n + t, 0, 0
-        if place(x, near.centre, near.units.scale, z):
+        if place(x, near, z):
             _meet_trees(x, z, label, near, examples, own, lists, scratch, waiting, waiting_gap)
             found = note_touched(z, x, rows, touch, balls, slots, before, waiting)
             for r in range(found):
