@@ -69,17 +69,13 @@ def _worker_account(dask_worker: Any) -> tuple[float, int]:
 def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield the ratios of 1, 2 and 4 processes with one thread to one process with as many threads as cores."""
     X, y, T = _problem(quick=quick)
-    FullConformalClassifier(KNN()).fit(X[:2000], y[:2000]).predict_p(T[:500])  # which compiles
+    FullConformalClassifier(KNN()).fit(X[:20_000], y[:20_000]).predict_p(T[:500])  # which compiles
     DaskFullConformalClassifier(KNN()).fit(X[:2000], y[:2000]).predict_p(T[:500])
-    alone = _spent(lambda: FullConformalClassifier(KNN()).fit(X, y))
-    asked = _spent(lambda: alone.result.predict_p(T))
+    alone, asked = _least(lambda: _spent(lambda: FullConformalClassifier(KNN()).fit(X, y)), T)
     for processes in (1, 2, 4):
         with _cluster(processes) as cluster, Client(cluster) as client:
-            small = _parts(client, X[:6000], y[:6000], processes)
-            DaskFullConformalClassifier(KNN()).fit(*small).predict_p(T[:500])  # which loads what is compiled
-            parts = _parts(client, X, y, processes)
-            fit = _spent(partial(DaskFullConformalClassifier(KNN()).fit, *parts), client)
-            predict = _spent(partial(fit.result.predict_p, T), client)
+            _fit_parts(client, X[:6000], y[:6000], processes).result.predict_p(T[:500])  # which loads what is compiled
+            fit, predict = _least(partial(_fit_parts, client, X, y, processes), T, client)
             yield {
                 "processes": processes,
                 "n": X.shape[0],
@@ -95,15 +91,35 @@ def rows(*, quick: bool) -> Iterator[dict[str, Any]]:
             }
 
 
+def _least(learn: Callable[[], Spent], T: np.ndarray, client: Client | None = None) -> tuple[Spent, Spent]:
+    """Learn and ask twice; return the least that each took, in CPU time and by the clock."""
+    fits, asked = [], []
+    for _ in range(2):
+        fit = learn()
+        asked.append(_spent(partial(fit.result.predict_p, T), client))
+        fits.append(fit._replace(result=None))
+    return _least_of(fits), _least_of(asked)
+
+
+def _least_of(runs: list[Spent]) -> Spent:
+    return min(runs, key=attrgetter("cpu"))._replace(wall=min(run.wall for run in runs))
+
+
+def _fit_parts(client: Client, X: np.ndarray, y: np.ndarray, processes: int) -> Spent:
+    """Learn from as many chunks as there are processes."""
+    parts = _parts(client, X, y, processes)
+    return _spent(lambda: DaskFullConformalClassifier(KNN()).fit(*parts), client)
+
+
 def _cluster(processes: int) -> LocalCluster:
     how = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
     return LocalCluster(n_workers=processes, **how)
 
 
 def _parts(client: Client, X: np.ndarray, y: np.ndarray, shards: int) -> tuple[Any, Any]:
-    """Return the examples as chunks that the workers hold, one a process."""
+    """Return the examples as chunks that the workers hold, under names that are new: nothing of them is known."""
     size = -(-X.shape[0] // shards)
-    parts = [client.persist(da.from_array(one, chunks=(size, -1)[: one.ndim])) for one in (X, y)]
+    parts = [client.persist(da.from_array(one, chunks=(size, -1)[: one.ndim], name=False)) for one in (X, y)]
     wait(parts)
     return parts[0], parts[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,12 @@ class Scrambled:
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
         return _Later(function, arguments)
+
+    def by_home(self, parts: Sequence[Promise]) -> list[list[Promise]]:
+        """Return groups as if parts were anywhere."""
+        homes = self._rng.integers(0, 3, len(parts))
+        groups = [[part for part, one in zip(parts, homes, strict=True) if one == home] for home in range(3)]
+        return [group for group in groups if group]
 
     def result(self, promise: Promise) -> Any:
         """Do what the promise needs, in an order that nobody knows."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import Mock
 
+import dask
 import numpy as np
 import pytest
 from distributed.protocol.pickle import dumps, loads
@@ -14,7 +15,7 @@ from distributed.protocol.pickle import dumps, loads
 from exactcp.dask._graph import Graph
 from exactcp.dask._homes import STAYS, _home_keeper, homes_of, keep_homes, layered
 from exactcp.dask._parts import SHARD_ROWS, Means, shard_rows
-from exactcp.measures._shards import meetings, part_of_rows
+from exactcp.measures._shards import meetings, part_of_rows, together_by_home
 
 
 def test_shards_stay_where_they_are_if_all_have_as_much_to_do():
@@ -33,6 +34,8 @@ def test_what_is_made_of_a_shard_is_made_at_its_home():
     there = graph.call(np.add, other, one)
     late = graph.call(np.add, free, there)
     assert [graph.homes.get(promise.key) for promise in (free, there, late)] == [None, "b", "b"]
+    assert graph.homes[graph.call(np.concatenate, [other, there]).key] == "b"
+    assert graph.by_home([one, there, free, other]) == [[one], [there, other], [free]]
     layer = layered("all", graph.needed_for([late.key]), graph.homes).layers["all"]
     assert layer.annotations["allow_other_workers"]
     assert [layer.annotations["workers"](promise.key) for promise in (free, there, late)] == [None, ["b"], ["b"]]
@@ -67,6 +70,17 @@ def test_schedulers_are_told_once_and_may_refuse():
     keep_homes(client)
     keep_homes(client)
     assert client.register_plugin.call_count == 1
+
+
+def test_a_worker_sends_one_result_for_all_that_it_has():
+    graph = Graph({}, None)
+    parts = [graph.call(np.array, [number]) for number in range(40)]
+    graph.homes.update({part.key: "ab"[number % 2] for number, part in enumerate(parts)})
+    last = graph.tasks[together_by_home(graph, sum, parts).key]
+    assert [graph.homes[key] for key in last[1]] == ["a", "b"]
+    assert sum(graph.homes[key] != graph.homes[task[1][0]] for key, task in graph.tasks.items() if key in last[1]) == 0
+    values = dask.get(graph.tasks, list(last[1]))
+    assert [int(value[0]) for value in values] == [sum(range(0, 40, 2)), sum(range(1, 40, 2))]
 
 
 @pytest.mark.parametrize("n_shards", range(1, 10))

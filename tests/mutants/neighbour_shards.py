@@ -7,7 +7,7 @@ from mutants import Family, Mutant
 SHARDS = "measures/neighbours/test_neighbour_shards.py"
 ONE_EACH = (f"{SHARDS}::test_shards_of_one_example",)
 METRIC = (f"{SHARDS}::test_every_metric_takes_shards[manhattan]",)
-SCREENED = (f"{SHARDS}::test_counts_of_shards_are_those_of_one_bag[screened-normal-two]",)
+SCREENED = (f"{SHARDS}::test_counts_of_shards_are_those_of_one_bag[screened-outliers-a tiny one]",)
 VISITS = (f"{SHARDS}::test_only_who_may_matter_visits_other_shards",)
 FORGETTING = (f"{SHARDS}::test_shards_forget",)
 
@@ -37,6 +37,7 @@ FAMILY = Family(
             "measures/neighbours/_shards.py",
             "np.where(lengths == self.k, values[:, :, -1], np.inf)",
             "np.where(lengths > 0, values[:, :, -1], np.inf)",
+            METRIC,
         ),
         "the screen is half as wide": Mutant(
             "measures/neighbours/kernels/fill.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class Graph:
 
     def __init__(self, known: Mapping[Any, Any], place: Place | None) -> None:
         self.tasks = dict(known)
-        self.homes: dict[Any, str] = {}  # workers where tasks should be done: where the first argument that has one is
+        self.homes: dict[Any, str] = {}  # workers where tasks should be done: see `_home_of`
         self.keeps_homes = False  # so that nobody else does them while these run
         self._place = place
         self._tokenize = dask_module("dask.tokenize").tokenize
@@ -62,12 +62,26 @@ class Graph:
         name = getattr(function, "__name__", type(function).__name__).lstrip("_")
         key = f"{name}-{self._tokenize(function, *arguments)}"
         self.tasks[key] = (wrapped, *map(_by_name, arguments))
-        home = next(
-            (self.homes[one.key] for one in arguments if isinstance(one, Promised) and one.key in self.homes), None
-        )
+        home = self._home_of(arguments)
         if home is not None:
             self.homes[key] = home
         return Promised(key)
+
+    def by_home(self, parts: Sequence[Promised]) -> list[list[Promised]]:
+        """Return promises in groups, each of what has one home, or none."""
+        groups: dict[str | None, list[Promised]] = {}
+        for one in parts:
+            groups.setdefault(self.homes.get(one.key), []).append(one)
+        return list(groups.values())
+
+    def _home_of(self, arguments: tuple[Any, ...]) -> str | None:
+        """Return where the first argument that has a home is, or all of a list."""
+        for one in arguments:
+            some = one if isinstance(one, list) else [one]
+            homes = {self.homes.get(part.key) if isinstance(part, Promised) else None for part in some}
+            if len(homes) == 1 and None not in homes:
+                return homes.pop()
+        return None
 
     def include(self, delayed: Iterable[Any]) -> list[Promised]:
         """Return the promises of what is delayed elsewhere, with all that it needs."""

@@ -24,8 +24,12 @@ class Tasks(Protocol):
     def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
         """Return the promise of `function(*arguments)`, whose arguments are values, promises, and lists of them.
 
-        The first promise that is no list, and was made of a shard, says where: at the worker that has the shard.
+        The first promise that is no list, and was made of a shard, says where: at the worker that has the shard; or a
+        list of promises, all of which were made of shards that one worker has.
         """
+
+    def by_home(self, parts: Sequence[Promise]) -> list[list[Promise]]:
+        """Return promises in groups, each of what one worker has."""
 
 
 class AtOnce:
@@ -34,6 +38,10 @@ class AtOnce:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
         """Return `function(*arguments)`."""
         return function(*arguments)
+
+    def by_home(self, parts: Sequence[Promise]) -> list[list[Promise]]:
+        """Return one group: all is here."""
+        return [list(parts)]
 
 
 FAN_IN = 8  # results that are put together at a time, so that nobody has to hold all
@@ -45,6 +53,11 @@ def together(tasks: Tasks, function: Callable[[list[Any]], Any], parts: Sequence
         groups = [list(parts[first : first + FAN_IN]) for first in range(0, len(parts), FAN_IN)]
         parts = [group[0] if len(group) == 1 else tasks.call(function, group) for group in groups]
     return parts[0]
+
+
+def together_by_home(tasks: Tasks, function: Callable[[list[Any]], Any], parts: Sequence[Promise]) -> Promise:
+    """Return the same of parts whose order says nothing; each worker sends one result for all that it has."""
+    return together(tasks, function, [together(tasks, function, group) for group in tasks.by_home(parts)])
 
 
 class Meeting(NamedTuple):

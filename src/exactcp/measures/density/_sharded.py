@@ -9,7 +9,7 @@ import numpy as np
 
 from exactcp._parallel import ALONE
 from exactcp.counting.labels import LabelCounts, add_label_counts
-from exactcp.measures._shards import LabelShard, Promise, Tasks, together
+from exactcp.measures._shards import LabelShard, Promise, Tasks, together, together_by_home
 from exactcp.measures.density._bag import KDEBag, bandwidth_of, columns_of
 from exactcp.measures.density._routes import CountedWithin, KernelSums, Summation, scores_from_sums, sum_kernels
 
@@ -54,14 +54,15 @@ class ShardedKDE:
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
         sums = self._sums(tasks, states, X)
-        return together(tasks, add_label_counts, [tasks.call(_count_density, state, X, sums) for state in states])
+        counts = [tasks.call(_count_density, state, X, sums) for state in states]
+        return together_by_home(tasks, add_label_counts, counts)
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
         sums, pairs = self._sums(tasks, states, X), zip(states, categories, strict=True)
-        return together(
+        return together_by_home(
             tasks, add_label_counts, [tasks.call(_count_density_within, *pair, X, sums, wanted) for pair in pairs]
         )
 

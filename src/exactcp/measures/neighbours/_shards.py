@@ -15,7 +15,16 @@ from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, VectorStore, store_of
 from exactcp.geometry.screen import Screen, good_order, prepare_training
 from exactcp.geometry.sketch import find_basis
-from exactcp.measures._shards import FAN_IN, LabelShard, Promise, Tasks, meetings, part_of_rows, together
+from exactcp.measures._shards import (
+    FAN_IN,
+    LabelShard,
+    Promise,
+    Tasks,
+    meetings,
+    part_of_rows,
+    together,
+    together_by_home,
+)
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._filling import fill_all
 from exactcp.measures.neighbours._search import NeighbourSearch
@@ -126,7 +135,7 @@ class ShardedNeighbours:
         """Return the `LabelCounts` of these test objects among all examples."""
         met, nearest = self._meet_all(tasks, states, X)
         counts = [tasks.call(count, *parts, X, nearest) for parts in zip(states, met, strict=True)]
-        return together(tasks, add_label_counts, counts)
+        return together_by_home(tasks, add_label_counts, counts)
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
@@ -135,12 +144,12 @@ class ShardedNeighbours:
         met, nearest = self._meet_all(tasks, states, X)
         parts = zip(states, met, categories, strict=True)
         counts = [tasks.call(count_shard_within, state, one, own, X, nearest, wanted) for state, one, own in parts]
-        return together(tasks, add_label_counts, counts)
+        return together_by_home(tasks, add_label_counts, counts)
 
     def _meet_all(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> tuple[list[Promise], Promise]:
         """Return what test objects meet in every shard, and the nearest of all."""
         met = [tasks.call(find, state, X) for state in states]
-        return met, together(tasks, merge_nearest, [tasks.call(nearest_of, one) for one in met])
+        return met, together_by_home(tasks, merge_nearest, [tasks.call(nearest_of, one) for one in met])
 
     def arrange(self, shard: LabelShard, sizes: list[int], number: int) -> Arranged:
         """Return a shard in a good order, which scrambles examples that come sorted."""
