@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from joblib import cpu_count
@@ -42,8 +43,9 @@ faster.
 
 CPU time of one thread, the best of up to five runs in turns, without making the data, everything compiled; {cores}
 cores, {date}. Who takes longer than a second is not asked for more rows. A peer is asked for what it is fastest at: one
-level, no smoothing. nonconform needs a newer Python than the oldest that is supported here, and is not measured.
+level, no smoothing.{left_out}
 """
+LEFT_OUT = " nonconform needs Python 3.12, and is not measured with an older one."
 
 
 def write_page(page: Path, results: list[Result]) -> None:
@@ -53,9 +55,12 @@ def write_page(page: Path, results: list[Result]) -> None:
 
 
 def _page(results: list[Result]) -> Iterator[str]:
-    versions = ", ".join([f"exactcp {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
+    has_all = find_spec("nonconform") is not None
+    packages = [*PACKAGES, "nonconform"] if has_all else PACKAGES
+    versions = ", ".join([f"exactcp {__version__}", *(f"{name} {version(name)}" for name in packages)])
     today = dt.datetime.now(dt.UTC)
-    yield INTRODUCTION.format(versions=versions, cores=cpu_count(), date=f"{today.day} {today:%B %Y}")
+    date, left_out = f"{today.day} {today:%B %Y}", "" if has_all else LEFT_OUT
+    yield INTRODUCTION.format(versions=versions, cores=cpu_count(), date=date, left_out=left_out)
     yield "## Are the answers equal?\n"
     yield "Rows over all n that both reached; equal means equal, up to rounding in the ninth digit.\n"
     yield from _table(["", "peer", "equal", "largest difference", "why"], _agreements(results))

@@ -23,10 +23,11 @@ COLOURS = {  # seen apart by the colour-blind, on white and on black
     "venn-abers": "#3d8fd1",
     "online-cp": "#3d8fd1",
     "GPyConform": "#3d8fd1",
+    "nonconform": "#3d8fd1",
     PLAIN: "#8c959f",
     "exactcp, its distribution": "#e8a06a",
 }
-MARKS = dict(zip(COLOURS, "osD^vPX*dh", strict=True))
+MARKS = dict(zip(COLOURS, "osD^vPX*pdh", strict=True))
 ACROSS = 3
 
 

@@ -57,7 +57,9 @@ def coverage_of_nine(contest: Contest, who: str, draws: int) -> Coverage:
         data = contest.nine(rng)
         level = data.level
         answers = contest.answer(who, data)
-        hits += int(covers(answers.astype(bool) if contest.kind == "sets" else answers, data.y_test)[0])
+        if contest.kind in ("sets", "p"):
+            answers = answers.astype(bool) if contest.kind == "sets" else answers > data.epsilon
+        hits += int(covers(answers, data.y_test)[0])
     tail = (1.0 - SURE) / 2.0
     return Coverage(hits / draws, binom.ppf(tail, draws, level) / draws, binom.ppf(1.0 - tail, draws, level) / draws)
 
