@@ -19,7 +19,7 @@ from exactcp.classification import FullConformalClassifier
 from exactcp.counting.categories import sizes_among
 from exactcp.counting.labels import LabelCounts
 from exactcp.dask._mapped import brought_in
-from exactcp.measures._contract import LabelBagBase, TargetBagBase
+from exactcp.measures._bags import LabelBagBase, TargetBagBase
 from exactcp.measures._shards import LabelShard, TargetShard
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.intervals import interval_columns

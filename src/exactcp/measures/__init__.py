@@ -12,7 +12,8 @@ needs no refit.
 - `_algorithm_1` answers for measures without a bag; `_choice` picks the measure and the bag of a predictor.
 """
 
-from exactcp.measures._contract import LabelBag, LabelBagBase, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures._bags import LabelBag, LabelBagBase, TargetBag
+from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures.density._kde import KDE
 from exactcp.measures.forest._bootstrap import Bootstrap
 from exactcp.measures.forest._random_forest import RandomForest

@@ -10,7 +10,7 @@ import numpy as np
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.categories import Within
 from exactcp.counting.targets import count_affine, covered, sorted_ends, typical_size
-from exactcp.measures._contract import TargetBagBase
+from exactcp.measures._bags import TargetBagBase
 
 
 class Piece(NamedTuple):

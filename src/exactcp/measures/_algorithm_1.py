@@ -20,7 +20,8 @@ from exactcp.counting.categories import Within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
-from exactcp.measures._contract import LabelBagBase, Measure, Objects, RegressionMeasure
+from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.pvalues import compare_scores
 
 LABELLED = "SplitConformalClassifier needs one."

@@ -14,7 +14,8 @@ from exactcp._parameters import NONE, Allowed, shown
 from exactcp._seeds import lend_seed
 from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
-from exactcp.measures._contract import ForeignBag, LabelBag, Measure, Objects, RegressionMeasure, TargetBag
+from exactcp.measures._bags import ForeignBag, LabelBag, TargetBag
+from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures._model import may_be, task_of, why_no
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.models._label_outputs import has_probabilities

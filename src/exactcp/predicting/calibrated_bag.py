@@ -14,7 +14,7 @@ from exactcp._parallel import FREE, Effort, progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import tie_bands
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures._bags import LabelBagBase
 from exactcp.measures._folds import Fold
 
 

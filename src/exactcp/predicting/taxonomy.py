@@ -16,7 +16,7 @@ from exactcp._parallel import Effort
 from exactcp._parameters import Allowed, one_of
 from exactcp._rows import count_rows, is_frame, is_missing
 from exactcp.counting.categories import sizes_of
-from exactcp.measures._contract import LabelBag
+from exactcp.measures._bags import LabelBag
 
 _ONE_CATEGORY = np.broadcast_to(np.int64(0), sys.maxsize // 8)  # of any number of objects: it takes no room
 

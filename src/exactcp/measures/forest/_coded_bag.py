@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._changes import ReplacingBag
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures._bags import LabelBagBase
 
 
 class CodedBag(ReplacingBag, LabelBagBase):

@@ -13,7 +13,7 @@ from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures._bags import LabelBagBase
 from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore

@@ -12,7 +12,8 @@ from exactcp._rows import count_rows
 from exactcp.counting.categories import count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.counting.ties import tie_bands
-from exactcp.measures._contract import LabelBagBase, Measure
+from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._contract import Measure
 from exactcp.pvalues import Counts, compare_sorted
 
 

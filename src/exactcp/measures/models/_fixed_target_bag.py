@@ -11,7 +11,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.categories import Within, groups_of
 from exactcp.measures._affine_bag import regions_of
-from exactcp.measures._contract import TargetBagBase
+from exactcp.measures._bags import TargetBagBase
 from exactcp.measures._ranked_scores import Band, RankedScores, band_of
 
 

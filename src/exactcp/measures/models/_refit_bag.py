@@ -16,7 +16,7 @@ from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.categories import Within
 from exactcp.counting.targets import own_slack, slack_of, typical_size
-from exactcp.measures._contract import TargetBagBase
+from exactcp.measures._bags import TargetBagBase
 
 MODELS = ("estimator", "lower")  # what measures call the models that they hold
 DOUBLINGS = 20  # a bracket a million standard deviations of the targets away counts as infinite

@@ -11,7 +11,8 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import Allowed, check_parameters, one_of
 from exactcp._rows import count_rows
 from exactcp._values import check_unmasked
-from exactcp.measures._contract import Objects, RegressionMeasure, TargetBag
+from exactcp.measures._bags import TargetBag
+from exactcp.measures._contract import Objects, RegressionMeasure
 from exactcp.measures._model import ask_model, may_be, name_of, why_no
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.measures.models._refit_bag import ModelBag

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.measures._contract import LabelBagBase
+from exactcp.measures._bags import LabelBagBase
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._standing import (
