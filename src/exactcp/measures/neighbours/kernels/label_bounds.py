@@ -141,7 +141,7 @@ def bound_labels(block, k, use_ratio):
         last = min(first + COLUMNS, n)
         products = store[: width * (last - first)].reshape(last - first, width)
         np.dot(rows[first:last], prepared.T, products)
-        kept = room_for(kept, used + m * (last - first))
+        kept = room_for(kept, used, m * (last - first))
         test, row, value = kept.test, kept.row, kept.value
         for j in range(first, last):
             column, label = products[j - first], codes[j]

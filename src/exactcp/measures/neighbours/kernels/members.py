@@ -78,7 +78,7 @@ def _members_plain(distances, touch, k):
         for i in range(n):
             lengths[t] = insert(nearest[t], lengths[t], k, distances[t, i])
         boundary = kth(nearest[t], lengths[t], k)
-        near, touches = room_for(near, used + n), room_for(touches, touched + n)
+        near, touches = room_for(near, used, n), room_for(touches, touched, n)
         near_test, near_slot, near_distance = near.test, near.row, near.value
         touch_test, touch_slot, touch_distance = touches.test, touches.row, touches.value
         for i in range(n):

@@ -90,14 +90,14 @@ class Room(NamedTuple):
 
 
 @inner
-def room_for(kept, needed):
-    """Return the pairs, or a copy at least twice as long."""
+def room_for(kept, used, more):
+    """Return the pairs, or a copy of the first `used` of them at least twice as long, with room for so many more."""
     size = kept.test.shape[0]
-    if needed <= size:
+    if used + more <= size:
         return kept
-    longer = max(needed, 2 * size)
+    longer = max(used + more, 2 * size)
     test, row, value = np.empty(longer, np.int64), np.empty(longer, np.int64), np.empty(longer, kept.value.dtype)
-    for r in range(size):
+    for r in range(used):  # what is not used has no pages yet
         test[r], row[r], value[r] = kept.test[r], kept.row[r], kept.value[r]
     return Kept(test, row, value)
 
@@ -111,7 +111,7 @@ def _search_plain(distances, stored, k):
     kept = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     used = 0
     for t in range(m):
-        kept = room_for(kept, used + n)
+        kept = room_for(kept, used, n)
         test, slot, distance = kept.test, kept.row, kept.value
         for i in range(n):
             d, label = distances[t, i], codes[i]
@@ -228,7 +228,7 @@ def screen_pairs(block, k):
         last = min(first + COLUMNS, n)
         part = products[: m * (last - first)].reshape(m, last - first)
         compare_block(prepared, screen, first, last, part)
-        kept = room_for(kept, used + m * (last - first))
+        kept = room_for(kept, used, m * (last - first))
         used = _keep_part(first, part, block, batch, kept, used, room)
     return batch, kept, used
 

@@ -133,7 +133,7 @@ def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
 @inner
 def keep_found(t, rows, distances, found, kept, used):
     """Keep what was found for a row; return it, and how many are kept."""
-    kept = room_for(kept, used + found)
+    kept = room_for(kept, used, found)
     kept.test[used : used + found] = t
     kept.row[used : used + found] = rows[:found]
     kept.value[used : used + found] = distances[:found]
