@@ -3,8 +3,9 @@
 python tools/walk.py            # a table
 python tools/walk.py k-NN       # the files of one walk, in their order
 
-Each walk is a second call, so that nothing is imported or compiled on it. A step is a call of a Python function of the
-package; a change of file is a step into another file than the one before.
+A call is repeated until it takes the way that it took before, so that nothing is imported, compiled or put in order
+on it. A step is a call of a Python function of the package; a change of file is a step into another file than the one
+before.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ def files_of(walk: Callable[[], Any]) -> list[str]:
     return [file for file, _ in groupby(entered)]
 
 
+def usual_files(walk: Callable[[], Any]) -> list[str]:
+    """Return the files that a call goes through when it is made again and again."""
+    before, files = None, files_of(walk)
+    while files != before:
+        before, files = files, files_of(walk)
+    return files
+
+
 def walks() -> dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]]:
     """Return the calls: a prediction, or a step of a stream, and the fit before it."""
     made: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {}
@@ -71,11 +80,7 @@ def main() -> None:
     for name, (predict, fit) in walks().items():
         if chosen and name not in chosen:
             continue
-        found = []
-        for walk in (predict, fit):
-            if walk is not None:
-                walk()
-                found.append(files_of(walk))
+        found = [usual_files(walk) for walk in (predict, fit) if walk is not None]
         if chosen:
             write("\n".join(f"{number:4} {file}" for number, file in enumerate(found[0])) + "\n")
         else:

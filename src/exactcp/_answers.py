@@ -54,9 +54,9 @@ def check_targets(y: Any) -> np.ndarray:
 
 def check_stream_labels(y: Any) -> None:
     """Refuse targets of regression where labels are expected."""
-    check_unmasked(y, "y")
-    if isinstance(y, list) and len(y) == 1 and isinstance(y[0], int | str):
+    if isinstance(y, list) and len(y) == 1 and isinstance(y[0], int | str | np.integer):
         return  # one label, as in a stream, needs no array
+    check_unmasked(y, "y")
     numbers = (value for value in np.ravel(y).tolist() if isinstance(value, float) and value == value)
     target = next((value for value in numbers if not value.is_integer()), None)
     if target is not None:

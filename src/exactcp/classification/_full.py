@@ -269,8 +269,8 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         counts, scores = self._count(X, objects, categories)
         if self.smoothed:
             return Evaluation(pvalues.smoothed_p(counts, pvalues.tau_of_objects(self._seed, objects)), scores)
-        smallest = self._bag.n if self._taxonomy.is_trivial else int(counts.total.min())
-        return Evaluation(pvalues.deterministic_p(counts), scores, counts, smallest)
+        smallest = counts.total.flat[0] if self._taxonomy.is_trivial else counts.total.min()
+        return Evaluation(pvalues.deterministic_p(counts), scores, counts, int(smallest))
 
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
         check_is_fitted(self)

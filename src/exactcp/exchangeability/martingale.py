@@ -241,10 +241,10 @@ class Martingale:
         growths = self._betting.bets(p_values)
         steps = [self._rule.step(growth) for growth in growths]
         wealth = np.add.accumulate([self._log, *growths])[1:]
-        alarmed = [alarm for _, alarm in steps]
+        logs, alarmed = [log for log, _ in steps], [alarm for _, alarm in steps]
         self._alarms.extend(len(self._wealth) + np.flatnonzero(alarmed))
         self._wealth.extend(wealth)
-        self._statistic.extend([log for log, _ in steps])
+        self._statistic.extend(logs)
         self._log = float(wealth[-1]) if growths else self._log
         return alarmed
 

@@ -176,9 +176,9 @@ class ForestBag(CodedBag):
         n_labels = self._n_labels
         for _ in range(threads):
             memo = make_memo(forest, n_labels, FOREST_TUNING.memory, FOREST_TUNING.remember_from)
-            tally = make_tally(self._codes, self._votes, self._fewer)
-            workspace = make_node_workspace(self.n, self._ranks.codes.shape[0], n_labels)
-            states.put(VotingState(forest, memo, tally, empty_trees(n_labels), workspace))
+            no_trees, tally = empty_trees(n_labels), make_tally(self._codes, self._votes, self._fewer)
+            workspace = make_node_workspace(self._codes.size, self._ranks.codes.shape[0], n_labels)
+            states.put(VotingState(forest, memo, tally, no_trees, workspace))
         return states
 
     def _ask(

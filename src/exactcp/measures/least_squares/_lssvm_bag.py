@@ -20,12 +20,7 @@ from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
 from exactcp.measures.least_squares.factorisations.form import some_multipliers
-from exactcp.measures.least_squares.kernels.leave_one_out import (
-    Candidates,
-    alternative_loo_scores,
-    finish,
-    new_candidates,
-)
+from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
 
 FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
 MANY_ASKED = 32  # as many are worth ordering them by label and ratio
@@ -53,10 +48,9 @@ class AskedWithin(NamedTuple):
     ordered: Ordered | None
     asked: int
 
-    def count_for(self, multipliers: Any, candidates: Candidates, *, by_division: bool) -> None:
-        """Count for test objects."""
-        how = self.arrived if self.ordered is None or by_division else self.ordered
-        how.count_for(multipliers, candidates)
+    def counting(self, *, by_division: bool) -> Arrived | Ordered:
+        """Return them as they are counted."""
+        return self.arrived if self.ordered is None or by_division else self.ordered
 
 
 class LSSVMBag(FactorisedBag, LabelBagBase):
@@ -213,7 +207,8 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         candidates = new_candidates(d, F)
         by_division = fitted.factorisation.is_indefinite or bool((d <= 0).any())
         for some, rows in parts:
-            some.count_for(some_multipliers(multipliers, rows), candidates.view(rows), by_division=by_division)
+            counting = some.counting(by_division=by_division)
+            counting.count_for(some_multipliers(multipliers, rows), candidates.view(rows))
         return finish(candidates)
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

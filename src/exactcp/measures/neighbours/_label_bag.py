@@ -68,7 +68,7 @@ class NeighbourBag(StreamedLists):
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts and candidate scores of all labels for every row of X."""
-        standing = self._standing_for(X.shape[0])
+        standing = self._standing_for(X.shape[0]) if self.search.route.name == "tree" else None
         if standing is None:
             return self._count_by_products(X, effort)
         out, scores = new_label_counts(X.shape[0], self.search.n_labels), self._scores[: self.n]
@@ -111,7 +111,9 @@ class NeighbourBag(StreamedLists):
 
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
         """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
-        change = self.learning(X, codes) if codes.size == 1 and self._standing_for(1) is not None else None
+        if codes.size != 1 or self.search.route.name != "tree" or self._standing_for(1) is None:
+            return super().streaming(X, codes)
+        change = self.learning(X, codes)
         if change is None or change.bag._standing is None:  # noqa: SLF001
             return super().streaming(X, codes)
         counts = self.label_counts(X, effort=ALONE)

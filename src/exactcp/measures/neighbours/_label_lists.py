@@ -89,7 +89,7 @@ class NeighbourLists(ListsByTrees):
     @property
     def order(self) -> np.ndarray:
         """Slot of each example, in the order of arrival."""
-        return self._order[: self.n]
+        return self._order[: self.search.store.n]
 
     def codes(self) -> np.ndarray:
         """Labels of the examples in the order of arrival."""
@@ -226,16 +226,19 @@ class NeighbourLists(ListsByTrees):
         X = self._by_slot(X)
         return self._change(self._store.arrived(X), self._arrival(X, y)) if has_room_for(self._store, X) else None
 
-    def _change(self, store: Store, prepared: Prepared, *, streaming: bool = False) -> Change:
-        """Return the change that a compiled function makes to the examples, which are then in this store."""
-        examples, is_matrix = self._examples(), self._store.is_matrix
-        successor = self._successor(examples, store, **({} if streaming else self._kept(prepared.trees)))
+    def _change(self, store: Store, prepared: Prepared, streamed: ListArrays | None = None) -> Change:
+        """Return the change that a compiled function makes to the examples, which are then in this store.
+
+        Those that are `streamed` know the entrances of their lists, and no trees follow.
+        """
+        examples, is_matrix = self._examples() if streamed is None else streamed, self.search.store.is_matrix
+        successor = self._successor(examples, store, **({} if streamed else self._kept(prepared.trees)))
 
         def apart() -> NeighbourLists:  # the bag as it is must not be held
             lists = _copied_lists(examples, examples.scores.shape[0], is_matrix=is_matrix)
             trees = prepared.trees_apart()
             prepared.on(lists, trees)()
-            kept = {} if streaming else successor._kept(trees)  # noqa: SLF001
+            kept = {} if streamed else successor._kept(trees)  # noqa: SLF001
             return successor._successor(lists, store, **kept)  # noqa: SLF001
 
         return Change(successor, prepared.on(examples, prepared.trees), apart)

@@ -63,11 +63,12 @@ class StreamedLists(NeighbourLists):
 
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
         """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
-        n, store = self.n, self._store
+        store = self.search.store
+        n, order = store.n, self.order
         if codes.size != 1 or not self._can_change(n + 1):
             return None
         store.check_new(X)
-        x, code = np.ascontiguousarray(store.by_slot(X, self.order)), int(codes[0])
+        x, code = np.ascontiguousarray(store.by_slot(X, order)), int(codes[0])
         if not has_room_for(store, x):
             return None
         self._stand_at_entrances()
@@ -80,4 +81,4 @@ class StreamedLists(NeighbourLists):
             distances = store.rows_from(x)[0]
             used = count_example(distances, code, self.k, examples, own, counts[0])
         args = (distances, code, store.as_rows(x)[0], store.is_matrix, self.k, own, used)
-        return counts, self._change(store.arrived(x), Prepared(partial(commit_streamed, *args)), streaming=True)
+        return counts, self._change(store.arrived(x), Prepared(partial(commit_streamed, *args)), examples)

@@ -196,11 +196,11 @@ class NeighbourhoodBag(Bag):
 
     def visit(self, work: Callable[..., Result], X: np.ndarray, *args: Any, touched: bool, **how: Any) -> list[Result]:
         """Let blocks of rows of X meet the examples, by trees if the search has chosen them; see its `visit`."""
-        treed = self._trees_followed(X, touched=touched)
+        order, treed = self.order, self._trees_followed(X, touched=touched)
         touch = NO_TOUCH if treed is not None else self._touch() if touched else None
         if treed is None:
             treed = self.search.treed(X.shape[0], touch)
-        return self.search.visit(work, X, self.order, touch, *args, treed=treed, **how)
+        return self.search.visit(work, X, order, touch, *args, treed=treed, **how)
 
     def _trees_followed(self, X: np.ndarray, *, touched: bool) -> MemberTrees | None:
         """Return the trees that have followed all changes, if they serve these rows."""

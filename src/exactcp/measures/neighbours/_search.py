@@ -261,7 +261,8 @@ class NeighbourSearch:
         -------
         list
         """
-        n, X = self.store.n, self.store.by_slot(X, order)
+        examples = self.stored(NO_TOUCH if touch is None and treed is not None else touch)
+        X = self.store.by_slot(X, order)
         self.store.check_new(X)
         far = np.arange(X.shape[0])
         is_screened = treed is None and self._pays(*X.shape)
@@ -271,7 +272,7 @@ class NeighbourSearch:
             near = are_near(X, treed.near)
             rows, far, together = np.flatnonzero(near), np.flatnonzero(~near), _tuning.KNOBS.rows_together
             blocks += [(rows[i : i + together], "tree") for i in range(0, rows.size, together)]
-        examples = self.stored(NO_TOUCH if touch is None and not far.size else touch)
+            examples = self.stored(touch) if far.size else examples
         if is_screened:
             screen = obeying(effort.n_jobs, self.screen)
             tests, near = prepare_tests(screen, X)
@@ -279,7 +280,7 @@ class NeighbourSearch:
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], "screen") for i in range(0, rows.size, ROWS)]
             far = np.flatnonzero(~near)
-        size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, n)))
+        size = max(1, _tuning.KNOBS.block_bytes // (8 * max(1, self.store.n)))
         blocks += [(far[i : i + size], "plain") for i in range(0, far.size, size)]
 
         def meet(block: tuple[np.ndarray, str]) -> Result:

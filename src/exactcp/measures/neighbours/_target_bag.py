@@ -187,7 +187,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
             untouched = self._residuals_among(state, among, in_order=in_order)
             part = np.empty((rows.size, 2), np.int64)
             args = (y[rows], untouched, self.k, self._targets, state, part)
-            self._visit_among(among, count_residuals, take_rows(X, rows), *args, effort=effort)
+            self._visit_among(among, count_residuals, X if among is None else take_rows(X, rows), *args, effort=effort)
             out[rows] = part
         return out[:, 0], out[:, 1], np.full(m, self.n) if within is None else within.sizes
 
@@ -206,7 +206,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         for rows, among in groups_of(within, X.shape[0]):
             untouched, part = self._residuals_among(state, among, in_order=True), np.empty((rows.size, *out.shape[1:]))
             args = (thresholds[rows], untouched, self.k, self._targets, state, part)
-            self._visit_among(among, bound_residuals, take_rows(X, rows), *args, effort=effort)
+            self._visit_among(among, bound_residuals, X if among is None else take_rows(X, rows), *args, effort=effort)
             out[rows] = part
         return counted_from_zero(out.reshape(-1, 2), state.origin).reshape(out.shape).transpose(0, 2, 1)
 

@@ -62,9 +62,9 @@ class ByLabel(NamedTuple):
 
 def new_candidates(d, F, bands=None):
     """Return candidates for which nothing has been counted yet."""
-    counts = (np.zeros((F.shape[0], 2, F.shape[1]), np.int64) for _ in range(2))
-    jumps = (np.zeros((F.shape[0], F.shape[1] + 1), np.int64) for _ in range(2))
-    return Candidates(d, F, make_bands(-F, SIGNED_FLOOR) if bands is None else bands, Tally(*counts, *jumps))
+    counts, jumps = (F.shape[0], 2, F.shape[1]), (F.shape[0], F.shape[1] + 1)
+    tally = Tally(*(np.zeros(shape, np.int64) for shape in (counts, counts, jumps, jumps)))
+    return Candidates(d, F, make_bands(-F, SIGNED_FLOOR) if bands is None else bands, tally)
 
 
 def without_itself(e, b):
