@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._jit import compiled, inner
+from exactcp.counting.labels import count_below
 from exactcp.measures.forest.kernels.cuts import find_cut, keep_cuts
 from exactcp.measures.forest.kernels.layout import (
     CUT,
@@ -52,12 +53,17 @@ def is_pure(counts):
 
 
 @inner
-def part(examples, f, threshold, members, spare):
-    """Put the rows or users whose value is at most the threshold first, keeping their order, and return how many."""
-    codes_f = examples.codes[f]
+def part(examples, star, f, threshold, members, spare):
+    """Put the rows or users whose value is at most the threshold first, in order, and return how many; -1 is the star.
+
+    The even codes of the values at most the threshold are those up to twice their number.
+    """
+    codes_f, star_stays = examples.codes[f], star.values[f] <= threshold
+    limit = 2 * count_below(examples.values[examples.first[f] : examples.first[f + 1]], threshold, True)
     kept, moved = 0, 0
     for j in range(members.shape[0]):
-        if value_of(examples, f, codes_f[members[j]["example"]]) <= threshold:
+        row = members[j]["example"]
+        if star_stays if row < 0 else codes_f[row] <= limit:
             members[kept] = members[j]
             kept += 1
         else:
@@ -211,8 +217,8 @@ def grow(examples, rows, users, old, plan, workspace):
                 store = _choose(examples, nobody, node, weights, my_rows, plan, workspace, store)
         if node["feature"] >= 0:
             f, threshold = node["feature"], node["threshold"]
-            cut = node["rows"] + part(examples, f, threshold, my_rows, spare_rows)
-            parting = node["users"] + part(examples, f, threshold, my_users, spare_users)
+            cut = node["rows"] + part(examples, nobody, f, threshold, my_rows, spare_rows)
+            parting = node["users"] + part(examples, nobody, f, threshold, my_users, spare_users)
             _bear(nodes, v, n_nodes, cut, parting)
             _follow(before, v, n_nodes, old, node)
             n_nodes += 2

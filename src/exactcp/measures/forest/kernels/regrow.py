@@ -20,23 +20,6 @@ def _value_with(examples, f, code, star):
 
 
 @inner
-def _part_rows(codes_f, u_f, lo, rows, spare):
-    """Put the rows whose code is at most lo first, in order, and return how many; row -1 has the code u_f."""
-    kept, moved = 0, 0
-    for j in range(rows.shape[0]):
-        row = rows[j]["example"]
-        if (u_f if row < 0 else np.int64(codes_f[row])) <= lo:
-            rows[kept] = rows[j]
-            kept += 1
-        else:
-            spare[moved] = rows[j]
-            moved += 1
-    for j in range(moved):
-        rows[kept + j] = spare[j]
-    return kept
-
-
-@inner
 def regrow(examples, star, rows, users, plan, workspace):
     """Give each user the label that the branch gives it when grown with the test example in it.
 
@@ -68,8 +51,8 @@ def regrow(examples, star, rows, users, plan, workspace):
                 my_users[j]["vote"] = label
             continue
         threshold = midpoint(_value_with(examples, f, lo, star), _value_with(examples, f, hi, star))
-        cut = first + _part_rows(examples.codes[f], star.codes[f], lo, my_rows, spare_rows)
-        parting = user + part(examples, f, threshold, my_users, spare_users)
+        cut = first + part(examples, star, f, threshold, my_rows, spare_rows)
+        parting = user + part(examples, star, f, threshold, my_users, spare_users)
         for side in range(2):
             users_from = user if side == 0 else parting
             users_to = parting if side == 0 else users_end
