@@ -143,8 +143,8 @@ FAMILY = Family(
         ),
         "the newcomer in the list, not in the sums": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
-            "if d < rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):",
+            "return d > rows.boundary[r] or sum_up_list(r, own, n + 1, k, rows)",
+            "return d >= rows.boundary[r] or sum_up_list(r, own, n + 1, k, rows)",
             KEPT,
         ),
         "another's target is removed": Mutant(
@@ -211,8 +211,8 @@ FAMILY = Family(
         ),
         "one fewer is left": Mutant(
             "measures/neighbours/kernels/neighbourhoods.py",
-            "fits = sum_up_list(r, targets[i], n - 1, k, rows)",
-            "fits = sum_up_list(r, targets[i], n - 2, k, rows)",
+            "or sum_up_list(r, own, n - 1, k, rows)",
+            "or sum_up_list(r, own, n - 2, k, rows)",
             (
                 "measures/neighbours/test_knn_residual.py::test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew",
             ),

@@ -34,8 +34,7 @@ from exactcp.measures.neighbours.kernels.neighbourhoods import (
     commit_departure,
     lists_with,
     lists_without,
-    revise_with,
-    revise_without,
+    revise,
 )
 from exactcp.measures.neighbours.kernels.standing import Standing
 from exactcp.measures.neighbours.kernels.tree_members import MemberTrees
@@ -356,7 +355,7 @@ class NeighbourhoodBag(Bag):
             trees, distances = None, store.rows_from(x)[0]
             slots, company = lists_with(distances, state), Company(targets, distances)
         rows = new_rows(slots.size + 1, state.values.shape[1], state.origin)
-        short = revise_with(slots, distances, y, self.k, targets, state, rows)
+        short = revise(slots, distances, y, 1, self.k, targets, state, rows)
         slots, short = np.append(slots, n), np.append(short, slots.size)
         revised = self._revised(short, slots, rows, company, effort)
         if trees is not None:
@@ -375,7 +374,7 @@ class NeighbourhoodBag(Bag):
                 distances = store.rows_within(slot, slot + 1)[0]
                 slots, company = lists_without(distances, slot, state), Company(self._targets[:n], distances, gone=slot)
             rows = new_rows(slots.size, state.values.shape[1], state.origin)
-            short = revise_without(slots, distances, slot, self.k, self._targets, state, rows)
+            short = revise(slots, distances, self._targets[slot], -1, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
         if trees is not None:
             spare = _coordinates(1, trees)[0]

@@ -46,25 +46,13 @@ def lists_with(distances, state):
     return out[:used].copy()
 
 
-@compiled
-def revise_with(slots, distances, target, k, targets, state, rows):
-    """Write the neighbourhoods of some examples with one more example, n others before it, to `rows`.
-
-    Return which of the rows must be made anew.
-    """
-    n, width = distances.shape[0], rows.values.shape[1]
-    short = np.empty(slots.shape[0], np.int64)
-    used = 0
-    for r in range(slots.shape[0]):
-        i, d = slots[r], distances[slots[r]]
-        put_row(i, state, r, rows)
-        length = rows.lengths[r]
-        if length == n - 1 or d <= rows.values[r, length - 1]:
-            rows.lengths[r] = insert_with(rows.values[r], rows.partners[r], length, width, d, target)
-        if d <= rows.boundary[r] and not sum_up_list(r, targets[i], n + 1, k, rows):
-            short[used] = r
-            used += 1
-    return short[:used].copy()
+@inner
+def _join_row(r, own, d, target, n, k, rows):
+    """Let an example of this target join row r, whose own target is given, at d; False if it must be made anew."""
+    length, width = rows.lengths[r], rows.values.shape[1]
+    if length == n - 1 or d <= rows.values[r, length - 1]:
+        rows.lengths[r] = insert_with(rows.values[r], rows.partners[r], length, width, d, target)
+    return d > rows.boundary[r] or sum_up_list(r, own, n + 1, k, rows)
 
 
 @compiled
@@ -93,26 +81,35 @@ def _remove(values, partners, length, d, target):
     return length
 
 
+@inner
+def _leave_row(r, own, d, target, n, k, rows):
+    """Let an example of this target leave row r, as `_join_row`."""
+    length = rows.lengths[r]
+    last = rows.values[r, length - 1]
+    if d > last:
+        return False
+    shorter = _remove(rows.values[r], rows.partners[r], length, d, target)
+    rows.lengths[r] = shorter
+    # not found, and not cut off at the end: the metric has rounded otherwise
+    if shorter == length and (d < last or length == n - 1):
+        return False
+    return d > rows.boundary[r] or sum_up_list(r, own, n - 1, k, rows)
+
+
 @compiled
-def revise_without(slots, distances, slot, k, targets, state, rows):
-    """Write the neighbourhoods of some examples without the one in `slot` to `rows`; return which must be made anew."""
+def revise(slots, distances, target, change, k, targets, state, rows):
+    """Write the neighbourhoods of some examples to `rows`, when one of this target comes (change 1) or goes (-1).
+
+    Return which of the rows must be made anew.
+    """
     n = distances.shape[0]
     short = np.empty(slots.shape[0], np.int64)
     used = 0
     for r in range(slots.shape[0]):
         i, d = slots[r], distances[slots[r]]
         put_row(i, state, r, rows)
-        length = rows.lengths[r]
-        last = rows.values[r, length - 1]
-        fits = d <= last
-        if fits:
-            shorter = _remove(rows.values[r], rows.partners[r], length, d, targets[slot])
-            rows.lengths[r] = shorter
-            # not found, and not cut off at the end: the metric has rounded otherwise
-            fits = shorter < length or (d == last and length < n - 1)
-            if fits and d <= rows.boundary[r]:
-                fits = sum_up_list(r, targets[i], n - 1, k, rows)
-        if not fits:
+        how = (r, targets[i], d, target, n, k, rows)
+        if not (_join_row(*how) if change > 0 else _leave_row(*how)):
             short[used] = r
             used += 1
     return short[:used].copy()
