@@ -18,7 +18,7 @@ from exactcp import measures
 from exactcp.experiments.generated import classification_data, regression_data
 from exactcp.experiments.methods import make_predictor
 from exactcp.experiments.mnist import load_images
-from exactcp.experiments.points import Point
+from exactcp.experiments.points import LineKey, Point
 
 REPEATS = 3  # of what is over in a moment: the best counts
 MOMENT = 1.0
@@ -81,7 +81,7 @@ def _load(point: Point, data: str | None) -> tuple[np.ndarray, np.ndarray, np.nd
     return generate(point.n, point.n_test, point.seed)
 
 
-_used: set[tuple[Any, ...]] = set()
+_used: set[tuple[LineKey, int]] = set()
 
 
 def _use_before(point: Point, X: np.ndarray, y: np.ndarray) -> None:
@@ -92,13 +92,13 @@ def _use_before(point: Point, X: np.ndarray, y: np.ndarray) -> None:
     elif point.measure == "RandomForest" and point.task != "mnist":  # pixels have few values
         uses = FIRST_USES_OF_FOREST
     for size, from_n in uses:
-        if (*point.line, size) in _used or point.n < from_n:
+        if (point.line, size) in _used or point.n < from_n:
             continue
         m = 1 if point.method == "standard" else 100
         is_mnist = point.task == "mnist"
         first = (X[:size], y[:size], X[:m]) if is_mnist else _load(replace(point, n=size, n_test=m), None)
         make_predictor(point).fit(first[0], first[1]).predict(first[2])
-        _used.add((*point.line, size))
+        _used.add((point.line, size))
     if point.method == "standard" and point.jobs > 1:
         Parallel(n_jobs=point.jobs)(delayed(make_predictor)(point) for _ in range(2 * point.jobs))
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 DONE, TIMEOUT, FAILED = "done", "timeout", "failed"
+
+
+class LineKey(NamedTuple):
+    """What points have in common that differ only by n and seed: they are a line of a figure."""
+
+    task: str
+    measure: str
+    method: str
+    jobs: int
+    n_estimators: int
 
 
 @dataclass(frozen=True)
@@ -48,9 +58,9 @@ class Point:
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
-    def line(self) -> tuple[Any, ...]:
-        """What points differ in only by n and seed: they are a line of a figure."""
-        return self.task, self.measure, self.method, self.jobs, self.n_estimators
+    def line(self) -> LineKey:
+        """The line of a figure that it belongs to."""
+        return LineKey(self.task, self.measure, self.method, self.jobs, self.n_estimators)
 
     def __str__(self) -> str:
         what = f"B = {self.n_estimators}" if self.task == "samples" else f"{self.measure} {self.method}"

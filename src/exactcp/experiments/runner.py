@@ -11,7 +11,7 @@ from exactcp.experiments.configs import Config
 from exactcp.experiments.forecast import Forecast, expected_seconds, is_final, runs_out
 from exactcp.experiments.journal import Journal
 from exactcp.experiments.machine import describe_machine
-from exactcp.experiments.points import FAILED, Measurement, Point
+from exactcp.experiments.points import FAILED, LineKey, Measurement, Point
 from exactcp.experiments.worker_process import WorkerProcess
 
 JOURNAL = "measurements.jsonl"
@@ -82,7 +82,7 @@ def run(
     for note in result.notes:
         if tell is not None:
             tell(note)
-    by_line: dict[tuple[object, ...], list[Measurement]] = {}
+    by_line: dict[LineKey, list[Measurement]] = {}
     expected = [0.0 if p.key in known else expected_seconds(p, config.timeout_of(p)) for p in plan]
     with WorkerProcess() as worker:
         for i, point in enumerate(plan):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,15 @@ def _threshold(low: float, high: float) -> float:
     return middle if middle < high else low
 
 
+class Split(NamedTuple):
+    """A node that is no leaf; a leaf is its label."""
+
+    feature: int
+    threshold: float
+    left: Split | int
+    right: Split | int
+
+
 class Tree:
     """A CART tree whose nodes draw their features from their place: root 1, children 2v and 2v + 1."""
 
@@ -68,7 +77,7 @@ class Tree:
         self._seed, self._tree, self._max_depth, self._n_features = seed, tree, max_depth, n_features
         self._root = self._grow(rows, 1, 0)
 
-    def _grow(self, rows: SampleRows, node: int, depth: int) -> Any:
+    def _grow(self, rows: SampleRows, node: int, depth: int) -> Split | int:
         weights = _class_weights(rows, self._n_labels)
         leaf = weights.index(max(weights))
         split = None
@@ -79,7 +88,8 @@ class Tree:
         feature, threshold = split
         left = [row for row in rows if row[0][feature] <= threshold]
         right = [row for row in rows if row[0][feature] > threshold]
-        return feature, threshold, self._grow(left, 2 * node, depth + 1), self._grow(right, 2 * node + 1, depth + 1)
+        left_node, right_node = self._grow(left, 2 * node, depth + 1), self._grow(right, 2 * node + 1, depth + 1)
+        return Split(feature, threshold, left_node, right_node)
 
     def _best_cut(self, rows: SampleRows, node: int) -> tuple[int, float] | None:
         order = feature_order(self._seed, self._tree, node, len(rows[0][0]))
@@ -99,10 +109,9 @@ class Tree:
     def predict(self, x: tuple[float, ...]) -> int:
         """Return the label of the leaf that x falls into."""
         node = self._root
-        while isinstance(node, tuple):
-            feature, threshold, left, right = node
-            node = left if x[feature] <= threshold else right
-        return int(node)
+        while isinstance(node, Split):
+            node = node.left if x[node.feature] <= node.threshold else node.right
+        return node
 
 
 Trainer = Callable[[int, np.ndarray, np.ndarray, np.ndarray], Callable[[np.ndarray], int]]

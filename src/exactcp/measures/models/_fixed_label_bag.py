@@ -68,7 +68,7 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
         scores = self._scores(X, effort)
         fields = np.empty((4, *scores.shape), np.int64)
         for c in range(self._labels.size):
-            fields[:, :, c] = self._count(scores[:, c], c)
+            fields[:, :, c] = self._count(scores[:, c], c)[:4]
         return LabelCounts(fields[0], fields[1], fields[2], fields[3], scores)
 
     def category_counts(
@@ -88,11 +88,12 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
                 whole[:, c] = field
         return out
 
-    def _count(self, scores: np.ndarray, code: int) -> tuple[np.ndarray, ...]:
-        """Return greater and equal scores among the same label and among the others, for candidates of one label."""
+    def _count(self, scores: np.ndarray, code: int) -> LabelCounts:
+        """Return the counts (m,) for candidates of one label."""
         same: Counts = compare_sorted(self._by_label[code], scores, **self._rule)
         every: Counts = compare_sorted(self._all, scores, **self._rule)
-        return same.greater, same.equal, every.greater - same.greater, every.equal - same.equal
+        others = every.greater - same.greater, every.equal - same.equal
+        return LabelCounts(same.greater, same.equal, *others, scores)
 
     def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield for every object the training scores (n_labels, n) and the candidates' (n_labels,)."""
@@ -127,7 +128,7 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
         own = self._own(self._scores(X, FREE), codes)
         out = np.empty((count_rows(X), 4), np.int64)
         for i, code in enumerate(codes):
-            out[i] = [field[0] for field in self._count(own[i : i + 1], int(code))]
+            out[i] = [field[0] for field in self._count(own[i : i + 1], int(code))[:4]]
             self._insert(own[i : i + 1], codes[i : i + 1])
         return out
 
