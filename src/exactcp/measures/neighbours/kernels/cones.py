@@ -1,6 +1,7 @@
 """Cones: how close a candidate must come to an example to change how their scores compare (theory TR.4)."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,8 +9,19 @@ from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.lanes import lowest, within_cones
 from exactcp.geometry.trees import box_gap, cone_radius, limit_of
+from exactcp.measures.neighbours.kernels.fill import Lists
 from exactcp.measures.neighbours.kernels.lists import kth
 from exactcp.measures.neighbours.kernels.scores import score_with
+
+
+class Scored(NamedTuple):
+    """The examples' lists, and what follows from them."""
+
+    lists: Lists
+    sums: np.ndarray  # (n_relations, capacity)
+    scores: np.ndarray  # (n,)
+    k: int
+
 
 TOP = 1e290  # stands for larger scores; beyond it, and below its inverse, a slope would not be safe from overflow
 
@@ -54,9 +66,10 @@ def u_band(relation, lo, hi):
 
 
 @inner
-def _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores):
+def _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored):
     """How the counts of a candidate change by those examples of a leaf that a mask has: (at least, above)."""
-    values, lengths, at_least, above = lists.values, lists.lengths, 0, 0
+    (values, lengths, _), sums, scores, k = scored
+    at_least, above = 0, 0
     while hits != 0:
         i = slots[leaf, lowest(hits)]  # type: ignore[call-arg]
         hits &= hits - 1
@@ -71,7 +84,7 @@ def _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, list
 
 
 @inner
-def correct_by_cones(z, x, room, relation, label, lo, hi, k, stored, standing, lists, sums, scores, waiting):
+def correct_by_cones(z, x, room, relation, label, lo, hi, stored, standing, scored, waiting):
     """How the counts of a candidate change by the examples that it changes: (at least, above).
 
     They are in the reverse tree of its label, or of all other-label lists, or loose.
@@ -99,7 +112,7 @@ def correct_by_cones(z, x, room, relation, label, lo, hi, k, stored, standing, l
             z, points, leaf, radii, slopes, tops, least, most, room, grow
         )
         if hits != 0:
-            more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores)
+            more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored)
             at_least, above = at_least + more[0], above + more[1]
     loose = standing.loose
     points, slots = loose.points, loose.slot
@@ -109,6 +122,6 @@ def correct_by_cones(z, x, room, relation, label, lo, hi, k, stored, standing, l
         if (loose.label[leaf] == label) == (relation == 0):
             hits = within_cones(z, points, leaf, radii, slopes, tops, least, most, room, grow)  # type: ignore[call-arg]
             if hits != 0:
-                more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, k, stored, lists, sums, scores)
+                more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored)
                 at_least, above = at_least + more[0], above + more[1]
     return at_least, above

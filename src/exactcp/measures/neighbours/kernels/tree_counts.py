@@ -5,7 +5,7 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.counting.ties import TOLERANCE, tie_band
 from exactcp.geometry.trees import DEEP, place, room_of
-from exactcp.measures.neighbours.kernels.cones import correct_by_cones
+from exactcp.measures.neighbours.kernels.cones import Scored, correct_by_cones
 from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.ranked import count_in_order
 from exactcp.measures.neighbours.kernels.scores import put, score_candidates
@@ -51,6 +51,7 @@ def count_labels_by_trees(rows, X, k, stored, standing, lists, sums, provisional
     scores = score_candidates(_find_rows(X, k, stored, standing.near, standing.loose, Z, rooms, far), n_relations == 2)
     put(rows, scores, out.scores)
     waiting, at_least, above = np.empty(DEEP, np.int64), np.empty(2, np.int64), np.empty(2, np.int64)
+    scored = Scored(lists, sums, provisional, k)
     for t in range(m):
         if far[t]:
             continue
@@ -59,20 +60,7 @@ def count_labels_by_trees(rows, X, k, stored, standing, lists, sums, provisional
             count_in_order(c, lo, hi, standing.ranked, at_least, above)
             for relation in range(n_relations):
                 more, more_above = correct_by_cones(
-                    Z[t],
-                    X[t],
-                    rooms[t],
-                    relation,
-                    c,
-                    lo,
-                    hi,
-                    k,
-                    stored,
-                    standing,
-                    lists,
-                    sums,
-                    provisional,
-                    waiting,
+                    Z[t], X[t], rooms[t], relation, c, lo, hi, stored, standing, scored, waiting
                 )
                 at_least[relation] += more
                 above[relation] += more_above

@@ -53,8 +53,9 @@ def _leave_lists(leaf, relation, k, grove, asking, lists):
 
 
 @inner
-def _meet_leaf(leaf, other, reached, k, rows, points, slots, units, z, rooms, limits, keys, partners, found):
+def _meet_leaf(leaf, other, reached, k, rows, points, slots, units, asking):
     """Let those of the mask `reached`, of the examples of a leaf, meet the examples of another, or their own."""
+    z, rooms, limits, (keys, partners, found) = asking
     here, there, one = LEAF * leaf, LEAF * other, np.int64(1)
     while reached != 0:
         j = lowest(reached)  # type: ignore[call-arg, var-annotated]
@@ -79,7 +80,7 @@ def _meet_tree(leaf, root, k, rows, grove, units, asking, waiting):
     Arrays are taken out of their tuples here: inside the loop each access would cost an atomic reference count.
     """
     box, link, points, slots, home = grove.box, grove.link, grove.points, grove.slot, np.int64(grove.home[leaf])
-    z, rooms, limits, (keys, partners, found) = asking
+    limits = asking.limits
     waiting[0] = root
     used = 1
     while used > 0:
@@ -96,7 +97,7 @@ def _meet_tree(leaf, root, k, rows, grove, units, asking, waiting):
             reached = near_box(points, leaf, box, node, limits)
         if reached != 0:
             other = np.int64(link[node, 1])
-            _meet_leaf(leaf, other, reached, k, rows, points, slots, units, z, rooms, limits, keys, partners, found)
+            _meet_leaf(leaf, other, reached, k, rows, points, slots, units, asking)
 
 
 @compiled(error_model="numpy")
