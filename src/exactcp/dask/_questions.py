@@ -89,6 +89,18 @@ class _Question(FrontDoor):
     random_state: int
     _category_sizes: np.ndarray
 
+    @reads
+    def take_part(self, number: int, X: Any, y: Any) -> Taken:
+        """Return a part of the examples, checked as `fit` does."""
+        _check_rows(number, X)
+        with telling(number):
+            objects, y = (self._take_labelled if self._has_labels else self._take_targeted)(X, y)
+            objects = brought_in(objects, X)
+            numbers = self._sort(X, objects, y, None)
+        if self._taxonomy.is_trivial or self._taxonomy.is_by_label:  # counts within labels are counted anyway
+            numbers = np.empty(0, np.int64)
+        return Taken(objects, y, numbers, self._facts(objects, y if self._has_labels else np.empty(0), numbers))
+
     def _facts(self, objects: np.ndarray, labels: np.ndarray, numbers: np.ndarray) -> Facts:
         names = vars(self).get("feature_names_in_")
         most = float(np.abs(objects).max()) if objects.size else 0.0
@@ -114,18 +126,6 @@ class _Question(FrontDoor):
 
 class LabelQuestion(_Question, FullConformalClassifier):
     """The full conformal classifier, whose examples are elsewhere."""
-
-    @reads
-    def take_part(self, number: int, X: Any, y: Any) -> Taken:
-        """Return a part of the examples, checked as `fit` does."""
-        _check_rows(number, X)
-        with telling(number):
-            objects, labels = self._take_labelled(X, y)
-            objects = brought_in(objects, X)
-            numbers = self._sort(X, objects, labels, None)
-        if self._counts_by_label():
-            numbers = np.empty(0, np.int64)
-        return Taken(objects, labels, numbers, self._facts(objects, labels, numbers))
 
     @reads
     def knowing(self, facts: Sequence[Facts]) -> LabelQuestion:
@@ -195,18 +195,6 @@ class Told(LabelBagBase):
 
 class TargetQuestion(_Question, FullConformalRegressor):
     """The full conformal regressor, whose examples are elsewhere."""
-
-    @reads
-    def take_part(self, number: int, X: Any, y: Any) -> Taken:
-        """Return a part of the examples, checked as `fit` does."""
-        _check_rows(number, X)
-        with telling(number):
-            objects, targets = self._take_targeted(X, y)
-            objects = brought_in(objects, X)
-            numbers = self._sort(X, objects, targets, None)
-        if self._taxonomy.is_trivial:
-            numbers = np.empty(0, np.int64)
-        return Taken(objects, targets, numbers, self._facts(objects, np.empty(0), numbers))
 
     @reads
     def knowing(self, facts: Sequence[Facts]) -> TargetQuestion:
