@@ -12,12 +12,12 @@ from exactcp.geometry.screen import ROWS, centred
 from exactcp.geometry.sketch import SAMPLED, principal_directions, sample_of, share_kept, squared_block
 
 NUMBERS = 2**19  # of a sample at most
-LOOKED_AT = 8192  # rows of a sample that tells how many columns it takes
+TRIED_ROWS = 8192  # rows of a sample that tells how many columns it takes
 ASKING = 32  # of them, whose neighbours are counted
-NEAREST = 16  # neighbours of an object that should be told from the others
+TOLD_APART = 16  # neighbours of an object that should be told from the others
 MORE_KEPT = 1.1  # times as many as there are may seem to be near
 REST = 0.2  # of the sum of squares: no surface is near if more is left
-WORTH = 2 / 3  # coordinates that are more than this part of the features are not worth it
+WORTH_CONTRACTING = 2 / 3  # coordinates that are more than this part of the features are not worth it
 
 
 @inner
@@ -44,14 +44,14 @@ def contract_row(x, centre, scale, basis, z):
 def find_contraction(objects, most):
     """Return orthonormal columns (p, q), as few as tell near objects from others; q = 0 if `most` do not, nor pay."""
     n, p = objects.shape
-    none, most = np.empty((p, 0)), min(most, int(WORTH * p) - 1)
+    none, most = np.empty((p, 0)), min(most, int(WORTH_CONTRACTING * p) - 1)
     if most < 1 or n < ASKING:
         return none
     sample = sample_of(objects, max(ASKING, min(SAMPLED, NUMBERS // p)))
     basis = principal_directions(sample, most)
     if np.linalg.norm(sample @ basis) ** 2 < (1 - REST) * np.linalg.norm(sample) ** 2:
         return none
-    tells = _telling(sample_of(objects, max(ASKING, min(LOOKED_AT, NUMBERS // p))), basis, n)
+    tells = _telling(sample_of(objects, max(ASKING, min(TRIED_ROWS, NUMBERS // p))), basis, n)
     if not tells(most):
         return none
     too_few, enough = 0, most  # more columns never keep more
@@ -63,7 +63,7 @@ def find_contraction(objects, most):
 
 def _telling(sample, basis, n):
     """Return whether so many columns tell who is among the nearest of n, by some rows of a sample."""
-    few, rank = sample[:: sample.shape[0] // ASKING], max(1, round(NEAREST * sample.shape[0] / n))
+    few, rank = sample[:: sample.shape[0] // ASKING], max(1, round(TOLD_APART * sample.shape[0] / n))
     squared = squared_block(few, sample)
     near = np.partition(squared, rank, axis=1)[:, rank : rank + 1] + 2.0**-40  # each row itself is the first
     allowed = MORE_KEPT * float((squared <= near).mean())

@@ -346,7 +346,7 @@ class NeighbourhoodBag(Bag):
     def _arrival(self, x: np.ndarray, y: float, effort: Effort) -> tuple[Revised, Prepared]:
         """Return all neighbourhoods that an example changes when it comes, and what puts it and them into arrays."""
         n, state, store, trees = self.n, self._state, self._store, self._followed()
-        targets, coordinates = np.append(self._targets[:n], y), _coordinates(2, trees)
+        targets, coordinates = np.append(self._targets[:n], y), _room_for_coordinates(2, trees)
         if trees is not None and can_take(x[0], trees[0], coordinates[0]):
             distances = np.empty(n)
             slots = concerned_by(x[0], -1, store.objects, state, *trees, distances)
@@ -377,7 +377,7 @@ class NeighbourhoodBag(Bag):
             short = revise(slots, distances, self._targets[slot], -1, self.k, self._targets, state, rows)
             revised = self._revised(short, slots, rows, company, effort)
         if trees is not None:
-            spare = _coordinates(1, trees)[0]
+            spare = _room_for_coordinates(1, trees)[0]
             return revised, Prepared(partial(commit_departure_from_trees, revised, position, n - 1, spare), trees)
         return revised, Prepared(partial(commit_departure, revised, position, n - 1, store.is_matrix))
 
@@ -404,7 +404,7 @@ def with_arrays(state: Neighbourhoods, new: Callable[[np.ndarray], np.ndarray]) 
     return Neighbourhoods(*map(new, state[:-1]), state.origin)  # type: ignore[call-arg, arg-type]
 
 
-def _coordinates(rows: int, trees: FollowedTrees | None) -> np.ndarray:
+def _room_for_coordinates(rows: int, trees: FollowedTrees | None) -> np.ndarray:
     """Return room for the coordinates of rows in trees."""
     return np.empty((rows, 0 if trees is None else trees[0].near.grove.points.shape[1]), np.float32)
 
