@@ -9,9 +9,9 @@ import numpy as np
 
 from exactcp._jit import inner
 from exactcp.geometry.screen import ROWS, centred
-from exactcp.geometry.sketch import SAMPLED, principal_directions, sample_of, share_kept, squared_block
+from exactcp.geometry.sketch import SAMPLED, principal_directions, sample_of, share_kept, squared_estimates
 
-NUMBERS = 2**19  # of a sample at most
+MOST_NUMBERS = 2**19  # of a sample at most
 TRIED_ROWS = 8192  # rows of a sample that tells how many columns it takes
 ASKING = 32  # of them, whose neighbours are counted
 TOLD_APART = 16  # neighbours of an object that should be told from the others
@@ -47,11 +47,11 @@ def find_contraction(objects, most):
     none, most = np.empty((p, 0)), min(most, int(WORTH_CONTRACTING * p) - 1)
     if most < 1 or n < ASKING:
         return none
-    sample = sample_of(objects, max(ASKING, min(SAMPLED, NUMBERS // p)))
+    sample = sample_of(objects, max(ASKING, min(SAMPLED, MOST_NUMBERS // p)))
     basis = principal_directions(sample, most)
     if np.linalg.norm(sample @ basis) ** 2 < (1 - REST) * np.linalg.norm(sample) ** 2:
         return none
-    tells = _telling(sample_of(objects, max(ASKING, min(TRIED_ROWS, NUMBERS // p))), basis, n)
+    tells = _telling(sample_of(objects, max(ASKING, min(TRIED_ROWS, MOST_NUMBERS // p))), basis, n)
     if not tells(most):
         return none
     too_few, enough = 0, most  # more columns never keep more
@@ -64,7 +64,7 @@ def find_contraction(objects, most):
 def _telling(sample, basis, n):
     """Return whether so many columns tell who is among the nearest of n, by some rows of a sample."""
     few, rank = sample[:: sample.shape[0] // ASKING], max(1, round(TOLD_APART * sample.shape[0] / n))
-    squared = squared_block(few, sample)
+    squared = squared_estimates(few, sample)
     near = np.partition(squared, rank, axis=1)[:, rank : rank + 1] + 2.0**-40  # each row itself is the first
     allowed = MORE_KEPT * float((squared <= near).mean())
     return lambda q: basis.shape[1] >= q and share_kept(few, sample, basis[:, :q], near) <= allowed

@@ -55,7 +55,7 @@ def principal_directions(sample, width):
 def _best_width(sample, basis):
     """Number of columns of the basis that makes a sketch cheapest, by the pairs of a sample; 0 if none is worth it."""
     few, p = sample[:: max(1, sample.shape[0] // 64)], sample.shape[1]
-    near = np.quantile(squared_block(few, sample), KEPT_SHARE, axis=1, keepdims=True)
+    near = np.quantile(squared_estimates(few, sample), KEPT_SHARE, axis=1, keepdims=True)
     best, cost = 0, WORTH * p
     for width in WIDTHS:
         if width <= basis.shape[1]:
@@ -67,10 +67,10 @@ def _best_width(sample, basis):
 
 def share_kept(few, sample, basis, near):
     """Return the part of the pairs that are not farther than near[t], squared, in the columns of a basis."""
-    return float((squared_block(_project(few, basis), _project(sample, basis)) <= near).mean())
+    return float((squared_estimates(_project(few, basis), _project(sample, basis)) <= near).mean())
 
 
-def squared_block(A, B):
+def squared_estimates(A, B):
     """Return squared distances by a product, good enough for an estimate."""
     return np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2.0 * A @ B.T
 
