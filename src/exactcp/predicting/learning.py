@@ -149,7 +149,9 @@ class LabelledLearning(Learning):
 
     def _forget(self, positions: np.ndarray) -> None:
         """Let the bag forget examples; of two classes at least, or of those that were declared, some stay."""
-        sizes = self._bag.sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
+        sizes = self._bag.sizes
+        if positions.size >= sizes[sizes > 0].min():  # else every class keeps some
+            sizes = sizes - np.bincount(self._bag.codes()[positions], minlength=self.classes_.size)
         kept = np.flatnonzero(sizes) if self._declared is None else np.arange(self.classes_.size)
         if sizes.sum() == 0 or kept.size < 2:
             msg = (

@@ -87,14 +87,10 @@ def commit_arrival_by_trees(x, label, k, own, used, distances, z, spare, before,
 def lists_that_hold_by_trees(slot, n, k, examples, standing, following, distances):
     """Return what `lists_that_hold` does, and leave the distances that this takes."""
     rows, codes, near = examples.rows, examples.codes, standing.near
-    z, touched, out = (
-        np.empty(near.grove.points.shape[1], np.float32),
-        np.empty(n, np.int64),
-        np.empty((n, 3), np.int64),
-    )
+    z, touched = np.empty(near.grove.points.shape[1], np.float32), np.empty(n, np.int64)
     place(rows[slot], near, z)
     found = _note_entered(rows[slot], z, codes[slot], n, examples, standing, following, touched, distances)
-    used = 0
+    used, out = 0, np.empty((found, 3), np.int64)
     for r in range(found):
         used += leaving(touched[r], slot, distances[touched[r]], n, codes, examples.sizes, k, examples.lists, out[used])
     return out[:used].copy()
