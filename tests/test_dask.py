@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from functools import partialmethod
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -326,6 +327,15 @@ def bad_inputs():
             ValueError,
             "part 2 of X and y has no rows",
         ),
+        "an empty partition of a question": (
+            lambda: (
+                nobody.fit(parts.drop(columns="y"), parts["y"]).predict_p(parts[list("abc")][parts["a"] > 99]).compute()
+            ),
+            ValueError,
+            r"a part of X has no rows.* X\.repartition",
+        ),
+        "something delayed": (lambda: nobody.fit(dask.delayed(X), y), TypeError, "X is a Dask Delayed"),
+        "labels in memory": (lambda: nobody.fit(dX, y), ValueError, r"dask\.array\.from_array\(y, X\.chunks\[0\]\)"),
         "other chunks": (lambda: nobody.fit(dX, dy.rechunk(((20, 50),))), ValueError, r"y\.rechunk\(X\.chunks"),
         "other partitions": (
             lambda: nobody.fit(parts.drop(columns="y"), parts["y"].repartition(npartitions=1)),

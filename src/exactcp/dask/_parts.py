@@ -41,6 +41,7 @@ class Means(NamedTuple):
 def shard_rows(means: Means, X: Any) -> int:
     """Return how many rows a shard may have: few shards for each thread, two of which fit into its memory."""
     rows = SHARD_ROWS
+    _refuse_delayed(X, "X")
     if means.n_threads is not None and not is_collection(X):
         rows = max(rows, -(-count_rows(X, "X") // means.n_threads))
     if means.memory is None:
@@ -57,6 +58,7 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
 
     Chunks with more than `at_most` rows are cut, too; partitions of frames are not.
     """
+    _refuse_delayed(X, name)
     if not is_collection(X):
         n = count_rows(X, name)
         bounds = [*range(0, n, rows), n]
@@ -75,6 +77,16 @@ def parts_of(graph: Graph, X: Any, name: str, rows: int, at_most: int | None = N
         )
         raise TypeError(msg)
     return _chunks(graph, X, name, at_most)
+
+
+def _refuse_delayed(X: Any, name: str) -> None:
+    """Refuse what does not tell what it will be."""
+    if isinstance(X, dask_module("dask.delayed").Delayed):
+        msg = (
+            f"{name} is a Dask Delayed: expected a Dask array or a Dask frame, which say how they are cut. Give "
+            f"dask.array.from_delayed({name}, shape=..., dtype=...), or dask.dataframe.from_delayed([{name}])."
+        )
+        raise TypeError(msg)
 
 
 def _mapped_part(graph: Graph, rows: np.ndarray) -> Promised:
@@ -115,7 +127,8 @@ def check_matching(X: TableParts, y: TableParts) -> None:
     if len(X.promises) != len(y.promises):
         msg = (
             f"X has {len(X.promises)} parts and y has {len(y.promises)}: expected the same, so that examples stay "
-            "together. Of arrays, give y.rechunk(X.chunks[0]); of frames, columns of one frame."
+            "together. Of arrays, give y.rechunk(X.chunks[0]), or dask.array.from_array(y, X.chunks[0]) of a y in "
+            "memory; of frames, columns of one frame."
         )
         raise ValueError(msg)
     for number, (rows, answers) in enumerate(zip(X.sizes, y.sizes, strict=True)):

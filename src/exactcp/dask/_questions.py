@@ -76,6 +76,15 @@ def _check_rows(number: int, X: Any) -> None:
         raise ValueError(msg)
 
 
+def _check_asked_rows(X: Any) -> None:
+    if count_rows(X) == 0:
+        msg = (
+            "a part of X has no rows, and nothing can be asked about it: expected some in every part. Leave it out, "
+            "for example by X.repartition(npartitions=...)."
+        )
+        raise ValueError(msg)
+
+
 class _Everything:
     """What has been said already: in tasks, which talk to nobody."""
 
@@ -152,6 +161,7 @@ class LabelQuestion(_Question, FullConformalClassifier):
     @reads
     def ask(self, X: Any) -> AskedPart:
         """Return test objects as the measure takes them, and whom they are compared with."""
+        _check_asked_rows(X)
         objects = self._take_objects(X)
         if self._counts_by_label():
             return AskedPart(objects, np.empty((0, 0), np.int64))
@@ -216,6 +226,7 @@ class TargetQuestion(_Question, FullConformalRegressor):
     @reads
     def ask(self, X: Any) -> AskedPart:
         """Return test objects as the measure takes them, and whom they are compared with."""
+        _check_asked_rows(X)
         objects, numbers = self._take_sorted(X, None)
         return AskedPart(objects, np.ascontiguousarray(numbers))
 
