@@ -154,6 +154,23 @@ def test_predictors_are_those_of_the_textbook_on_who_is_left():
 
 
 @pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_features_near_a_plane_are_followed_in_their_own_precision(dtype):
+    X, y, asked = _problem("normal", 2, 130, 2)
+    plane = np.random.default_rng(0).normal(size=(2, 70))
+    X, asked = ((rows @ plane).astype(dtype) for rows in (X, asked[:-1]))
+    bags = [KNNResidual(3, search=search).bag(X[:80], y[:80]) for search in ("tree", "brute")]
+    assert bags[0].search.contraction().shape[1] > 0
+    for new in range(80, 110):
+        for bag in bags:
+            bag.learn(X[new : new + 1], y[new : new + 1])
+            bag.unlearn(np.array([new % 7]))
+        assert bags[0]._trees is not None
+        assert bags[0]._store.objects.dtype == dtype
+        _assert_same(*bags, asked)
+
+
+@pytest.mark.usefixtures("restless")
 def test_copies_and_pickles_see_what_there_was():
     X, y, asked = _problem("densities", 6, 140, 2)
     reg = FullConformalRegressor(KNNResidual(3, search="tree")).fit(X[:80], y[:80])

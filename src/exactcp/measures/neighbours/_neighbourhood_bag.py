@@ -142,7 +142,9 @@ class NeighbourhoodBag(Bag):
         targets, width = company.targets, rows.values.shape[1]
         if company.standing is not None:
             made = new_rows(short.size, width, rows.origin)
-            args = (slots[short], company.x, company.gone, company.distances, targets, self.k, self._store.objects)
+            objects = self._store.objects
+            x = company.x.astype(objects.dtype, copy=False)  # nobody comes if they differ
+            args = (slots[short], x, company.gone, company.distances, targets, self.k, objects)
             scan_by_trees(*args, company.standing, made)
             put_rows(made, short, rows)
             return
