@@ -228,6 +228,19 @@ def test_predictors_are_those_of_the_textbook_on_who_is_left():
     np.testing.assert_array_equal(anomaly.predict_p(asked), alone.predict_p(asked))
 
 
+@pytest.mark.parametrize("search", ["tree", "brute"])
+def test_examples_are_found_again_among_many(search, rng):
+    """Their slots are looked for in blocks: the last one's example may be anywhere."""
+    X, y, _ = hostile("normal", "five", 3, 900, 2)
+    bag, left = _bag(KNN(2), X, y, search), np.arange(900)
+    for gone in [0, 898, 255, *rng.integers(0, 880, 12)]:
+        bag.unlearn(np.array([gone]))
+        left = np.delete(left, gone)
+        np.testing.assert_array_equal(np.sort(bag.order), np.arange(left.size))
+        np.testing.assert_array_equal(bag._store.objects[bag.order], X[left])
+        np.testing.assert_array_equal(bag.codes(), y[left])
+
+
 @pytest.mark.usefixtures("restless")
 def test_copies_pickles_and_threads_see_what_there_was():
     X, y, asked = hostile("densities", "five", 6, 140, 2)

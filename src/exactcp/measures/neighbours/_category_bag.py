@@ -65,7 +65,7 @@ class VennBag(NeighbourhoodBag):
     @property
     def sizes(self) -> np.ndarray:
         """Number of examples of each label."""
-        return np.bincount(self.codes(), minlength=self.n_labels)
+        return np.bincount(self._targets[: self.n].astype(np.int64), minlength=self.n_labels)
 
     def _fill(self, effort: Effort) -> None:
         super()._fill(effort)

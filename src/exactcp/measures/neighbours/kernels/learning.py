@@ -13,6 +13,8 @@ from exactcp._jit import compiled, inner
 from exactcp.measures.neighbours.kernels.lists import insert, position_of, remove, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of
 
+PASSED = 256  # places that are compared at once
+
 
 class ListArrays(NamedTuple):
     """All that changes when an example is learned or forgotten, by slot; every array has room for one more."""
@@ -151,6 +153,21 @@ def move(source, target, examples):
 
 
 @inner
+def _rename_slot(old, new, stop, order):
+    """Let the example in slot `old`, mostly one of the youngest of `stop`, be in slot `new`; blocks are passed fast."""
+    while stop > 0:
+        start, is_here = max(stop - PASSED, 0), False
+        for j in range(start, stop):
+            is_here |= order[j] == old
+        if is_here:
+            for j in range(start, stop):
+                if order[j] == old:
+                    order[j] = new
+            return
+        stop = start
+
+
+@inner
 def free_slot(slot, position, last, is_matrix, order, rows):
     """Forget the object in `slot`, which arrived as number `position`; that in slot `last` takes its slot."""
     if is_matrix:
@@ -158,10 +175,7 @@ def free_slot(slot, position, last, is_matrix, order, rows):
         rows[: last + 1, slot] = rows[: last + 1, last]
     else:
         rows[slot] = rows[last]
-    for j in range(last, -1, -1):
-        if order[j] == last:  # mostly one of the youngest
-            order[j] = slot
-            break
+    _rename_slot(last, slot, last + 1, order)
     for j in range(position, last):
         order[j] = order[j + 1]
 
