@@ -161,8 +161,8 @@ FAMILY = Family(
         ),
         "the moved example's order": Mutant(
             "measures/neighbours/kernels/learning.py",
-            "            order[j] = slot\n",
-            "            order[j] = last\n",
+            "                    order[j] = new\n",
+            "                    order[j] = old\n",
             KEPT,
         ),
         "sorted sizes outlive a change": Mutant(

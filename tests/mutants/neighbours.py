@@ -186,8 +186,8 @@ FAMILY = Family(
         "sizes stay": Mutant("measures/neighbours/kernels/learning.py", "    sizes[label] += 1\n", "", UPDATES),
         "the last example's order stays": Mutant(
             "measures/neighbours/kernels/learning.py",
-            "            order[j] = slot\n",
-            "            order[j] = last\n",
+            "                    order[j] = new\n",
+            "                    order[j] = old\n",
             UPDATES,
         ),
         "the order keeps the example": Mutant(

@@ -163,7 +163,7 @@ class TestParameters:
         (
             ModelQuantile(UPPER, LOWER),
             ValueError,
-            r"lower quantile is above the upper one for \d+% of the examples.*Swap",
+            r"lower quantile is above the upper one for \d+ % of the examples.*Swap",
         ),
         (ModelQuantile(LOWER), ValueError, r"QuantileRegressor\.predict returned shape \(40,\).*expected two columns"),
         (ModelQuantile(Both(), UPPER), ValueError, r"Both\.predict returned shape \(40, 2\).*expected one number"),

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import NONE, check_parameters, integer, one_of
-from exactcp._percent import percent
 from exactcp._rows import count_rows, take_rows
 from exactcp.measures._model import (
     ask_model,
@@ -148,7 +147,7 @@ class ModelQuantile(RegressorMeasure):
         share = float((lower > upper).mean())
         if share > 0.5:
             msg = (
-                f"the lower quantile is above the upper one for {percent(share)} of the examples: expected lower <= "
+                f"the lower quantile is above the upper one for {100 * share:.3g} % of the examples: expected lower <= "
                 "upper. Swap the two, or look at their levels."
             )
             raise ValueError(msg)
