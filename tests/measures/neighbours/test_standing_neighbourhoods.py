@@ -15,6 +15,7 @@ from exactcp import FullConformalRegressor, VennPredictor
 from exactcp.measures import KNNResidual
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours.kernels.neighbourhood_trees import entrances_of
+from exactcp.measures.neighbours.kernels.residuals import Untouched
 from exactcp.measures.neighbours.kernels.standing import BALL, NEAR, NEWCOMER
 from hostile import KINDS, hostile
 from slices import sliced
@@ -195,6 +196,22 @@ def test_trees_are_forgotten_when_somebody_too_far_comes():
         one.partial_fit(X[80:81], y[80:81]).partial_fit(asked[23:24], y[81:82])
     assert tree._bag._trees is None
     np.testing.assert_array_equal(tree.predict_interval(asked), brute.predict_interval(asked))
+
+
+def test_sizes_with_ranks_from_files_of_release_0_1_are_read():
+    X, y, asked = _problem("normal", 1, 60, 2)
+    levels = np.full((len(asked), 1), 20)
+    bag = KNNResidual(3).bag(X, y)
+    expected = bag.intervals_at(asked, levels)
+    stored = pickle.loads(pickle.dumps(bag))
+    assert stored._untouched is None
+    rank = np.argsort(np.argsort(-bag._untouched.upper))
+    old = Untouched(*bag._untouched[:6], rank)
+    stored._untouched = pickle.loads(pickle.dumps(old))
+    np.testing.assert_array_equal(stored.intervals_at(asked, levels), expected)
+    stored.learn(X[:1], y[:1])
+    bag.learn(X[:1], y[:1])
+    np.testing.assert_array_equal(stored.intervals_at(asked, levels), bag.intervals_at(asked, levels))
 
 
 @pytest.mark.usefixtures("restless")

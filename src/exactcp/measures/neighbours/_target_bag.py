@@ -86,6 +86,9 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
     _untouched: Untouched | None = None
     _earlier: Untouched | None = None  # before the examples changed
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_untouched": None, "_earlier": None}
+
     def _forget(self) -> None:
         """Forget what is derived from the neighbourhoods, but for an order of sizes that the next may be made from."""
         super()._forget()

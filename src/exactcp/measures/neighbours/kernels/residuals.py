@@ -12,6 +12,8 @@ from exactcp.measures.neighbours.kernels.lists import sort_in_place
 from exactcp.measures.neighbours.kernels.means import affine_with, predictions
 from exactcp.measures.neighbours.kernels.members import find_members, resolve
 
+NO_RANK = np.empty(0, np.int64)
+
 
 class Untouched(NamedTuple):
     """|residual| of the training examples as long as no test object touches them; -inf if one always does.
@@ -25,6 +27,7 @@ class Untouched(NamedTuple):
     typical: float  # size of a target
     ordered_upper: np.ndarray  # (those that count,) ascending, or none if they are not sorted
     ordered_lower: np.ndarray
+    rank: np.ndarray = NO_RANK  # not looked at: files of release 0.1 have one here
 
 
 @compiled
