@@ -56,6 +56,7 @@ MORE = {  # tables
         "other metrics": reach.metrics,
         "many labels": labels.many_labels,
         "near a surface": surfaces.near_surfaces,
+        "intervals of kernel ridge": regression.kernel_intervals,
     },
     "dask": {"shards in places, beside one process": dask.places},
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count
 from sklearn.datasets import make_regression
+from threadpoolctl import threadpool_limits
 
-from benchmarks.stopwatch import best_seconds, gemm_seconds
+from benchmarks.stopwatch import best_seconds, gemm_seconds, median_seconds, side_by_side
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KNN, KNNResidual, RidgeResidual
 
@@ -96,3 +99,29 @@ def slopes(*, quick: bool) -> Iterator[dict[str, Any]]:
             )
         fit, predict = (np.log(b / a) / np.log(large / small) for a, b in zip(*seconds.values(), strict=True))
         yield {"measure": name, "from n": small, "to n": large, "fit slope": fit, "predict slope": predict}
+
+
+def kernel_intervals(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield what intervals of kernel ridge regression cost beside those of its predictive distributions, one thread."""
+    X, y, X_test = _generated(500 if quick else 2_000, 200, 5)
+    with threadpool_limits(1):
+        fitted = {
+            residual: FullConformalRegressor(RidgeResidual(kernel="rbf", residual=residual), n_jobs=1).fit(X, y)
+            for residual in ("studentized", "deleted", "ordinary")
+        }
+        asked = {"distribution": partial(_distributed, fitted["studentized"])}  # the others have none
+        asked |= {residual: partial(reg.predict_interval, confidence_level=0.9) for residual, reg in fitted.items()}
+        batch = side_by_side({name: partial(ask, X_test) for name, ask in asked.items()}, clock=time.process_time)
+        one = median_seconds({name: lambda i, ask=ask: ask(X_test[i : i + 1]) for name, ask in asked.items()})
+    for residual in fitted:
+        yield {
+            "RidgeResidual(kernel='rbf')": residual,
+            "n": X.shape[0],
+            "p": X.shape[1],
+            "one row / distribution": one[residual] / one["distribution"],
+            "batch of 200 / distribution": batch[residual] / batch["distribution"],
+        }
+
+
+def _distributed(reg: FullConformalRegressor, X: np.ndarray) -> np.ndarray:
+    return reg.predict_distribution(X).interval(0.9)

@@ -326,6 +326,12 @@ FAMILY = Family(
             "flags[i] = np.uint8(reaches_low)",
             BRACKETS,
         ),
+        "the first test object for all": Mutant(
+            "measures/least_squares/_ridge_bag.py",
+            "some_multipliers(multipliers, slice(t, t + 1))",
+            "some_multipliers(multipliers, slice(0, 1))",
+            BRACKETS,
+        ),
         "the rank from the other end": Mutant(
             "measures/least_squares/_ridge_bag.py",
             "places = n - thresholds[t, lost]",

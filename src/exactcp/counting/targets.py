@@ -127,8 +127,8 @@ def set_of(A, g, kappa, slack, size):
 
 
 @compiled
-def sorted_ends(A, g, kappa, slack, member, size):
-    """Starts (row 0) and ends (row 1) of all intervals of all S_i of the members, each ascending."""
+def _ends(A, g, kappa, slack, member, size):
+    """Starts (row 0) and ends (row 1) of all intervals of all S_i of the members."""
     n = A.shape[0]
     out = np.empty((2, 2 * n))
     starts, ends = out[0], out[1]
@@ -143,9 +143,16 @@ def sorted_ends(A, g, kappa, slack, member, size):
                 starts[used], ends[used] = -math.inf, left
                 starts[used + 1], ends[used + 1] = right, math.inf
                 used += 2
-    starts[:used].sort()
-    ends[:used].sort()
     return out[:, :used].copy()
+
+
+def sorted_ends(
+    A: np.ndarray, g: np.ndarray, kappa: np.ndarray, slack: np.ndarray, member: np.ndarray, size: float
+) -> np.ndarray:
+    """Starts (row 0) and ends (row 1) of all intervals of all S_i of the members, each ascending."""
+    ends: np.ndarray = _ends(A, g, kappa, slack, member, size)
+    ends.sort(axis=1)  # NumPy's sort is several times as fast as a compiled loop's
+    return ends
 
 
 @compiled

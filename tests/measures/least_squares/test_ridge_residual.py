@@ -13,6 +13,8 @@ from exactcp import textbook
 from exactcp._parallel import ALONE, Effort
 from exactcp.measures import LassoResidual, RidgeResidual
 from exactcp.measures.least_squares import _ridge_bag
+from exactcp.measures.least_squares._kernel_matrix import KernelColumns
+from exactcp.measures.least_squares.factorisations.dual import Dual
 from exactcp.measures.least_squares.kernels.extents import ORDINARY, RidgeExamples, count_ridge
 from exactcp.pvalues import Counts, deterministic_p
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
@@ -130,6 +132,22 @@ def test_isolated_points_are_kept() -> None:
         assert ((region[:, 0] <= center) & (center <= region[:, 1])).any()
         twin = textbook.ridge_residual(rho=1.0, residual=residual)
         same_p_everywhere(measure, twin, (X, y, X[:1]), (1, 2, 3), bag=bag)
+
+
+def test_intervals_multiply_a_test_object_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, X_test = TARGET_PROBLEMS["random"]
+    bag = RidgeResidual(kernel="rbf", rho=0.5).bag(X, y)
+    seen, multipliers = [], Dual.multipliers
+
+    def counted(self: Dual, coordinates: KernelColumns) -> tuple:
+        seen.append(coordinates.values.shape[0])
+        return multipliers(self, coordinates)
+
+    monkeypatch.setattr(Dual, "multipliers", counted)
+    together = bag.intervals(X_test[:3], np.array([2, 4, 7]))
+    assert seen == [3]
+    alone = [bag.intervals(X_test[t : t + 1], np.array([m]))[0] for t, m in enumerate((2, 4, 7))]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)  # one row is multiplied by another routine
 
 
 @pytest.mark.parametrize(("sample", "spread"), [(40, 4.0), (70, 4.0), (70, 1.0)])

@@ -15,7 +15,7 @@ from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, re
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
-from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution
+from exactcp.measures.least_squares.factorisations.form import Across, Factorisation, Solution, some_multipliers
 from exactcp.measures.least_squares.kernels.extents import (
     DELETED,
     ORDINARY,
@@ -303,9 +303,9 @@ class RidgeBag(FactorisedBag, AffineBag):
             wanted = np.flatnonzero((thresholds[t] > 0) & (thresholds[t] <= n))
             lost = wanted[np.isnan(found[t, wanted]).any(axis=1)]
             if lost.size:
-                alone, _, _ = self._evaluated(fitted, objects[t : t + 1])
                 places = n - thresholds[t, lost]
-                parted = np.partition(extents(fitted.across(alone, 0, n)[0], fitted.examples, d[t]), places, axis=1)
+                g = fitted.across(some_multipliers(multipliers, slice(t, t + 1)), 0, n)[0]
+                parted = np.partition(extents(g, fitted.examples, d[t]), places, axis=1)
                 found[t, lost] = parted[:, places].T
             size = abs(center[t]) + fitted.typical
             for j in wanted:

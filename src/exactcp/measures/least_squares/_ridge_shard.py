@@ -74,7 +74,7 @@ class RidgeShard(PartOfAll, RidgeBag):
             if some is not None:
                 member = np.zeros(self.n, bool)
                 member[some] = True
-            out.append(np.asarray(sorted_ends(*piece[3:], member, abs(piece.center) + self.typical.size)))
+            out.append(sorted_ends(*piece[3:], member, abs(piece.center) + self.typical.size))
         return out
 
     def centers(self, X: np.ndarray) -> np.ndarray:
