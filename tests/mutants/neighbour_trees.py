@@ -162,8 +162,29 @@ FAMILY = Family(
         ),
         "loose examples too far for float32": Mutant(
             "measures/neighbours/kernels/tree_stream.py",
-            "if start == held and all_near:",
+            "if start == held and loose.far[0] == 0:",
             "if start == held:",
+            STREAMS,
+        ),
+        "a row finds whom the one before it touches": Mutant(
+            "measures/neighbours/kernels/tree_block.py",
+            "at = starts[kept.test[r] + 1]",
+            "at = starts[kept.test[r]]",
+            STREAMS,
+        ),
+        "rows that are not there touch": Mutant(
+            "measures/neighbours/kernels/tree_block.py",
+            "largest[node]) & searched",
+            "largest[node]) | searched",
+            STREAMS,
+        ),
+        "a box has the limit of one point": Mutant(
+            "measures/neighbours/kernels/tree_block.py", "node, largest[node])", "node, largest[node] / 2)", STREAMS
+        ),
+        "an order is that of too few scores": Mutant(
+            "measures/neighbours/_streaming.py",
+            "ranked=ranked, scored=n + last",
+            "ranked=pace.ranked, scored=n + last",
             STREAMS,
         ),
         "scores that were count as well": Mutant(

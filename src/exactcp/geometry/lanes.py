@@ -65,10 +65,13 @@ def within_cones(typingctx, z, points, leaf, radius, slope, score, least, most, 
 
 @intrinsic
 def near_box(typingctx, points, leaf, box, node, limits):  # noqa: ARG001
-    """Mask of the points of a leaf whose squared distance from the box of a node is at most their own limit."""
+    """Mask of the points of a leaf whose squared distance from the box of a node is at most the limit, or their own.
+
+    `limits` is a number, or an array of LEAF of them.
+    """
 
     def code(context, builder, signature, args):
-        points, box, limits = (_data(context, builder, signature.args[i], args[i]) for i in (0, 2, 4))
+        points, box = (_data(context, builder, signature.args[i], args[i]) for i in (0, 2))
         q, start = _leaf_start(context, builder, signature.args[0], args[0], args[1])
         corner = builder.mul(builder.mul(args[3], q), q.type(2))
         total = cgutils.alloca_once_value(builder, _NONE)
@@ -79,7 +82,10 @@ def near_box(typingctx, points, leaf, box, node, limits):  # noqa: ARG001
             most = spread_value(builder, builder.load(builder.gep(box, [builder.add(low, q)])), _SINGLE)
             gap = _larger(builder, builder.fsub(least, values), builder.fsub(values, most))
             _add_square(builder, total, _larger(builder, gap, _NONE))
-        own = _load_lanes(builder, limits, q.type(0), _SINGLE)
+        if isinstance(limits, types.Float):
+            own = spread_value(builder, args[4], _SINGLE)
+        else:
+            own = _load_lanes(builder, _data(context, builder, limits, args[4]), q.type(0), _SINGLE)
         return _mask(builder, builder.fcmp_ordered("<=", builder.load(total), own))
 
     return types.int64(points, types.int64, box, types.int64, limits), code

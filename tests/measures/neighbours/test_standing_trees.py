@@ -108,7 +108,7 @@ def _assert_bounds_hold(bag):
 def _assert_in_order(bag):
     ranked = bag._standing.ranked
     expected = rank_scores(bag._scores[: bag.n], bag._codes[: bag.n], bag.sizes.size, 0, 0)
-    for found, wanted in zip(ranked_anew(ranked)[:2], expected[:2], strict=True):
+    for found, wanted in zip(ranked_anew(ranked, ranked.place.size, ranked.old.size)[:2], expected[:2], strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -306,6 +306,6 @@ def test_changes_are_merged_with_the_scores_in_order(rng):
     ranked.codes[:4], ranked.used[0] = [codes[0], codes[5], 3, codes[7]], 4
     scores[0], scores[5] = 2.5, np.inf
     expected = rank_scores(np.append(np.delete(scores, 7), 4.0), np.append(np.delete(codes, 7), 3), 4, 70, 20)
-    found = ranked_anew(ranked)
+    found = ranked_anew(ranked, ranked.place.size, ranked.old.size)
     for field in ("ordered", "starts", "place", "used"):
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)

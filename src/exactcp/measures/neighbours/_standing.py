@@ -131,7 +131,7 @@ def with_room_for(ranked: OrderedScores, changes: int) -> OrderedScores:
     """Return scores in order with room for so many changes; unranked, if they are too many."""
     if ranked.place.size == 0 or ranked.used[0] + changes <= ranked.old.size:
         return ranked
-    return ranked_anew(ranked) if changes <= ranked.old.size else unranked()
+    return ranked_anew(ranked, ranked.place.size, ranked.old.size) if changes <= ranked.old.size else unranked()
 
 
 def copied_trees(arrays: Arrays) -> Arrays:

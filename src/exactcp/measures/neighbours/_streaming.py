@@ -12,7 +12,8 @@ from exactcp.geometry.kinds import EUCLIDEAN
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._trees import contraction_of, grow_balls, grow_near
 from exactcp.measures.neighbours.kernels.learning import ListArrays
-from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, unranked
+from exactcp.measures.neighbours.kernels.loose import LooseLeaves, new_loose_leaves
+from exactcp.measures.neighbours.kernels.ranked import OrderedScores, rank_scores, ranked_anew, unranked
 from exactcp.measures.neighbours.kernels.stream import OwnLists, stream_rows
 from exactcp.measures.neighbours.kernels.tree_search import Treed
 from exactcp.measures.neighbours.kernels.tree_stream import stream_by_trees
@@ -24,12 +25,17 @@ class StreamTrees(NamedTuple):
     treed: Treed
     touch: np.ndarray  # the balls' radii
     held: int  # examples in the trees
+    loose: LooseLeaves  # those since, with room for all until trees are grown anew
     seconds: float = 0.0  # of the rows since, and of growing the trees
     rows: int = 0  # since
 
     def last(self) -> int:
         """Return with how many examples the trees are grown anew."""
-        return self.held + max(_tuning.KNOBS.stream_part, self.held // _tuning.KNOBS.stream_share)
+        return self.held + _rows_until_grown_anew(self.held)
+
+
+def _rows_until_grown_anew(held: int) -> int:
+    return max(_tuning.KNOBS.stream_part, held // _tuning.KNOBS.stream_share)
 
 
 class Pace(NamedTuple):
@@ -38,6 +44,8 @@ class Pace(NamedTuple):
     trees: StreamTrees | None = None
     plain: float = math.inf  # seconds of a row, and an example before it, without trees
     again: int = 0  # examples from which trees are tried again
+    ranked: OrderedScores | None = None  # the scores in order, and what has changed since: nobody changes it again
+    scored: int = 0  # of so many examples
 
 
 def stream_vectors(
@@ -67,19 +75,25 @@ def stream_vectors(
             counts.append(stream_rows(*some, size, k, kind, examples, own))
             pace = pace._replace(plain=(time.thread_time() - start) / (last - first) / max(size, 1))
         else:
-            args = (trees.held, k, trees.treed, trees.touch, _ranked(last - first, size, examples), examples, own)
+            ranked = _ranked(last - first, size, examples, pace)
+            loose = LooseLeaves(*(array.copy() for array in trees.loose))  # forks have those that were
+            args = (trees.held, k, trees.treed, trees.touch, loose, ranked, examples, own)
             counts.append(stream_by_trees(*some, size, *args))
             seconds, rows = trees.seconds + time.thread_time() - start, trees.rows + last - first
-            pace = pace._replace(trees=trees._replace(seconds=seconds, rows=rows))
+            trees = trees._replace(loose=loose, seconds=seconds, rows=rows)
+            pace = pace._replace(trees=trees, ranked=ranked, scored=n + last)
         first = last
     return np.concatenate(counts), pace
 
 
-def _ranked(rows: int, size: int, examples: ListArrays) -> OrderedScores:
+def _ranked(rows: int, size: int, examples: ListArrays, pace: Pace) -> OrderedScores:
     """Return the scores of so many examples in order, if enough rows are counted against them."""
     if rows * _tuning.KNOBS.few < _tuning.KNOBS.ranked_rows:
         return unranked()
-    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, size + rows, size + rows)
+    room = (size + rows, size + rows)
+    if pace.ranked is not None and pace.ranked.place.size > 0 and pace.scored == size:
+        return ranked_anew(pace.ranked, *room)
+    return rank_scores(examples.scores[:size], examples.codes[:size], examples.sizes.size, *room)
 
 
 def _end_of_part(pace: Pace, size: int, wanted: str) -> int:
@@ -111,4 +125,5 @@ def _renewed(pace: Pace, size: int, examples: ListArrays, wanted: str, p: int) -
     near = grow_near(rows, examples.codes[:size], examples.sizes.size, basis)
     touch = np.nextafter(examples.entrances[:, :size].max(axis=0), np.inf)
     treed = Treed(near, grow_balls(near, touch))
-    return pace._replace(trees=StreamTrees(treed, touch, size, time.thread_time() - start))
+    loose = new_loose_leaves(_rows_until_grown_anew(size), near.grove.points.shape[1])
+    return pace._replace(trees=StreamTrees(treed, touch, size, loose, time.thread_time() - start))

@@ -15,27 +15,25 @@ class LooseLeaves(NamedTuple):
     """Examples in the order in which they came."""
 
     points: np.ndarray  # (leaves, q, LEAF) coordinates, float32; nan where there is no example yet
-    limits: np.ndarray  # (leaves, LEAF) of the squares of who enters one of an example's lists
+    limits: np.ndarray  # (leaves, LEAF) of the squares of who enters one of an example's lists, when it came or since
+    far: np.ndarray  # (1,) how many of them are too far to be searched for
 
 
-@inner
-def new_loose_leaves(size, q):
+def new_loose_leaves(size: int, q: int) -> LooseLeaves:
     """Leaves without examples, for so many."""
     leaves = (size + LEAF - 1) // LEAF
-    return LooseLeaves(
-        np.full((leaves, q, LEAF), np.nan, np.float32), np.full((leaves, LEAF), np.float32(-1), np.float32)
-    )
+    points = np.full((leaves, q, LEAF), np.nan, np.float32)
+    return LooseLeaves(points, np.full((leaves, LEAF), -1.0, np.float32), np.zeros(1, np.int64))
 
 
 @inner
 def lay_down(at, x, entrance, near, z, loose):
-    """Put an example into place `at`; return whether it may be searched for."""
+    """Put an example into place `at`."""
     leaf, j = at // LEAF, at % LEAF
-    is_near = place(x, near, z)
+    loose.far[0] += not place(x, near, z)
     for f in range(z.shape[0]):
         loose.points[leaf, f, j] = z[f]
     loose.limits[leaf, j] = limit_of(entrance * near.units.scale, room_of(z, near.units), near.units.grow)
-    return is_near
 
 
 @inner

@@ -23,6 +23,11 @@ class OrderedScores(NamedTuple):
 
 def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: int, changes: int) -> OrderedScores:
     """Put the scores of examples in order, with room for so many examples and changes."""
+    return with_room(*_within_labels(scores, codes, n_labels), capacity, changes)
+
+
+def _within_labels(scores: np.ndarray, codes: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores within each label and once more all together, ascending, and where these parts start."""
     n = scores.size
     starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_labels)), [2 * n]])
     ordered = np.empty(2 * n)
@@ -30,7 +35,7 @@ def rank_scores(scores: np.ndarray, codes: np.ndarray, n_labels: int, capacity: 
     for start, stop in pairwise(starts[:-1]):
         ordered[start:stop].sort()
     ordered[n:] = np.sort(ordered[:n], kind="stable")  # which merges what is in order
-    return with_room(ordered, starts, capacity, changes)
+    return ordered, starts
 
 
 def unranked() -> OrderedScores:
@@ -44,19 +49,30 @@ def with_room(ordered: np.ndarray, starts: np.ndarray, capacity: int, changes: i
     return OrderedScores(ordered, starts, np.full(capacity, -1), old, new, codes, np.zeros(1, np.int64))
 
 
-def ranked_anew(ranked: OrderedScores) -> OrderedScores:
-    """Return the scores as they are in order, with as much room: what has changed is merged with what has not."""
+def ranked_anew(ranked: OrderedScores, capacity: int, changes: int) -> OrderedScores:
+    """Return the scores as they are in order, with room: what has changed is merged with what has not."""
     used, n_labels = int(ranked.used[0]), ranked.starts.size - 2
-    codes, parts, starts = ranked.codes[:used], [], [0]
-    for c in range(n_labels + 1):
-        own = ranked.ordered[ranked.starts[c] : ranked.starts[c + 1]]
-        of_it = slice(None) if c == n_labels else codes == c
-        gone, come = (np.sort(values[:used][of_it]) for values in (ranked.old, ranked.new))
-        gone, come = gone[~np.isnan(gone)], come[~np.isnan(come)]
-        parts.append(np.empty(own.size - gone.size + come.size))
-        merge_changes(own, gone, come, parts[-1])
-        starts.append(starts[-1] + parts[-1].size)
-    return with_room(np.concatenate(parts), np.array(starts), ranked.place.size, ranked.old.size)
+    parts = [(ranked.ordered, ranked.starts)]
+    for values in (ranked.old[:used], ranked.new[:used]):
+        is_there = ~np.isnan(values)
+        parts.append(_within_labels(values[is_there], ranked.codes[:used][is_there], n_labels))
+    (_, starts), (_, of_gone), (_, of_come) = parts
+    starts = starts - of_gone + of_come
+    ordered = np.empty(starts[-1])
+    _merge_parts(*parts, ordered, starts)
+    return with_room(ordered, starts, capacity, changes)
+
+
+@compiled
+def _merge_parts(own, gone, come, out, starts):
+    """Merge the changes of each part, given as numbers and where the parts start, into numbers that start there."""
+    for c in range(starts.shape[0] - 1):
+        merge_changes(
+            own[0][own[1][c] : own[1][c + 1]],
+            gone[0][gone[1][c] : gone[1][c + 1]],
+            come[0][come[1][c] : come[1][c + 1]],
+            out[starts[c] : starts[c + 1]],
+        )
 
 
 @compiled

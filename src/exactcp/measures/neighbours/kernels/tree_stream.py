@@ -5,14 +5,15 @@ import numpy as np
 from exactcp._jit import compiled, inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.lanes import LEAF
-from exactcp.geometry.trees import DEEP, limit_of, place, room_of
+from exactcp.geometry.trees import DEEP, place, room_of
 from exactcp.measures.neighbours.kernels.lane_lists import new_lane_lists
 from exactcp.measures.neighbours.kernels.learning import store_object
 from exactcp.measures.neighbours.kernels.lists import insert
-from exactcp.measures.neighbours.kernels.loose import largest_entrance, lay_down, meet_loose, new_loose_leaves
+from exactcp.measures.neighbours.kernels.loose import largest_entrance, lay_down, meet_loose
 from exactcp.measures.neighbours.kernels.ranked import count_in_order, note_change
 from exactcp.measures.neighbours.kernels.stream import admit, correct_entered, count_stored, own_band
-from exactcp.measures.neighbours.kernels.tree_search import find_nearest, note_touched
+from exactcp.measures.neighbours.kernels.tree_block import find_touched_together
+from exactcp.measures.neighbours.kernels.tree_search import find_nearest
 
 
 @inner
@@ -75,42 +76,29 @@ def admit_noting(distances, label, k, examples, own, used, ranked, before):
         note_change(n, label, np.nan, scores[n], ranked)
 
 
-@inner
-def _narrow(held, used, examples, own, near, loose, z):
-    """Let the limits of loose examples follow their entrances."""
-    for r in range(used):
-        i = own.touched[r]
-        if i >= held:
-            leaf, j = (i - held) // LEAF, (i - held) % LEAF
-            for f in range(z.shape[0]):
-                z[f] = loose.points[leaf, f, j]
-            entrance = largest_entrance(i, examples.entrances) * near.units.scale
-            loose.limits[leaf, j] = limit_of(entrance, room_of(z, near.units), near.units.grow)
-
-
 @compiled(error_model="numpy")
-def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
+def stream_by_trees(X, labels, n, held, k, treed, touch, loose, ranked, examples, own):
     """Count and learn the rows of X one after another, after n rows, of which the first are held in trees.
 
     The balls of the trees, and `touch`, are the entrances of the lists when they were grown: since then these have only
-    become smaller. The others are in loose leaves, unless one is too far for these. Return the counts (m, 4).
+    become smaller. The others are in loose leaves, which have room for these rows; they are not used if one is too far
+    for them. Return the counts (m, 4).
     """
     m, n_relations, near, balls = X.shape[0], own.values.shape[0], treed.near, treed.balls
     out, distances, before = np.empty((m, 4), np.int64), np.empty(n + m), np.empty(n + m)
     z, scratch = np.empty(near.grove.points.shape[1], np.float32), np.empty(own.values.shape[1])
     waiting, waiting_gap = np.empty(DEEP, np.int64), np.empty(DEEP, np.float32)
-    lists, slots = new_lane_lists(own.values.shape[1], False), np.empty(n + m, np.int64)
+    lists = new_lane_lists(own.values.shape[1], False)
+    slots, apart, starts = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
     codes, entrances, touched, rows = examples.codes, examples.entrances, own.touched, examples.rows
-    loose, all_near = new_loose_leaves(n + m - held, z.shape[0]), True
-    for i in range(held, n):
-        all_near &= lay_down(i - held, rows[i], largest_entrance(i, entrances), near, z, loose)
     for t in range(m):
         x, label, size, used, start = X[t], labels[t], n + t, 0, 0
+        if t % LEAF == 0:
+            slots, apart, starts = find_touched_together(X[t : t + LEAF], near, rows, touch, balls)
         if place(x, near, z):
             _meet_trees(x, z, label, near, examples, own, lists, scratch, waiting, waiting_gap)
-            found = note_touched(z, x, rows, touch, balls, slots, before, waiting)
-            for r in range(found):
-                i, d = slots[r], before[r]
+            for r in range(starts[t % LEAF], starts[t % LEAF + 1]):
+                i, d = slots[r], apart[r]
                 relation = 0 if codes[i] == label else 1
                 if relation < n_relations and d <= entrances[relation, i]:
                     touched[used], distances[i] = i, d
@@ -118,13 +106,12 @@ def stream_by_trees(X, labels, n, held, k, treed, touch, ranked, examples, own):
             start = held
         else:
             own.lengths[:] = 0
-        if start == held and all_near:
+        if start == held and loose.far[0] == 0:
             used = meet_loose(x, z, label, held, size, distances, examples, own, used, loose, near.units)
         else:
             used = _meet_plainly(x, label, start, size, distances, examples, own, used)
         _count_streamed(distances[:size], label, k, examples, own, used, ranked, out[t])
         admit_noting(distances[:size], label, k, examples, own, used, ranked, before)
         store_object(x, size, False, rows)
-        _narrow(held, used, examples, own, near, loose, z)
-        all_near &= lay_down(size - held, x, largest_entrance(size, entrances), near, z, loose)
+        lay_down(size - held, x, largest_entrance(size, entrances), near, z, loose)
     return out
