@@ -95,6 +95,19 @@ def test_the_walk_notices_a_missing_declaration() -> None:
     assert faults(KNN) == []
 
 
+def test_a_default_that_is_not_allowed_is_refused_every_time() -> None:
+    class Unset(KNN):
+        def __init__(self, k: int | None = None) -> None:
+            super().__init__(k)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"k=None is not .*the default is None"):
+            check_parameters(Unset())
+    check_parameters(Unset(3))
+    Unset.allowed_parameters = {"k": Allowed("", "anything", lambda _: True)}
+    check_parameters(Unset())
+
+
 def test_a_value_is_shown_on_one_line() -> None:
     assert shown(np.arange(1000)).startswith("array([ 0, 1, 2")
     assert "\n" not in shown(np.eye(30))

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from exactcp._rows import count_rows, is_missing, is_ragged
-from exactcp._values import check_size, check_unmasked, has_finite_sum
+from exactcp._values import are_small, check_size, check_unmasked
 
 KNOWN_LABELS = "these are the labels that the model knows."  # of one that was trained elsewhere
 
@@ -45,9 +45,9 @@ def check_labels(y: Any) -> np.ndarray:
 
 def check_targets(y: Any) -> np.ndarray:
     """Return targets as a flat float64 array."""
-    targets: np.ndarray = y
-    if not are_plain_targets(y):
-        targets = np.asarray(column_or_1d(check_array(read_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
+    if are_plain_targets(y):
+        return y  # type: ignore[no-any-return]
+    targets = np.asarray(column_or_1d(check_array(read_targets(y), ensure_2d=False, dtype=np.float64), warn=True))
     check_size(targets, "y")
     return targets
 
@@ -69,14 +69,14 @@ def check_stream_labels(y: Any) -> None:
 
 
 def are_plain_targets(y: Any) -> bool:
-    """Tell whether y is a flat finite float64 array that needs no further look."""
+    """Tell whether y is a flat float64 array of numbers that need no further look: finite, and not too large."""
     return (
         type(y) is np.ndarray
         and y.dtype == np.float64
         and y.ndim == 1
         and y.size > 0
         and y.flags.c_contiguous
-        and has_finite_sum(y)
+        and are_small(y)
     )
 
 

@@ -92,7 +92,8 @@ def changes(method: Method) -> Method:
 
     @wraps(method)
     def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _check_names(self, method, known, kwargs)
+        if kwargs:
+            _check_names(self, method, known, kwargs)
         with _writer_of(self):
             draft = twin(self)
             result = _call(method, draft, *args, **kwargs)
@@ -113,7 +114,8 @@ def reads(method: Method) -> Method:
 
     @wraps(method)
     def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _check_names(self, method, known, kwargs)
+        if kwargs:
+            _check_names(self, method, known, kwargs)
         return _call(method, twin(self), *args, **kwargs)
 
     return reading  # type: ignore[return-value]
@@ -129,11 +131,7 @@ def twin(original: Any, **changed: Any) -> Any:
 
 
 def _check_names(estimator: Any, method: Any, known: Any, named: dict[str, Any]) -> None:
-    if (
-        named
-        and not named.keys() <= known.keys()
-        and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values())
-    ):
+    if not named.keys() <= known.keys() and all(one.kind is not Parameter.VAR_KEYWORD for one in known.values()):
         name = next(name for name in named if name not in known)
         raise TypeError(unknown_name(f"{type(estimator).__name__}.{method.__name__}", name, list(known)[1:]))
 

@@ -93,8 +93,15 @@ def _libraries(*, shared: bool) -> list[_Library]:
         # newer versions of `set_num_threads` heed one thread only, and ignore the others silently
         change = getattr(library, "_real_set_num_threads", library.set_num_threads)
         is_own = library.internal_api == "openblas" and library.threading_layer == "openmp"
-        found.append(_Library(library.get_num_threads, change, not is_own))
+        found.append(_Library(library.get_num_threads if is_own else _getter(library), change, not is_own))
     return [library for library in found if library.is_shared == shared]
+
+
+def _getter(library: Any) -> Callable[[], int]:
+    """Return what tells the threads of a BLAS: OpenBLAS's own function, which threadpoolctl looks up in each call."""
+    look_up = getattr(library, "_get_symbol", None)
+    own = look_up("openblas_get_num_threads") if look_up and library.internal_api == "openblas" else None
+    return own or library.get_num_threads  # type: ignore[no-any-return]
 
 
 class _BlasThreads:

@@ -21,6 +21,7 @@ LARGEST_INTEGER = 2**31 - 1  # an integer beyond it counts nothing that fits int
 SHOWN = 200  # characters of a value
 
 _constructors: WeakKeyDictionary[type, Mapping[str, Parameter]] = WeakKeyDictionary()  # to look takes long
+_rules: WeakKeyDictionary[type, tuple[Mapping[str, Any], list[Any]]] = WeakKeyDictionary()  # of `_rules_of`
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,25 @@ def _either(one: Callable[[Any], bool], other: Callable[[Any], bool]) -> Callabl
 
 def check_parameters(estimator: Any) -> None:
     """Refuse an estimator with a parameter that its class does not allow."""
-    allowed: Mapping[str, Allowed] = estimator.allowed_parameters
-    defaults = parameters_of(type(estimator))
-    for name, rule in allowed.items():
-        if name in defaults:  # a subclass may have fewer
-            rule.check(name, getattr(estimator, name), defaults[name].default)
+    for name, rule, default, is_allowed in _rules_of(type(estimator)):
+        value = getattr(estimator, name)
+        if not (value is default and is_allowed) and not rule.accepts(value):
+            rule.check(name, value, default)
+
+
+def _rules_of(estimator: type) -> list[tuple[str, Allowed, Any, bool]]:
+    """Return the parameters of a class, what each may be, and its default, with whether it may be that."""
+    declared: Mapping[str, Allowed] = estimator.allowed_parameters  # type: ignore[attr-defined]
+    known = _rules.get(estimator)
+    if known is None or known[0] is not declared:
+        defaults = {name: parameter.default for name, parameter in parameters_of(estimator).items()}
+        rules = [  # a subclass may have fewer parameters
+            (name, rule, defaults[name], defaults[name] is not Parameter.empty and rule.accepts(defaults[name]))
+            for name, rule in declared.items()
+            if name in defaults
+        ]
+        known = _rules[estimator] = declared, rules
+    return known[1]
 
 
 def parameters_of(estimator: type) -> Mapping[str, Parameter]:

@@ -30,9 +30,14 @@ def sum_of_squares(values: np.ndarray) -> float:
     return float(np.vdot(aligned, aligned))
 
 
+def are_small(values: np.ndarray) -> bool:
+    """Tell whether all is finite, and surely no square overflows; what is not surely so, others look at closer."""
+    return sum_of_squares(values) < LARGEST**2
+
+
 def check_size(values: np.ndarray, name: str = "X") -> None:
     """Refuse numbers whose squares overflow."""
-    if not sum_of_squares(values) < LARGEST**2 and _largest_size(values) > LARGEST:
+    if not are_small(values) and _largest_size(values) > LARGEST:
         most = _largest_size(values)
         msg = f"{name} has values up to {most:.3g}, whose squares overflow: scale {name} to below {LARGEST:g}."
         raise ValueError(msg)

@@ -204,7 +204,9 @@ def tie_groups(ascending: np.ndarray, *, floor: float, tolerance: float) -> np.n
 def marginal(counts: LabelCounts, n: int | np.ndarray) -> Counts:
     """Return counts over all n training examples, or over those of a category, of which there are n (m, l)."""
     greater = counts.greater_same + counts.greater_other
-    return Counts(greater, counts.equal_same + counts.equal_other, np.full(greater.shape, n))
+    total = np.empty(greater.shape, np.int64)
+    total[...] = n
+    return Counts(greater, counts.equal_same + counts.equal_other, total)
 
 
 def label_conditional(counts: LabelCounts, sizes: np.ndarray) -> Counts:
@@ -375,7 +377,12 @@ def significance(confidence_level: Any) -> Fraction:
     if not isinstance(confidence_level, Real) or not 0 < float(confidence_level) < 1:
         msg = f"confidence_level={confidence_level!r} is not a probability: use a number between 0 and 1, such as 0.95."
         raise ValueError(msg)
-    return 1 - as_decimal(confidence_level)
+    return 1 - confidence_level if isinstance(confidence_level, Fraction) else _complement(str(confidence_level))
+
+
+@lru_cache(maxsize=128)
+def _complement(digits: str) -> Fraction:
+    return 1 - _read(digits)
 
 
 def list_levels(confidence_level: Any) -> tuple[list[Any], bool]:

@@ -70,8 +70,8 @@ FAMILY = Family(
         ),
         "other labels' ties": Mutant(
             "pvalues.py",
-            "return Counts(greater, counts.equal_same + counts.equal_other, np.full(greater.shape, n))",
-            "return Counts(greater, counts.equal_same, np.full(greater.shape, n))",
+            "return Counts(greater, counts.equal_same + counts.equal_other, total)",
+            "return Counts(greater, counts.equal_same, total)",
         ),
         "the sizes of all": Mutant(
             "pvalues.py",

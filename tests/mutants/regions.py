@@ -116,9 +116,15 @@ FAMILY = Family(
         ),
         "widths that are not scaled": Mutant(
             "regression/_calibration.py",
-            "width = ranked.quantile(count) * scale",
-            "width = ranked.quantile(count)",
+            "low if own.has_unit else low * own.scale",
+            "low",
             NORMALISED,
+        ),
+        "one number for all scales is taken for 1": Mutant(
+            "measures/_ranked_scores.py",
+            " and bool(self.scale[0] == 1.0)",
+            "",
+            ("measures/test_ranked_scores.py::test_one_scale_for_all_is_the_same_as_many",),
         ),
         "the lower end's rank": Mutant(
             "measures/_left_out.py",
@@ -157,7 +163,13 @@ FAMILY = Family(
             INTERVALS,
         ),
         "residuals with a sign": Mutant(
-            "measures/_ranked_scores.py", '{"both": np.maximum(below, above)', '{"both": above', INTERVALS
+            "measures/_ranked_scores.py", "np.abs(outside, out=outside)", "pass", INTERVALS
+        ),
+        "residuals below the band": Mutant(
+            "measures/_ranked_scores.py",
+            "np.maximum(self.lower - y, outside, out=outside)",
+            "pass",
+            ("measures/test_ranked_scores.py::test_one_scale_for_all_is_the_same_as_many",),
         ),
         "half of an interval's level": Mutant(
             "regression/_distributions.py",

@@ -321,3 +321,18 @@ def test_what_the_user_changes_after_fit_changes_no_answer(measure):
         lambda one: one.predict_distribution(X_TEST).interval(0.8),
     ):
         np.testing.assert_array_equal(ask(changed), ask(kept))
+
+
+def test_a_scale_that_is_one_number_for_all_objects_counts():
+    class Doubled(ModelResidual):
+        has_scale = True
+
+        def scale(self, X):
+            return np.broadcast_to(np.float64(2.0), len(X))
+
+    doubled, plain = (
+        SplitConformalRegressor(kind(LinearRegression())).fit(X[:20], SMOOTH[:20], X[20:], SMOOTH[20:])
+        for kind in (Doubled, ModelResidual)
+    )
+    np.testing.assert_array_equal(2.0 * doubled.calibration_scores_, plain.calibration_scores_)
+    np.testing.assert_array_equal(doubled.predict_interval(X_TEST, 0.8), plain.predict_interval(X_TEST, 0.8))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from exactcp import textbook
 from exactcp._changes import ReplacingBag
+from exactcp._cloning import fresh
 from exactcp._compared import is_column
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
@@ -148,7 +149,7 @@ def _numbered(measure: Any, objects: np.ndarray) -> Any:
 
 def _refitted(measure: Any, **how: Any) -> Any:
     """Return the textbook's score of a measure that is fitted anew each time."""
-    return textbook.refitted(measure.fresh if isinstance(measure, _LookedUp) else partial(clone, measure), **how)
+    return textbook.refitted(measure.fresh if isinstance(measure, _LookedUp) else partial(fresh, measure), **how)
 
 
 def _single_rows(X: Any) -> Iterator[Any]:

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from exactcp._changes import Bag
+from exactcp._cloning import fresh
 from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed, shown
 from exactcp._seeds import lend_seed
@@ -26,9 +27,7 @@ from exactcp.measures.neighbours._regression import KNNResidual
 
 
 def _is_label_measure(value: Any) -> bool:
-    if isinstance(value, Measure):
-        return True
-    return may_be("classifier", value) and (task_of(value) is not None or _tells(value))
+    return isinstance(value, Measure) or (may_be("classifier", value) and (_tells(value) or task_of(value) is not None))
 
 
 def _is_target_measure(value: Any) -> bool:
@@ -36,7 +35,7 @@ def _is_target_measure(value: Any) -> bool:
         return True
     if isinstance(value, Measure):
         return False
-    return may_be("regressor", value, "predict") and (task_of(value) is not None or not _tells(value))
+    return may_be("regressor", value, "predict") and (not _tells(value) or task_of(value) is not None)
 
 
 def _tells(value: Any) -> bool:
@@ -67,17 +66,16 @@ TARGET_MEASURE = (
 
 
 def classification_measure(measure: Any, seed: int | None = None) -> Measure:
-    """Return a fresh measure for classification, which takes the seed if it has none; None means k-NN."""
-    LABEL_MEASURE.check("measure", measure)
+    """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNN()
-    chosen = clone(measure) if isinstance(measure, Measure) else _wrapped(measure)
+    chosen = fresh(measure) if isinstance(measure, Measure) else _wrapped(measure)
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 
 def _wrapped(classifier: Any) -> ModelScore:
     """Return the measure around a classifier: its probabilities, or margins of decision values where it has none."""
-    return ModelScore(clone(classifier), score="probability" if has_probabilities(classifier) else "margin")
+    return ModelScore(fresh(classifier), score="probability" if has_probabilities(classifier) else "margin")
 
 
 def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
@@ -107,11 +105,10 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
 
 
 def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasure:
-    """Return a fresh measure for regression, which takes the seed if it has none; None means k-NN."""
-    TARGET_MEASURE.check("measure", measure)
+    """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNNResidual()
-    chosen = clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure))
+    chosen = fresh(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(fresh(measure))
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._cloning import fresh
 from exactcp._parameters import no_instance, shown
 from exactcp._rows import count_rows
+from exactcp._values import has_finite_sum
 from exactcp.measures._contract import Measure, RegressionMeasure
 
 INPUT_TAGS = ("sparse", "string", "categorical", "dict", "allow_nan", "one_d_array", "three_d_array", "positive_only")
@@ -44,8 +44,8 @@ def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | No
     check_frozen(estimator)
     if is_frozen(estimator):
         refuse_idle(estimator, parameters or {})
-    model = clone(estimator)  # of a frozen one, itself
-    with introduced(model, "fit", X):
+    model = fresh(estimator)  # of a frozen one, itself
+    with Introduced(model, "fit", X):
         model.fit(X, y, **(parameters or {}))
     return model
 
@@ -81,9 +81,9 @@ def refuse_idle(measure: Any, fit_parameters: Mapping[str, Any]) -> None:
         raise TypeError(msg)
 
 
-def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
+def ask_model(model: Any, method: str, X: Any, *, may_be_infinite: bool = True) -> np.ndarray:
     """Return what a method of a fitted model says of every object, one row for each; refuse what is no number."""
-    with introduced(model, method, X):
+    with Introduced(model, method, X):
         said = getattr(model, method)(X)
     m = count_rows(X)
     try:
@@ -96,19 +96,32 @@ def ask_model(model: Any, method: str, X: Any) -> np.ndarray:
         had = type(said).__name__ if answer.ndim == 0 else f"shape {answer.shape}"
         msg = f"{name_of(model)}.{method} returned {had} for {m} objects: expected a row for each object."
         raise ValueError(msg)
-    if np.isnan(answer).any():
-        row = int(np.isnan(answer.reshape(m, -1)).any(axis=1).argmax())
-        msg = (
-            f"{name_of(model)}.{method} returned nan for object {row}: expected numbers, since nothing can be compared "
-            "with nan. Impute the object's missing values, or mend the model."
-        )
-        raise ValueError(msg)
+    if not has_finite_sum(answer):
+        said_by = f"{name_of(model)}.{method} returned"
+        _refuse(np.isnan(answer), said_by, answer, _NO_NAN)
+        if not may_be_infinite:
+            _refuse(~np.isfinite(answer), said_by, answer, _NO_INFINITY)
     return answer
+
+
+_NO_NAN = (
+    "expected numbers, since nothing can be compared with nan. Impute the object's missing values, or mend the model."
+)
+_NO_INFINITY = "expected a finite number. Mend the model, or scale the targets."
+
+
+def _refuse(are_wrong: np.ndarray, said_by: str, answer: np.ndarray, expected: str) -> None:
+    """Refuse an answer in which some numbers are wrong."""
+    if are_wrong.any():
+        row = int(are_wrong.reshape(answer.shape[0], -1).any(axis=1).argmax())
+        value = answer[row].ravel()[are_wrong[row].ravel().argmax()]
+        msg = f"{said_by} {value} for object {row}: {expected}"
+        raise ValueError(msg)
 
 
 def ask_labels(model: Any, X: Any) -> np.ndarray:
     """Return the label that a fitted classifier predicts for every object."""
-    with introduced(model, "predict", X):
+    with Introduced(model, "predict", X):
         labels = np.asarray(model.predict(X))
     if labels.shape != (count_rows(X),):
         msg = (
@@ -175,18 +188,25 @@ def why_no(task: str, value: Any) -> str:
     return ""
 
 
-@contextmanager
-def introduced(model: Any, method: str, X: Any) -> Iterator[None]:
-    """Put one sentence before an error of the model's own, which keeps its type."""
-    try:
-        yield
-    except _INTRODUCED as error:
+class Introduced(NamedTuple):
+    """A context that puts one sentence before an error of the model's own, which keeps its type."""
+
+    model: Any
+    method: str
+    X: Any
+
+    def __enter__(self) -> None:
+        """Let the model do what it is asked for."""
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        if not isinstance(error, _INTRODUCED):
+            return
         said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        columns = [] if hasattr(X, "columns") else list(getattr(model, "feature_names_in_", []))[:20]
+        columns = [] if hasattr(self.X, "columns") else list(getattr(self.model, "feature_names_in_", []))[:20]
         instead = f", and not a data frame with the columns {', '.join(columns)}" if columns else ""
         msg = (
-            f"{name_of(model)} raised {type(error).__name__} in {method}, given X of type {type(X).__name__}{instead}: "
-            f"{said}"
+            f"{name_of(self.model)} raised {type(error).__name__} in {self.method}, given X of type "
+            f"{type(self.X).__name__}{instead}: {said}"
         )
         try:
             told = type(error)(msg)

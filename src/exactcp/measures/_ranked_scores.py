@@ -7,6 +7,7 @@ objects, and a region is where enough of the scores reach. Ties are those of `co
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +20,8 @@ from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import own_slacks, slack_of, typical_size
 from exactcp.measures._contract import RegressionMeasure
 
+_UNITS = np.broadcast_to(np.float64(1.0), sys.maxsize // 8)  # of any number of objects: they take no room
+
 
 class Band(NamedTuple):
     """What intervals widen, and by multiples of what: (m,) each."""
@@ -26,6 +29,11 @@ class Band(NamedTuple):
     lower: np.ndarray
     upper: np.ndarray
     scale: np.ndarray
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether all scales are 1, and known to be so, since one number stands for all."""
+        return self.scale.strides == (0,) and self.scale.size > 0 and bool(self.scale[0] == 1.0)
 
     def center(self) -> np.ndarray:
         """Return the middle; the prediction, where the band is one."""
@@ -39,11 +47,15 @@ class Band(NamedTuple):
 
     def scores(self, y: np.ndarray, side: str = "both") -> np.ndarray:
         """Return how far targets are outside, in scales: on both sides, above ("upper") or below ("lower")."""
-        if side == "both" and self.lower is self.upper:
-            return np.asarray(np.abs(y - self.upper) / self.scale)
-        below, above = self.lower - y, y - self.upper
-        outside = {"both": np.maximum(below, above), "upper": above, "lower": below}[side]
-        return np.asarray(outside / self.scale)
+        if side == "lower":
+            outside = self.lower - y
+        else:
+            outside = y - self.upper
+            if side == "both" and self.lower is self.upper:
+                np.abs(outside, out=outside)
+            elif side == "both":
+                np.maximum(self.lower - y, outside, out=outside)
+        return outside if self.has_unit else np.asarray(outside / self.scale)
 
 
 def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
@@ -52,7 +64,7 @@ def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
         lower = upper = np.asarray(measure.spread_predictions(X, effort), dtype=np.float64)
     else:
         lower, upper = np.asarray(measure.band(X, effort=effort), dtype=np.float64).T
-    return Band(lower, upper, measure.scale(X) if measure.has_scale else np.ones(lower.size))
+    return Band(lower, upper, measure.scale(X) if measure.has_scale else _UNITS[: lower.size])
 
 
 class RankedScores:

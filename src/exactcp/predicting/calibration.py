@@ -19,7 +19,7 @@ from exactcp._validation import check_calibration_size, check_square
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures._folds import Fold
-from exactcp.measures._model import introduced
+from exactcp.measures._model import Introduced
 
 
 def fit_part(
@@ -31,7 +31,7 @@ def fit_part(
     """
     if objects_of(measure) is not Objects.PAIRS:
         taken = take_parameters(parameters or {}, fitting, y.size)
-        with nullcontext() if isinstance(measure, Measure | RegressionMeasure) else introduced(measure, "fit", X):
+        with nullcontext() if isinstance(measure, Measure | RegressionMeasure) else Introduced(measure, "fit", X):
             measure.fit(take_rows(X, fitting), y[fitting].copy(), **taken)  # which may keep them
         return None
     check_square(X)

@@ -111,7 +111,9 @@ class FrontDoor(Estimator):
         if not isinstance(X, np.ndarray):
             check_computed(self, X, "X")
         mondrian = vars(self).get("mondrian")
-        if not isinstance(mondrian, str | list | tuple) or vars(self).get("mondrian_columns", "keep") == "keep":
+        if mondrian is None or not isinstance(mondrian, str | list | tuple):
+            return X
+        if vars(self).get("mondrian_columns", "keep") == "keep":
             return X
         columns = columns_of_taxonomy(mondrian)
         return without_columns(X, columns) if columns else X
@@ -253,7 +255,10 @@ class FrontDoor(Estimator):
         return numbers
 
     def _new_taxonomy(self, *, beside: bool) -> Taxonomy:
-        return Taxonomy(vars(self).get("mondrian"), beside=beside, labelled=self._has_labels)
+        mondrian = vars(self).get("mondrian")
+        if mondrian is None and not beside:
+            return FrontDoor._taxonomy  # which learns nothing
+        return Taxonomy(mondrian, beside=beside, labelled=self._has_labels)
 
     def _sort_objects(self, X: Any, objects: Any, categories: Any) -> np.ndarray:
         """Return the numbers (m,) of the categories of test objects."""

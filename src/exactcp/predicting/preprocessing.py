@@ -24,7 +24,7 @@ from exactcp._seeds import lend_seed
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.measures._contract import Objects
-from exactcp.measures._model import check_frozen, introduced, is_frozen
+from exactcp.measures._model import Introduced, check_frozen, is_frozen
 
 PREPROCESS = TRANSFORMER | NONE
 PREPROCESS_ON = one_of("together", "training")
@@ -92,7 +92,7 @@ class Preprocessing:
 
     def transform(self, X: Any) -> Any:
         """Return what the fitted transformer makes of objects."""
-        with introduced(self.fitted, "transform", X):
+        with Introduced(self.fitted, "transform", X):
             made = self.fitted.transform(X)
         objects = self._checked(made, count_rows(X))
         if not self._takes_anything:
@@ -244,7 +244,7 @@ def _refuse_supervised(transformer: Any) -> None:
 def _without_labels(model: Any, method: str, X: Any) -> Iterator[None]:
     """Say what is wrong with a transformer that asks for labels only when it is fitted, or what it says itself."""
     try:
-        with introduced(model, method, X):
+        with Introduced(model, method, X):
             yield
     except (ValueError, TypeError) as error:
         if any(words in str(error) for words in _ASKING_FOR_LABELS):

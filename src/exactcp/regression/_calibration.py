@@ -29,7 +29,7 @@ class _Category(NamedTuple):
 def _rows_by_category(categories: np.ndarray) -> list[tuple[int, np.ndarray | slice]]:
     """Return the categories that there are, and the rows of each; most often there is one, and all are its own."""
     first = categories[:1]
-    if (categories == first).all():
+    if categories.strides == (0,) or (categories == first).all():
         return [(one, slice(None)) for one in first.tolist()]
     return [(one, np.flatnonzero(categories == one)) for one in np.unique(categories).tolist()]
 
@@ -105,13 +105,14 @@ class TargetCalibration:
 
     def intervals(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:
         """Return the bands (m, 2) widened by the score that decides: infinite where there are too few examples."""
-        ends = _endless(band.scale.size)
+        ends = np.empty((band.scale.size, 2))
         for objects, group in self._groups(categories):
-            lower, upper, scale = band.rows(objects)
+            own = band.rows(objects)
             count = pvalues.threshold(self._share(epsilon), group.y.size, 1.0 if tau is None else tau[objects])
-            for end, ranked in group.sides.items():
-                width = ranked.quantile(count) * scale
-                ends[objects, BOTH_ENDS.index(end)] = upper + width if end == "upper" else lower - width
+            widths = {end: ranked.quantile(count) for end, ranked in group.sides.items()}
+            low, high = (widths.get(end, np.inf) for end in BOTH_ENDS)
+            ends[objects, 0] = own.lower - (low if own.has_unit else low * own.scale)
+            ends[objects, 1] = own.upper + (high if own.has_unit else high * own.scale)
         return ends
 
     def regions(self, band: Band, epsilon: Fraction, categories: np.ndarray, tau: np.ndarray | None) -> np.ndarray:

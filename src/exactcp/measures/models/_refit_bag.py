@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import clone
 
 from exactcp._changes import ReplacingBag
+from exactcp._cloning import fresh
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
 from exactcp._stored_frames import KeepsRows
@@ -31,7 +31,7 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         self._set(copy_rows(X), np.array(y))
 
     def _set(self, X: Any, y: np.ndarray) -> None:
-        fitted = clone(self._measure).fit(X, y)
+        fitted = fresh(self._measure).fit(X, y)
         self._X, self._y, self._fitted = X, y, fitted
         self._scale = float(np.abs(y).max(initial=0.0))
         self._spread = float(y.std()) or self._scale or 1.0
@@ -61,11 +61,11 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         """Return the scores (n,) of the training examples and that of the candidate (x, y), x of one row."""
         X, targets = join_rows(self._X, x), np.append(self._y, y)
         if self._measure.fits_itself:
-            scores = clone(self._measure).fit(X, targets).score(X, targets)
+            scores = fresh(self._measure).fit(X, targets).score(X, targets)
             return scores[:-1], float(scores[-1])
         scores, places = np.empty(self.n), np.arange(self.n + 1)
         for i in range(self.n):
-            left = clone(self._measure).fit(drop_rows(X, places[i : i + 1]), np.delete(targets, i))
+            left = fresh(self._measure).fit(drop_rows(X, places[i : i + 1]), np.delete(targets, i))
             scores[i] = left.score(take_rows(X, places[i : i + 1]), targets[i : i + 1])[0]
         return scores, float(self._fitted.score(x, targets[-1:])[0])
 
