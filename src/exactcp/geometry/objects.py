@@ -7,6 +7,7 @@ Slots are numbered 0..n-1. Who changes a bag writes to the room after the object
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -110,10 +111,7 @@ class VectorStore(_InRoom):
         """Distances of slots first..last-1 to the slots from `start` on, as far as `stop`."""
         return self.distance.between(self.objects[first:last], self.objects[start:stop])
 
-    @property
-    def room(self) -> np.ndarray:
-        """The stored rows and the room after them; who writes there counts `n` up."""
-        return self._rows
+    room = property(attrgetter("_rows"), doc="The stored rows and the room after them; who writes there counts `n` up.")
 
     def rows_among(self, X: np.ndarray) -> np.ndarray:
         """Distances of new rows, which are to be stored, to each other."""
@@ -160,10 +158,7 @@ class MatrixStore(_InRoom):
         store._matrix, store.n = matrix, n
         return store
 
-    @property
-    def room(self) -> np.ndarray:
-        """The stored distances and the room around them; who writes there counts `n` up."""
-        return self._matrix
+    room = property(attrgetter("_matrix"), doc="The stored distances and the room around them, as with vectors.")
 
     def check_new(self, X: np.ndarray) -> None:
         """Refuse what cannot be distances."""
@@ -200,9 +195,9 @@ class MatrixStore(_InRoom):
         return self._first(self._matrix[np.ix_(slots, slots)], slots.size)
 
     def by_slot(self, X: np.ndarray, order: np.ndarray) -> np.ndarray:
-        """Return test rows with their columns in slot order; `order` has the slot of each column."""
+        """Return test rows with their columns in slot order; `order` begins with the slot of each column."""
         arranged = np.array(X, dtype=np.float64)
-        arranged[:, order] = X[:, : self.n]
+        arranged[:, order[: self.n]] = X[:, : self.n]
         return arranged
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
 from exactcp._changes import ReplacingBag
@@ -14,10 +16,7 @@ class CodedBag(ReplacingBag, LabelBagBase):
     _codes: np.ndarray
     _n_labels: int
 
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return int(self._codes.size)
+    n = property(attrgetter("_codes.size"), doc="Number of examples.")
 
     @property
     def sizes(self) -> np.ndarray:

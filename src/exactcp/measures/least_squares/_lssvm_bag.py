@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -104,10 +105,7 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         bag: Self = twin(super().fork(), _codes=self._codes.fork())
         return bag
 
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return self._codes.n
+    n = property(attrgetter("_codes.n"), doc="Number of examples.")
 
     @property
     def sizes(self) -> np.ndarray:

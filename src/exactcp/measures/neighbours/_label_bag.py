@@ -104,7 +104,7 @@ class NeighbourBag(StreamedLists):
     ) -> LabelCounts:
         out = new_label_counts(X.shape[0], self.search.n_labels)
         args = (provisional.touch, self.k, self._lists, provisional, out)
-        self.search.visit(by, X, self.order, *args, effort=effort)
+        self.search.visit(by, X, self._order, *args, effort=effort)
         return out
 
     at_least_counts = label_counts

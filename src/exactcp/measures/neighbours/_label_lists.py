@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -95,13 +96,8 @@ class NeighbourLists(ListsByTrees):
         """Labels of the examples in the order of arrival."""
         return self._codes[self.order]
 
-    @property
-    def _store(self) -> Store:
-        return self.search.store
-
-    @property
-    def _codes(self) -> np.ndarray:
-        return self.search.codes
+    _store = property(attrgetter("search.store"))
+    _codes = property(attrgetter("search.codes"))
 
     def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all lists anew from the stored examples."""
@@ -116,7 +112,7 @@ class NeighbourLists(ListsByTrees):
     def _by_slot(self, X: np.ndarray) -> np.ndarray:
         """Return checked objects as the store takes them."""
         self._store.check_new(X)
-        return np.ascontiguousarray(self._store.by_slot(X, self.order))
+        return np.ascontiguousarray(self._store.by_slot(X, self._order))
 
     def _examples(self) -> ListArrays:
         """All that changes with one example."""

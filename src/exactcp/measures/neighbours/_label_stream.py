@@ -41,7 +41,7 @@ class StreamedLists(NeighbourLists):
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
         if isinstance(self._store, VectorStore):  # the others take them one by one
-            X = self._store.by_slot(X, self.order)
+            X = self._store.by_slot(X, self._order)
         self._own_arrays(n + m, X)
         self._stand_at_entrances()
         vars(self).update({**self.nothing_derived, "_pace": self._pace})
@@ -55,7 +55,7 @@ class StreamedLists(NeighbourLists):
             return counts
         out = np.empty((m, 4), np.int64)
         for t in range(m):
-            x = np.ascontiguousarray(store.by_slot(X[t : t + 1], self.order))
+            x = np.ascontiguousarray(store.by_slot(X[t : t + 1], self._order))
             row, at = store.as_rows(x)[0], store.rows_from(x)[0]
             count_and_learn(at, int(codes[t]), row, store.is_matrix, self.k, examples, own, out[t])
             self.search.store = store = store.arrived(x)
@@ -64,11 +64,11 @@ class StreamedLists(NeighbourLists):
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
         """Return the counts of `stream` for one example, and prepare to learn it in place; None: a fork should."""
         store = self.search.store
-        n, order = store.n, self.order
+        n = store.n
         if codes.size != 1 or not self._can_change(n + 1):
             return None
         store.check_new(X)
-        x, code = np.ascontiguousarray(store.by_slot(X, order)), int(codes[0])
+        x, code = np.ascontiguousarray(store.by_slot(X, self._order)), int(codes[0])
         if not has_room_for(store, x):
             return None
         self._stand_at_entrances()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,7 @@ class ListsByTrees(LabelBagBase):
     _standing: Standing | None = None
     _following: Following | None = None
 
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return self.search.store.n
+    n = property(attrgetter("search.store.n"), doc="Number of examples.")
 
     def _examples(self) -> ListArrays:
         raise NotImplementedError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -93,10 +94,7 @@ class NeighbourhoodBag(Bag):
         """Return the categories that follow from the neighbourhoods `rows` of some slots."""
         return NO_CATEGORIES
 
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return self.search.store.n
+    n = property(attrgetter("search.store.n"), doc="Number of examples.")
 
     @property
     def k(self) -> int:
@@ -108,9 +106,7 @@ class NeighbourhoodBag(Bag):
         """Slot of each example, in the order of arrival."""
         return self._order[: self.n]
 
-    @property
-    def _store(self) -> Store:
-        return self.search.store
+    _store = property(attrgetter("search.store"))
 
     def fill(self, *, effort: Effort = FREE) -> Self:
         """Make all neighbourhoods anew from the stored examples."""
@@ -197,11 +193,11 @@ class NeighbourhoodBag(Bag):
 
     def visit(self, work: Callable[..., Result], X: np.ndarray, *args: Any, touched: bool, **how: Any) -> list[Result]:
         """Let blocks of rows of X meet the examples, by trees if the search has chosen them; see its `visit`."""
-        order, treed = self.order, self._trees_followed(X, touched=touched)
+        treed = self._trees_followed(X, touched=touched)
         touch = NO_TOUCH if treed is not None else self._touch() if touched else None
         if treed is None:
             treed = self.search.treed(X.shape[0], touch)
-        return self.search.visit(work, X, order, touch, *args, treed=treed, **how)
+        return self.search.visit(work, X, self._order, touch, *args, treed=treed, **how)
 
     def _trees_followed(self, X: np.ndarray, *, touched: bool) -> MemberTrees | None:
         """Return the trees that have followed all changes, if they serve these rows."""
@@ -279,7 +275,7 @@ class NeighbourhoodBag(Bag):
         """Add examples; the state is then that of a fresh fit on all of them."""
         n, m = self.n, X.shape[0]
         self._store.check_new(X)
-        X = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        X = np.ascontiguousarray(self._store.by_slot(X, self._order))
         if m * _tuning.KNOBS.many > n or self._wanted_k > n:
             order = np.concatenate([self.order, np.arange(n, n + m)])
             self._restart(self._store.extended(X), np.concatenate([self._targets[:n], y]), order, effort)
@@ -318,7 +314,7 @@ class NeighbourhoodBag(Bag):
         if X.shape[0] != 1 or n < _tuning.KNOBS.many or self._wanted_k > n or not self._can_change(n + 1):
             return None
         self._store.check_new(X)
-        x = np.ascontiguousarray(self._store.by_slot(X, self.order))
+        x = np.ascontiguousarray(self._store.by_slot(X, self._order))
         if not has_room_for(self._store, x):
             return None
         return self._change(self._store.arrived(x), *self._arrival(x, float(y[0]), FREE))

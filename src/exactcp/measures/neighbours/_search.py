@@ -248,8 +248,8 @@ class NeighbourSearch:
         work : callable
             Of a `TestBlock`, with the screen, with its distances to all stored examples, or with trees.
         X : ndarray of shape (m, p)
-        order : ndarray of shape (n,)
-            Slot of each example, in the order of arrival.
+        order : ndarray of shape (n, ...)
+            It begins with the slot of each example, in the order of arrival.
         touch : ndarray of shape (n,) or None
             An example i is touched by a row closer than touch[i]; None if that is not asked.
         *args
@@ -294,6 +294,6 @@ class NeighbourSearch:
                 )
             return work(TestBlock(rows, NONE_KNOWN, at_distances(examples), None, self.store.rows_from(part)), *args)
 
-        if len(blocks) == 1 and treed is not None:
-            return [meet(blocks[0])]  # without the threads' ceremonies
+        if len(blocks) == 1 and not is_screened and effort.verbose <= 0:
+            return [meet(blocks[0])]  # without products, and the threads' ceremonies
         return map_blocks(meet, blocks, effort=effort, task="predicting")

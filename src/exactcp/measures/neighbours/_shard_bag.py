@@ -61,7 +61,7 @@ class ShardBag(NeighbourBag):
         touch = self._provisional(in_order=True).touch
         nearest = Nearest(np.zeros((m, n_labels, self.k)), np.zeros((m, n_labels), np.int64))
         given = X[:, self.columns] if self._store.is_matrix else X
-        how = (given, self.order, touch, self.k, *nearest)
+        how = (given, self._order, touch, self.k, *nearest)
         touches = self.search.visit(find_touched, *how, treed=self._trees_by_touch(m, touch), effort=ALONE)
         return Met(nearest, np.concatenate([np.empty(0, TOUCH_RECORD), *touches]))
 
@@ -79,7 +79,7 @@ class ShardBag(NeighbourBag):
         out = new_label_counts(*nearest.lengths.shape)
         stored, vectors = self.search.stored(provisional.touch), NONE_KNOWN
         if self.search.can_screen():
-            vectors = np.ascontiguousarray(self._store.by_slot(X, self.order))
+            vectors = np.ascontiguousarray(self._store.by_slot(X, self._order))
         count_touched(vectors, touches, *nearest, stored, self.k, self._lists, provisional, out)
         return out
 

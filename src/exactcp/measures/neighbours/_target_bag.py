@@ -159,7 +159,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
             return
         touch, slots = np.full(self.n, -np.inf), self.order[among]
         touch[slots] = self._touch()[slots]
-        self.search.visit(work, X, self.order, touch, *args, effort=effort)
+        self.search.visit(work, X, self._order, touch, *args, effort=effort)
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:
         """Return the point predictions (m,)."""
@@ -172,7 +172,7 @@ class ResidualBag(NeighbourhoodBag, AffineBag):
         state, ones, predicted = self._settled(), np.ones(self.n), np.empty(1)
         slack = slack_of(self.targets() - state.origin)
         self._store.check_new(X)
-        for row in self._store.by_slot(X, self.order):
+        for row in self._store.by_slot(X, self._order):
             distances = self._store.rows_from(row[None])
             self.search.meet_at(write_predictions, distances, self.k, self._targets, state.origin, predicted)
             center = float(predicted[0])
