@@ -9,6 +9,9 @@ HAND = (f"{COUNTS}TestByHand::test_ranks", f"{COUNTS}TestByHand::test_sizes_and_
 DENSE = (f"{COUNTS}TestRoutes::test_density[gaussian-grid with ties-dense]",)
 KDE = (f"{COUNTS}test_every_category_counts_its_own_scores[KDE-four labels-four]",)
 LSSVM = (f"{COUNTS}TestRoutes::test_test_objects_one_by_one_or_together[linear]",)
+WITHIN = "measures/least_squares/test_lssvm_windows.py::TestCategories::"
+WINDOWS = (f"{WITHIN}test_as_each_by_itself[grid-4]",)
+WIDE = (f"{WITHIN}test_objects_with_wide_windows_are_counted_separately",)
 NEIGHBOURS = tuple(
     f"{COUNTS}test_every_category_counts_its_own_scores_on_every_path[{path}-KNN 3-four labels-four]"
     for path in ("plain", "screened")
@@ -73,6 +76,21 @@ FAMILY = Family(
         ),
         "other categories of LS-SVM": Mutant(
             "measures/least_squares/_lssvm_bag.py", "or self._members.categories is not categories:", "or False:", OTHER
+        ),
+        "windows of other categories of LS-SVM": Mutant(
+            "measures/least_squares/_lssvm_bag.py", "or windows.categories is not categories:", "or False:", OTHER
+        ),
+        "windows of the next label": Mutant(
+            "measures/least_squares/kernels/windows.py",
+            "return category * n_labels + label if",
+            "return category * n_labels + n_labels - 1 - label if",
+            WINDOWS,
+        ),
+        "windows of the first candidate's category": Mutant(
+            "measures/least_squares/kernels/windows.py", "and wanted[stop] == wanted[c]:", "and True:", WINDOWS
+        ),
+        "who is not counted in windows is not counted": Mutant(
+            "measures/least_squares/_lssvm_bag.py", "        if rest.size:\n", "        if False:\n", WIDE
         ),
         "residuals of everyone in order": Mutant(
             "measures/neighbours/_target_bag.py",

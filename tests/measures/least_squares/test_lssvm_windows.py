@@ -59,6 +59,16 @@ def _exact(bag, X_test):
     return counts
 
 
+def _exact_within(bag, X_test, training, wanted):
+    """Count each category by itself, with all of its examples, each by its divided scores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
+        bag._forget_solution()
+        counts = bag.category_counts(X_test, training, wanted, effort=ALONE)
+        assert bag._windows is None
+    return counts
+
+
 def _assert_equal(found, expected):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -135,6 +145,49 @@ class TestCounts:
         assert any((one != other).any() for one, other in zip(right, wrong, strict=True))
 
 
+class TestCategories:
+    """Windows of all categories at once count as each category does by itself, with the divided scores of all."""
+
+    @pytest.mark.parametrize("n_categories", [1, 4, 60])
+    @pytest.mark.parametrize("kind", ["random", "grid", "duplicates", "outliers 1e3", "heavy tails"])
+    def test_as_each_by_itself(self, monkeypatch, kind, n_categories):
+        (X, y, X_test), rng = _problem(kind, 300, 3, 3, seed=n_categories), np.random.default_rng(n_categories)
+        training = rng.integers(0, n_categories, 300)
+        training[training == 2] = 1  # nobody has this one
+        bag = LSSVM().bag(X, y, 3)
+        monkeypatch.setattr(_example_order, "PRODUCT", 1e9)  # windows are used however many examples they hold
+        for wanted in rng.integers(-1, n_categories + 2, (2, 40, 3)):
+            wanted[::2] = wanted[::2, :1]
+            found = bag.category_counts(X_test, training, wanted, effort=ALONE)
+            _assert_equal(found, _exact_within(bag, X_test, training, wanted))
+            bag.category_counts(X_test, training, wanted, effort=ALONE)
+            assert bag._windows.windowed is not None or kind == "heavy tails"
+            bag._forget_solution()
+
+    def test_objects_with_wide_windows_are_counted_separately(self):
+        X, y, X_test = _problem("random", 6000, 5, 2)
+        X[:, 4], X_test[:, 4] = 0.0, np.arange(40) % 2  # d - 1 is a thousand times larger in a direction of no example
+        training, wanted = np.arange(6000) % 2, np.arange(80).reshape(40, 2) // 8 % 3
+        bag = LSSVM().bag(X, y, 2)
+        found = bag.category_counts(X_test, training, wanted, effort=ALONE)
+        assert bag._windows.windowed is not None
+        assert bag._by_category  # of those who asked separately
+        assert sum(known.asked for known in bag._by_category.values()) < 80
+        _assert_equal(found, _exact_within(bag, X_test, training, wanted))
+
+    def test_high_leverage_in_one_category_is_no_matter_of_the_others(self):
+        rng = np.random.default_rng(0)
+        codes, ratios, leverage = rng.integers(0, 2, 4000), rng.normal(size=4000), rng.uniform(0, 1e-3, 4000)
+        categories = np.repeat([0, 1, 3], [3800, 195, 5])
+        leverage[3800:3995] = 1.0
+        layout = _example_order.ratio_layout(codes, ratios, leverage, 2, categories)
+        groups = categories * 2 + codes
+        np.testing.assert_array_equal(groups[layout.order], np.sort(groups))
+        np.testing.assert_array_equal(np.diff(layout.starts), np.bincount(groups, minlength=8))
+        assert layout.leverage[:2].max() <= 1e-3
+        assert (layout.sorted_from[6:] == layout.starts[7:]).all()  # so few are all set apart
+
+
 class TestKernel:
     @pytest.mark.parametrize(("off", "counts"), [(0.0, (1, 0)), (9e-11, (1, 0)), (2e-10, (1, 1)), (-2e-10, (0, 0))])
     @pytest.mark.parametrize("h", [0.0, 0.5])
@@ -142,16 +195,18 @@ class TestKernel:
         # d = 1, so g = 0 and the score is e / b - 1 = off; the candidate's is 0
         candidates = loo_count.new_candidates(np.ones(1), np.zeros((1, 1)))
         e, b = np.array([(1.0 + off) * (1.0 - h)]), np.array([1.0 - h])
-        examples = loo_window.Windowed(np.zeros((1, 1)), e, b, e / b, np.array([0, 1]), np.array([0]), np.array([h]))
-        assert loo_window.count_windows(examples, np.zeros((1, 1)), candidates, 1.0).all()
+        places, nowhere = (np.array([0, 1]), np.array([0]), np.array([h]), np.ones(1)), np.zeros((1, 1))
+        examples = loo_window.Windowed(nowhere, e, b, e / b, *places)
+        assert loo_window.count_windows(examples, nowhere, candidates, np.zeros((1, 1), int)).all()
         assert (candidates.tally.at_least[0, 0, 0], candidates.tally.above[0, 0, 0]) == counts
 
     @pytest.mark.parametrize(("h", "d"), [(1.0, 2.0), (0.5, np.inf)])
     def test_objects_without_a_bound_are_left_to_the_product(self, h, d):
         candidates = loo_count.new_candidates(np.array([d]), np.zeros((1, 1)))
         e, b, first = np.array([0.5]), np.array([1e-12]), np.array([0])
-        examples = loo_window.Windowed(np.ones((1, 1)), e, b, e / b, np.array([0, 1]), first, np.array([h]))
-        assert not loo_window.count_windows(examples, np.ones((1, 1)), candidates, np.inf).any()
+        places, row = (np.array([0, 1]), first, np.array([h]), np.array([np.inf])), np.ones((1, 1))
+        examples = loo_window.Windowed(row, e, b, e / b, *places)
+        assert not loo_window.count_windows(examples, row, candidates, np.zeros((1, 1), int)).any()
 
     def test_objects_with_wide_windows_are_left_to_the_product(self, monkeypatch):
         X, y, X_test = _problem("random", 8000, 5, 10)

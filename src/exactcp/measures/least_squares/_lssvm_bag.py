@@ -15,13 +15,22 @@ from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts
 from exactcp.measures._bags import LabelBagBase
-from exactcp.measures.least_squares._example_order import LSSVM_ROWS, Arrived, Ordered, by_label, by_ratio
+from exactcp.measures.least_squares._example_order import (
+    LSSVM_ROWS,
+    Arrived,
+    CategoryWindows,
+    Ordered,
+    by_category,
+    by_label,
+    by_ratio,
+)
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
 from exactcp.measures.least_squares.factorisations.form import some_multipliers
 from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
+from exactcp.measures.least_squares.kernels.windows import count_windows
 
 FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
 MANY_ASKED = 32  # as many are worth ordering them by label and ratio
@@ -29,11 +38,9 @@ FITS = 2**22  # test objects times training examples of one block of leave-one-o
 LABELS_BY_RANK = 64  # more labels than this are counted by rank
 
 
-def _block_size(ordered: Ordered | None, m: int, effort: Effort) -> int:
-    """Return how many of m test objects are counted at once."""
-    if ordered is None or m <= LSSVM_ROWS:
-        return LSSVM_ROWS
-    least, most = ordered.at_once
+def _block_size(at_once: tuple[int, int], m: int, effort: Effort) -> int:
+    """Return how many of m test objects are counted at once, at least and at most so many."""
+    least, most = at_once
     return min(max(-(-m // effort.threads()), least), most)
 
 
@@ -79,6 +86,7 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
     """
 
     _members: Members | None = None  # the categories that `_by_category` is of
+    _windows: CategoryWindows | None = None
 
     def __init__(
         self,
@@ -98,7 +106,7 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
 
     def __getstate__(self) -> dict[str, Any]:
         # the examples in order hold a function of the factorisation, which cannot be pickled and is quickly made anew
-        return {**self.__dict__, "_ordered": None, "_members": None, "_by_category": {}}
+        return {**self.__dict__, "_ordered": None, "_members": None, "_by_category": {}, "_windows": None}
 
     def fork(self) -> Self:
         """Return a bag with the same examples that may be changed while others read this one."""
@@ -122,6 +130,7 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         self._asked = 0  # test objects since then
         self._members = None
         self._by_category: dict[int, AskedWithin] = {}
+        self._windows = None
 
     def _ready(self, effort: Effort = ALONE) -> Arrived:
         fitted = self._fitted
@@ -148,7 +157,8 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         prepared = self._store.prepare(X)
         self._asked += m
         ordered = self._ordered = self._order(fitted, self._ordered, self._asked)
-        size, everyone = _block_size(ordered, m, effort), [(AskedWithin(fitted, ordered, m), slice(None))]
+        size = LSSVM_ROWS if ordered is None or m <= LSSVM_ROWS else _block_size(ordered.at_once, m, effort)
+        everyone = [(AskedWithin(fitted, ordered, m), slice(None))]
         blocks = [slice(first, first + size) for first in range(0, m, size)]
 
         def count(block: slice) -> LabelCounts:
@@ -166,6 +176,42 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
     ) -> LabelCounts:
         """Return counts among the examples of the candidates' categories only, and candidate scores."""
         fitted, prepared = self._ready(effort), self._store.prepare(X)
+        self._asked += X.shape[0]
+        windows = self._windows_within(fitted, categories)
+        if windows.windowed is None:
+            return self._count_separately(fitted, prepared, categories, wanted, effort)
+        numbers, size = np.ascontiguousarray(wanted), _block_size(windows.at_once, X.shape[0], effort)
+
+        def count(first: int) -> tuple[np.ndarray, ...]:
+            block = slice(first, first + size)
+            multipliers, d, F = self._regressed(fitted.factorisation, fitted.solution, prepared[block])
+            candidates, is_counted = new_candidates(d, F), np.zeros(d.size, bool)
+            if (d > 0).all():
+                is_counted = count_windows(windows.windowed, multipliers, candidates, numbers[block])
+            return *finish(candidates), is_counted
+
+        parts = map_blocks(count, range(0, max(1, X.shape[0]), size), effort=effort, task="predicting")
+        *counts, is_counted = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        rest = np.flatnonzero(~is_counted)
+        if rest.size:
+            others = self._count_separately(fitted, prepared[rest], categories, wanted[rest], effort)
+            for field, counted in zip(counts, others, strict=True):
+                field[rest] = counted
+        return LabelCounts(*counts)
+
+    def _windows_within(self, fitted: Arrived, categories: np.ndarray) -> CategoryWindows:
+        """Return the windows of all categories, if enough test objects have asked since the last change."""
+        windows = self._windows
+        if windows is None or windows.categories is not categories:
+            if self._n_labels > LABELS_BY_RANK or self._asked < MANY_ASKED or not fitted.own.size:
+                return CategoryWindows(categories, None)
+            windows = self._windows = by_category(fitted, categories)
+        return windows
+
+    def _count_separately(
+        self, fitted: Arrived, prepared: Any, categories: np.ndarray, wanted: np.ndarray, effort: Effort
+    ) -> LabelCounts:
+        """Count one category after the other, with all of its examples."""
         if self._members is None or self._members.categories is not categories:
             self._members, self._by_category = Members(categories), {}
         members = self._members
@@ -175,15 +221,14 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
             some = [self._among(fitted, members, category, objects.size) for category, objects in groups]
             ends = list(accumulate(objects.size for _, objects in groups))
             rows = np.concatenate([objects for _, objects in groups])
-            size = max(_block_size(one.ordered, rows.size, effort) for one in some)
 
             def count_block(first: int) -> LabelCounts:
-                block = rows[first : first + size]
+                block = rows[first : first + LSSVM_ROWS]
                 bounds = [min(max(end - first, 0), block.size) for end in (0, *ends)]
                 parts = [(one, slice(a, b)) for one, (a, b) in zip(some, pairwise(bounds), strict=True) if a < b]
                 return self._count(parts, prepared[block])
 
-            counted = map_blocks(count_block, range(0, rows.size, size), effort=effort, task="predicting")
+            counted = map_blocks(count_block, range(0, rows.size, LSSVM_ROWS), effort=effort, task="predicting")
             back = np.argsort(rows)
             fields = map(np.concatenate, zip(*counted, strict=True)) if len(counted) > 1 else counted[0]
             return LabelCounts(*(field[back] for field in fields))
@@ -193,9 +238,10 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
     def _among(self, fitted: Arrived, members: Members, category: int, m: int) -> AskedWithin:
         """Return the examples of a category, about which m more test objects ask."""
         known = self._by_category.get(category) or AskedWithin(fitted.take(members.of(category)), None, 0)
-        asked = known.asked + m
-        known = AskedWithin(known.arrived, self._order(known.arrived, known.ordered, asked), asked)
-        self._by_category[category] = known
+        arrived, ordered, asked = known.arrived, known.ordered, known.asked + m
+        if ordered is None and asked >= FEW_ASKED and arrived.own.size and self._n_labels <= LABELS_BY_RANK:
+            ordered = by_label(arrived)
+        known = self._by_category[category] = AskedWithin(arrived, ordered, asked)
         return known
 
     def _count(self, parts: list[tuple[AskedWithin, slice]], objects: np.ndarray) -> LabelCounts:
