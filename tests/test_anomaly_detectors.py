@@ -33,6 +33,7 @@ from exactcp.measures import KDE, SimplifiedKNN
 from exactcp.metrics import select
 from exactcp.pvalues import tau_of_objects
 from problems import PROBLEMS
+from slices import both_lanes, slow_but
 
 SEED = 3
 REASON = "it calls partial_fit after fit, and a cross-conformal detector learns nothing more"
@@ -113,7 +114,7 @@ class TestByHand:
         smoothed = detector.set_params(smoothed=True).predict_p(X_test)
         np.testing.assert_array_equal(smoothed, (greater + tau * (equal + 1)) / (n + 1))
 
-    @pytest.mark.parametrize("cv", [3, KFold(4)], ids=str)
+    @pytest.mark.parametrize("cv", slow_but([3], [3, KFold(4)]), ids=str)
     def test_cross(self, name, problem, cv):
         X, _, X_test = PROBLEMS[problem]
         folds = KFold(3, shuffle=True, random_state=SEED) if cv == 3 else cv
@@ -220,9 +221,10 @@ class TestCalibration:
             centre = np.average(X[fitting], axis=0, weights=weights[fitting])
             np.testing.assert_array_equal(measure.estimator_.centre_, centre)
 
-    def test_validity(self):
+    @both_lanes(300, 1000)
+    def test_validity(self, repetitions):
         """A false alarm has probability epsilon at most, in split CP: an exact binomial test."""
-        rng, alarms, repetitions = np.random.default_rng(0), 0, 1000
+        rng, alarms = np.random.default_rng(0), 0
         for s in range(repetitions):
             X = np.round(2 * rng.normal(size=(25, 1)))
             detector = ConformalAnomalyDetector(Distance(), calibration_size=9, epsilon=0.1, random_state=s)

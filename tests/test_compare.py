@@ -30,6 +30,7 @@ from exactcp.comparing._columns import category_columns, vectoriser
 from exactcp.comparing._lines import python_lines
 from exactcp.comparing._memory import with_peak
 from exactcp.measures import KNN, LSSVM, KNNResidual, RidgeResidual
+from slices import sliced
 
 NUMBERS = ["coverage", "coverage_low", "coverage_high"]
 
@@ -170,8 +171,9 @@ def test_default_regressors_see_objects_scaled_together(targeted, by_default):
 
 
 @pytest.mark.filterwarnings("ignore:preprocess=")  # what it costs
-@pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("kind", ["array", "frame", "categories"])
+@pytest.mark.parametrize(
+    ("task", "kind"), sliced(2, ["classification", "regression"], ["array", "frame", "categories"])
+)
 def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
     X, y = labelled if task == "classification" else targeted
     if kind != "array":

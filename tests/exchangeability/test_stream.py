@@ -18,6 +18,7 @@ from exactcp.measures.neighbours.kernels.scores import CARD, Provisional, count_
 from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS
+from slices import both_lanes
 
 STREAMED = {name: measure for name, measure in MEASURES.items() if not name.startswith("LSSVM")}
 ONE_CLASS = {name: measure for name, measure in MEASURES.items() if name.startswith(("SimplifiedKNN", "KDE"))}
@@ -387,10 +388,11 @@ class TestState:
 
 
 class TestWindow:
+    @both_lanes(1000, 6000)
     @pytest.mark.parametrize("measure", [SimplifiedKNN(k=5), KNN(k=3), KDE(0.5)])
-    def test_of_many_steps_equals_a_fresh_fit_on_the_last_window(self, measure):
+    def test_of_many_steps_equals_a_fresh_fit_on_the_last_window(self, measure, repetitions):
         rng = np.random.default_rng(0)
-        steps, window = 6000, 60
+        steps, window = repetitions, 60
         X, y = np.round(rng.normal(size=(steps, 2)), 1), rng.integers(0, 2, steps)  # with duplicates and ties
         test = ExchangeabilityTest(measure, window=window, random_state=0, betting="power", threshold=np.inf)
         p = test.update_many(X, y)

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(60, 2))
 Y = X[:, 0] + RNG.normal(size=60) * np.where(X[:, 1] > 0, 2.0, 0.1)  # noise in one half
 X_TEST = np.array([[0.0, 1.5], [0.0, -1.5], [1.0, 0.2]])
-FEW = 25  # that the textbook refits for each
+FEW = 15  # that the textbook refits for each
 MEASURES = [ModelResidual(Ridge()), ModelResidual(Ridge(), difficulty=KNeighborsRegressor(8))]
 
 

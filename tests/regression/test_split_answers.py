@@ -18,7 +18,7 @@ from exactcp import FullConformalRegressor, SplitConformalRegressor
 from exactcp.measures import KNNResidual, ModelQuantile, ModelResidual
 from exactcp.pvalues import deterministic_p, exceeds, significance, smoothed_p, tau_of_objects
 from exactcp.textbook.split import Judged, band_score, predictive_points, split_counts
-from slices import sliced
+from slices import both_lanes, sliced
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -162,18 +162,19 @@ def test_each_end_needs_twice_as_many_examples():
         assert np.isinf(reg.predict_interval(X_TEST, 0.95)).all()
 
 
+@both_lanes(150, 500)
 @pytest.mark.parametrize("side", ["both", "each", "upper", "lower"])
-def test_smoothed_p_values_are_uniform(side):
-    rng, trials = np.random.default_rng(1), 500
+def test_smoothed_p_values_are_uniform(side, repetitions):
+    rng = np.random.default_rng(1)
     below = 0
-    for trial in range(trials):
+    for trial in range(repetitions):
         Z = rng.normal(size=(12, 1))
         y = rng.integers(0, 3, 12).astype(float)
         reg = SplitConformalRegressor(DummyRegressor(), side=side, smoothed=True, random_state=trial, n_jobs=1)
         below += reg.fit(Z[:3], y[:3], Z[3:11], y[3:11]).predict_p(Z[11:], y[11:])[0] <= 0.3
     alternative = "less" if side == "each" else "two-sided"  # twice the smaller of two p-values is conservative
-    assert binomtest(below, trials, 0.3, alternative=alternative).pvalue > 1e-4 or (
-        side == "each" and below < 0.3 * trials
+    assert binomtest(below, repetitions, 0.3, alternative=alternative).pvalue > 1e-4 or (
+        side == "each" and below < 0.3 * repetitions
     )
 
 

@@ -30,7 +30,7 @@ from exactcp.measures.density.kernels.kernel_functions import (
 from exactcp.pvalues import compare_scores
 from mutants.density import COUNTED
 from problems import PROBLEMS
-from slices import sliced
+from slices import sliced, slow_but
 
 squared_distance_by_feature = callable_kernel(kernel_functions.squared_distance_by_feature)
 
@@ -139,7 +139,7 @@ def test_the_contract_holds_at_every_scale(kernel, scale, route):
     same_counts(measure.bag(scale * X, y, 4).label_counts(scale * X_test), expected)
 
 
-@pytest.mark.parametrize("kernel", KERNEL_CODES)
+@pytest.mark.parametrize("kernel", slow_but(["gaussian", "epanechnikov", "tophat"], KERNEL_CODES))
 def test_check_measure(kernel):
     check_measure(KDE(0.7, kernel), random_state=3)
 

@@ -24,7 +24,7 @@ def _examples(seed, n=14, n_labels=3):
 
 
 @pytest.mark.parametrize(
-    ("seed", "estimator"), sliced(2, range(4), [GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+    ("seed", "estimator"), sliced(4, range(4), [GaussianNB(), DecisionTreeClassifier(max_depth=3)])
 )
 def test_equals_the_textbook(seed, estimator):
     X, y = _examples(seed)

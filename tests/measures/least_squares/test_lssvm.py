@@ -26,7 +26,7 @@ from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare_scores
 from interruptions import same
-from slices import sliced, slow_but
+from slices import both_lanes, sliced, slow_but
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
 
@@ -369,13 +369,15 @@ class TestLearning:
         _assert_same_counts(bag, measure.bag(X, y, 3), rng.integers(0, 3, (5, 2)).astype(float))
 
     @pytest.mark.parametrize("name", slow_but(["primal with bias", "dual", "sigmoid", "svd of a kernel"], MEASURES))
-    def test_five_thousand_pairs_leave_the_state_of_a_fresh_fit(self, name):
+    @both_lanes(1000, 5000)
+    def test_thousands_of_pairs_leave_the_state_of_a_fresh_fit(self, name, repetitions):
         rng = np.random.default_rng(2)
         X, y = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)
         X_test = np.concatenate([rng.normal(size=(20, 3)), X[:10]])
         bag, fresh = MEASURES[name].bag(X, y, 3), MEASURES[name].bag(X, y, 3)
-        new, labels = rng.normal(size=(5000, 3)) * 10.0 ** rng.uniform(-2, 2, (5000, 1)), rng.integers(0, 3, 5000)
-        for i in range(5000):
+        new = rng.normal(size=(repetitions, 3)) * 10.0 ** rng.uniform(-2, 2, (repetitions, 1))
+        labels = rng.integers(0, 3, repetitions)
+        for i in range(repetitions):
             bag.learn(new[i : i + 1], labels[i : i + 1])
             bag.unlearn(np.array([30]))
         _assert_same_counts(bag, fresh, X_test)

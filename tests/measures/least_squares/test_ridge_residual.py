@@ -17,6 +17,7 @@ from exactcp.measures.least_squares._kernel_matrix import KernelColumns
 from exactcp.measures.least_squares.factorisations.dual import Dual
 from exactcp.measures.least_squares.kernels.extents import ORDINARY, RidgeExamples, count_ridge
 from exactcp.pvalues import Counts, deterministic_p
+from slices import sliced
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 
 RESIDUALS = ("studentized", "deleted", "ordinary")
@@ -34,6 +35,10 @@ SIMPLE = (
     "one example",
     "constant targets",
 )
+BROKEN = [
+    *((name, residual) for name in ("random", "grid with ties", "ten labels") for residual in RESIDUALS),
+    ("constant targets", "ordinary"),
+]
 PARAMETERS = [
     {"rho": 1.0, "fit_intercept": False},
     {"rho": 1e-2},
@@ -50,8 +55,7 @@ def thresholds(n: int) -> tuple[int, ...]:
     return tuple(sorted({0, 1, n // 4, n // 2, n, n + 1}))
 
 
-@pytest.mark.parametrize("residual", RESIDUALS)
-@pytest.mark.parametrize("name", SIMPLE)
+@pytest.mark.parametrize(("name", "residual"), sliced(3, SIMPLE, RESIDUALS, also=BROKEN))
 def test_counts_and_regions_equal_the_textbook(name: str, residual: str) -> None:
     X, y, X_test = TARGET_PROBLEMS[name]
     X, y, X_test = X[:16], y[:16], X_test[[0, -2, -1] if len(X_test) > 2 else [0, 1]]

@@ -75,8 +75,8 @@ class TestEqualsByHand:
         reg = one_each if folds == 40 else CVPlusRegressor(ModelQuantile(LOWER, UPPER), method=method, cv=KFold(folds))
         found = reg.fit(X, Y).predict_interval(X_TEST, 0.8)
         fold, count = np.arange(40) * folds // 40, int(threshold(0.2, 40))
-        expected = [by_hand(lambda A, b: Both().fit(A, b), fold, x, count, method) for x in X_TEST[:2]]
-        np.testing.assert_allclose(found[:2], expected, rtol=1e-9, atol=1e-9)
+        expected = [by_hand(lambda A, b: Both().fit(A, b), fold, x, count, method) for x in X_TEST[:1]]
+        np.testing.assert_allclose(found[:1], expected, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.parametrize("residual", ["ordinary", "deleted"])
     def test_full(self, residual):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from conftest import contracting
 from exactcp import FullConformalRegressor, VennPredictor
 from exactcp.measures import KNNResidual
-from exactcp.measures.neighbours import _tuning
+from exactcp.measures.neighbours import _neighbourhood_bag, _tuning
 from exactcp.measures.neighbours.kernels.neighbourhood_trees import entrances_of
 from exactcp.measures.neighbours.kernels.residuals import Untouched
 from exactcp.measures.neighbours.kernels.standing import BALL, NEAR, NEWCOMER
 from hostile import KINDS, hostile
-from slices import sliced
+from slices import sliced, slow_but
 
 QUICK = [("grid", 3), ("normal", 1), ("outliers", 8), ("duplicates", 3), ("finer than float32", 3)]
 STATE = ("boundary", "inner_count", "inner_sum", "at_count", "at_sum", "residual")
@@ -154,12 +154,17 @@ def test_predictors_are_those_of_the_textbook_on_who_is_left():
     np.testing.assert_allclose(reg.predict_interval(asked, 0.8), textbook.predict_interval(asked, 0.8), rtol=1e-12)
 
 
-@pytest.mark.usefixtures("restless")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_features_near_a_plane_are_followed_in_their_own_precision(dtype):
+def _near_a_plane(dtype):
+    """Return objects of so many features that they keep their precision."""
     X, y, asked = _problem("normal", 2, 130, 2)
     plane = np.random.default_rng(0).normal(size=(2, 70))
-    X, asked = ((rows @ plane).astype(dtype) for rows in (X, asked[:-1]))
+    return (X @ plane).astype(dtype), y, (asked[:-1] @ plane).astype(dtype)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("dtype", slow_but([np.float64], [np.float32, np.float64]))
+def test_many_features_near_a_plane_are_followed_in_their_own_precision(dtype):
+    X, y, asked = _near_a_plane(dtype)
     bags = [KNNResidual(3, search=search).bag(X[:80], y[:80]) for search in ("tree", "brute")]
     assert bags[0].search.contraction().shape[1] > 0
     for new in range(80, 110):
@@ -169,6 +174,25 @@ def test_many_features_near_a_plane_are_followed_in_their_own_precision(dtype):
         assert bags[0]._trees is not None
         assert bags[0]._store.objects.dtype == dtype
         _assert_same(*bags, asked)
+
+
+@pytest.mark.usefixtures("restless")
+def test_trees_are_asked_in_the_precision_of_what_they_hold(monkeypatch):
+    class Asked(Exception):
+        """Instead of an answer: to compile it for float32 takes half a minute."""
+
+    def ask(slots, x, gone, distances, targets, k, objects, *_):
+        raise Asked(x.dtype, objects.dtype)
+
+    monkeypatch.setattr(_neighbourhood_bag, "can_take", lambda *_: True)
+    monkeypatch.setattr(_neighbourhood_bag, "concerned_by", lambda *_: np.empty(0, np.int64))
+    monkeypatch.setattr(_neighbourhood_bag, "scan_by_trees", ask)
+    X, y, _ = _near_a_plane(np.float32)
+    bag = KNNResidual(3, search="tree").bag(X[:80], y[:80])
+    for change in (lambda: bag.learn(X[80:81], y[80:81]), lambda: bag.unlearn(np.array([5]))):
+        with pytest.raises(Asked) as asked:
+            change()
+        assert asked.value.args == (np.float32, np.float32)
 
 
 @pytest.mark.usefixtures("restless")
