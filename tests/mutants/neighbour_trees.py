@@ -172,6 +172,9 @@ FAMILY = Family(
             "at = starts[kept.test[r]]",
             STREAMS,
         ),
+        "touches without room are lost": Mutant(
+            "measures/neighbours/kernels/tree_block.py", "if used > ROOM_FOR:", "if used > 10 * ROOM_FOR:", STREAMS
+        ),
         "rows that are not there touch": Mutant(
             "measures/neighbours/kernels/tree_block.py",
             "largest[node]) & searched",

@@ -6,7 +6,9 @@ from exactcp._jit import inner
 from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.lanes import LEAF, lowest, near_box, within_either
 from exactcp.geometry.trees import DEEP, place
-from exactcp.measures.neighbours.kernels.search import Kept, room_for
+from exactcp.measures.neighbours.kernels.search import Kept
+
+ROOM_FOR = 64 * LEAF  # touches for which there is room at first: hardly ever too little
 
 
 @inner
@@ -16,9 +18,25 @@ def find_touched_together(X, near, objects, touch, balls):
     Rows too far for the trees find nobody.
     """
     z, points, searched = _placed_together(X, near)
+    kept = _room_for_touches(ROOM_FOR)
+    used = _walk_together(X, z, points, searched, objects, touch, balls, kept)
+    if used > ROOM_FOR:
+        kept = _room_for_touches(used)
+        _walk_together(X, z, points, searched, objects, touch, balls, kept)
+    return _by_row(kept, used, X.shape[0])
+
+
+@inner
+def _room_for_touches(size):
+    return Kept(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size))
+
+
+@inner
+def _walk_together(X, z, points, searched, objects, touch, balls, kept):
+    """Note the pairs of rows and examples as long as there is room; return how many there are."""
     grove, largest, limits = balls.grove, balls.node, balls.limits
-    box, link, slots, waiting = grove.box, grove.link, grove.slot, np.empty(DEEP, np.int64)
-    kept, used = Kept(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)), 0
+    box, link, leaves, slots, waiting = grove.box, grove.link, grove.points, grove.slot, np.empty(DEEP, np.int64)
+    test, row, value, room, used = kept.test, kept.row, kept.value, kept.test.shape[0], 0
     waiting[0] = 0
     left = 1 if slots.shape[0] > 0 else 0
     while left > 0:
@@ -35,16 +53,16 @@ def find_touched_together(X, near, objects, touch, balls):
         while rows != 0:
             t = lowest(rows)
             rows &= rows - 1
-            hits = within_either(z[t], grove.points, leaf, np.float32(-1), limits)
-            kept = room_for(kept, used, LEAF)
+            hits = within_either(z[t], leaves, leaf, np.float32(-1), limits)
             while hits != 0:
                 i = slots[leaf, lowest(hits)]
                 hits &= hits - 1
                 apart = euclidean_distance(X[t], objects[i])
                 if apart < touch[i]:
-                    kept.test[used], kept.row[used], kept.value[used] = t, i, apart
+                    if used < room:
+                        test[used], row[used], value[used] = t, i, apart
                     used += 1
-    return _by_row(kept, used, X.shape[0])
+    return used
 
 
 @inner
