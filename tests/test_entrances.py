@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
@@ -39,6 +40,7 @@ def _python_parts(node: ast.AST, module: ModuleType):
             yield from _python_parts(child, module)
 
 
+@cache
 def _entrances() -> dict[str, Dispatcher]:
     """Return all dispatchers that code of Python names."""
     found = {}
@@ -54,15 +56,14 @@ def _entrances() -> dict[str, Dispatcher]:
     return found
 
 
-ENTRANCES = _entrances()
-
-
 def test_what_only_kernels_call_has_no_entrance() -> None:
     """It would take time to compile, in the first call of every user."""
     kernels = {value for module in _modules() for value in vars(module).values() if isinstance(value, Dispatcher)}
     without = {kernel for kernel in kernels if kernel.targetoptions.get("no_cpython_wrapper")}
     assert len(without) > 100
-    assert without == kernels - set(ENTRANCES.values()), "use @inner for what only kernels call, @compiled for the rest"
+    assert without == kernels - set(_entrances().values()), (
+        "use @inner for what only kernels call, @compiled for the rest"
+    )
 
 
 def _fault(kernel: Dispatcher) -> str | None:
@@ -115,7 +116,7 @@ def test_the_fault_finder_finds_faults():
         "_filled": "an argument",
         "_one": None,
     }
-    assert len(ENTRANCES) > 40
+    assert len(_entrances()) > 40
     assert inner(_one).targetoptions["no_cpython_wrapper"]
 
 
@@ -149,7 +150,7 @@ def _one(a):
 
 
 def test_what_python_calls_has_an_entrance():
-    without = [name for name, kernel in ENTRANCES.items() if kernel.targetoptions.get("no_cpython_wrapper")]
+    without = [name for name, kernel in _entrances().items() if kernel.targetoptions.get("no_cpython_wrapper")]
     assert without == [], "Python must not call them: the process dies"
 
 
@@ -180,7 +181,7 @@ def test_a_kernel_is_not_compiled_for_each_number_that_is_passed():
 
 
 def test_by_its_source_an_entrance_returns_one_thing():
-    faults = {name: _fault(kernel) for name, kernel in ENTRANCES.items()}
+    faults = {name: _fault(kernel) for name, kernel in _entrances().items()}
     assert {name: fault for name, fault in faults.items() if fault is not None} == {}
 
 
@@ -191,7 +192,7 @@ def _check_compiled_entrances(families):
         calls = {**CHANGES, **QUESTIONS}
         for call in [*calls_of(family, CHANGES), *calls_of(family, QUESTIONS)]:
             calls[call][1](fitted, data)
-    compiled = {name: kernel for name, kernel in ENTRANCES.items() if kernel.signatures}
+    compiled = {name: kernel for name, kernel in _entrances().items() if kernel.signatures}
     assert compiled
     several = (types.BaseTuple, types.BaseNamedTuple)
     wrong = {

@@ -33,6 +33,10 @@ MUTANTS = {
     *product(("KDE tophat 1.5", "LSSVM", "LSSVM rbf"), ["grid with ties"]),
     ("LSSVM 0.01 intercept", "singleton label"),
 }
+PATHS_OF_MUTANTS = {
+    *((path, *pair) for path in PATHS[:-1] for pair in MUTANTS),
+    *product(["tree"], ("KNN 3", "SimplifiedKNN 2"), ("one of each label", "ten labels")),
+}
 
 
 def _asked(measure_name, problem_name):
@@ -87,7 +91,7 @@ def test_label_counts(measure_name, problem_name, expected):
 @pytest.mark.parametrize(
     ("path", "measure_name", "problem_name"),
     [
-        *sliced(7, PATHS[:-1], SCREENED, PROBLEMS, also={(path, *pair) for path in PATHS[:-1] for pair in MUTANTS}),
+        *sliced(7, PATHS[:-1], SCREENED, PROBLEMS, also=PATHS_OF_MUTANTS),
         *(pytest.param(*one, marks=pytest.mark.slow) for one in product(PATHS[-1:], SCREENED, PROBLEMS)),
     ],
     indirect=["path"],
