@@ -2,6 +2,7 @@
 
 import pytest
 from numba import float64
+from numba.core import registry
 
 from exactcp import _kernel_cache
 from exactcp._jit import compiled, inner
@@ -37,3 +38,19 @@ def test_callers_link_kernels_that_were_compiled_just_now_and_that_were_kept(fol
             with pytest.raises(ValueError, match="a negative number"):
                 entrance(-3.0, factor)
         assert sum(inmost.stats.cache_hits.values()) == found
+
+
+def test_an_inner_kernel_is_optimised_once_and_one_that_is_ready_twice(monkeypatch):
+    monkeypatch.setattr(_kernel_cache, "FOLDER", None)
+    monkeypatch.setattr(_kernel_cache.KernelCache, "has_failed", True)  # which has been said
+    codegen = registry.cpu_target.target_context.codegen()
+    if not hasattr(codegen, "_loopvect"):
+        pytest.skip("this numba optimises in another way")
+    asked, manager = [], codegen._module_pass_manager
+    monkeypatch.setattr(codegen, "_module_pass_manager", lambda **how: asked.append(how) or manager(**how))
+    for ready, rounds in ((False, 1), (True, 2)):
+        kernel = inner(ready=ready)(_checked)
+        kernel.compile((float64,))
+        assert len(asked) == rounds
+        assert compiled(lambda x: kernel(x) + 1.0)(2.0) == 5.0  # noqa: B023
+        asked.clear()

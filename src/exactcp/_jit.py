@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.core.registry import CPUDispatcher
 
 from exactcp._kernel_cache import KernelCache
-from exactcp._linking import InnerCompiler
+from exactcp._linking import InnerCompiler, ReadyCompiler
 
 # no entrance for C, and no test for a zero before every division: a quotient by zero is infinite or nan, as numpy's
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -43,12 +43,14 @@ def compiled(function: Any = None, **options: Any) -> Any:
     return _made(CompiledKernel, function, options)
 
 
-def inner(function: Any = None, **options: Any) -> Any:
+def inner(function: Any = None, *, ready: bool = False, **options: Any) -> Any:
     """Compile a kernel that only kernels call: without machine code of its own, and without an entrance for Python.
 
-    Its errors have constant messages.
+    Its errors have constant messages. One that is `ready` takes longer to compile: its callers optimise it all the
+    same, and few of them are faster for it.
     """
-    return _made(InnerKernel, function, {"no_cpython_wrapper": True, "pipeline_class": InnerCompiler, **options})
+    compiler = ReadyCompiler if ready else InnerCompiler
+    return _made(InnerKernel, function, {"no_cpython_wrapper": True, "pipeline_class": compiler, **options})
 
 
 def _made(kind: type[CompiledKernel], function: Any, options: dict[str, Any]) -> Any:

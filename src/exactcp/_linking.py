@@ -7,7 +7,7 @@ never run, and to make it takes as long as to make that of its callers.
 # ruff: noqa: SLF001  (numba has no public way to say what becomes of the code)
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from llvmlite.binding import parse_bitcode
 from numba.core.codegen import JITCodeLibrary
@@ -18,6 +18,17 @@ from numba.core.typed_passes import AnnotateTypes
 
 class LinkedLibrary(JITCodeLibrary):
     """The code of a kernel for its callers."""
+
+    def _optimize_final_module(self) -> None:
+        """Optimise it once, where numba does so twice: its callers optimise it again, twice, when they take it in."""
+        codegen = self._codegen
+        if not hasattr(codegen, "_loopvect"):  # a numba that has these passes elsewhere
+            super()._optimize_final_module()
+            return
+        passes, builder = codegen._module_pass_manager(
+            loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"
+        )
+        passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         """Make nothing of it that could be called."""
@@ -34,30 +45,54 @@ class LinkedLibrary(JITCodeLibrary):
         """Do nothing."""
 
 
+class ReadyLibrary(LinkedLibrary):
+    """The code of a kernel for its callers, optimised as if it were called by Python."""
+
+    def _optimize_final_module(self) -> None:
+        JITCodeLibrary._optimize_final_module(self)
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class UseLinkedLibrary(LoweringPass):
     """Lower the kernel into a library for its callers."""
 
     _name = "exactcp_use_linked_library"
+    library: ClassVar[type[LinkedLibrary]] = LinkedLibrary
 
     def __init__(self) -> None:
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
         """Give the next pass the library to write to."""
-        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         return False
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class UseReadyLibrary(UseLinkedLibrary):
+    """Lower the kernel into a library that is ready for its callers."""
+
+    _name = "exactcp_use_ready_library"
+    library = ReadyLibrary
 
 
 class InnerCompiler(Compiler):
     """Compiles what only kernels call."""
 
+    lowering: ClassVar[type[UseLinkedLibrary]] = UseLinkedLibrary
+
     def define_pipelines(self) -> list[Any]:
         """Return numba's passes, with another library."""
         (pipeline,) = super().define_pipelines()
-        pipeline.add_pass_after(UseLinkedLibrary, AnnotateTypes)
+        pipeline.add_pass_after(self.lowering, AnnotateTypes)
         pipeline.finalize()
         return [pipeline]
+
+
+class ReadyCompiler(InnerCompiler):
+    """Compiles what only kernels call, and what becomes slower if it is optimised less before they take it in."""
+
+    lowering = UseReadyLibrary
 
 
 def reduced(result: Any) -> tuple[Any, ...]:

@@ -87,7 +87,7 @@ def tighten_to(bounds, screen, thresholds):
                 )
 
 
-@inner
+@inner(ready=True)  # fits take 0.9 of the time
 def _meet_block(top, first, products, k, objects, screen, thresholds, lists, hits):
     """Scan the products of the rows top... with the columns first..., one label at a time; measure the pairs it keeps.
 
