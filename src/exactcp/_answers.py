@@ -144,14 +144,18 @@ def read_labels(y: Any) -> Any:
     _refuse_missing(values, "a label")
     flat = values.tolist()
     is_number = [isinstance(value, Real) for value in flat]
+    refuse_mixed(is_number, lambda i: f"y[{i}]={flat[i]!r}", "list(map(str, y))")
+    return np.asarray(flat) if flat and all(is_number) else y
+
+
+def refuse_mixed(is_number: list[bool], name: Callable[[int], str], conversion: str) -> None:
+    """Refuse labels of which some are numbers and others are not; `name` tells what one of them is."""
     if any(is_number) and not all(is_number):
-        one, other = is_number.index(True), is_number.index(False)
         msg = (
-            f"y mixes numbers and others: y[{one}]={flat[one]!r} and y[{other}]={flat[other]!r}. Expected labels of "
-            "one type: convert them, for example by list(map(str, y))."
+            f"y mixes numbers and others: {name(is_number.index(True))} and {name(is_number.index(False))}. Expected "
+            f"labels of one type: convert them, for example by {conversion}."
         )
         raise ValueError(msg)
-    return np.asarray(flat) if flat and all(is_number) else y
 
 
 def read_targets(y: Any) -> Any:

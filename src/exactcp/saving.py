@@ -230,12 +230,13 @@ def _refusing(place: Path) -> Iterator[None]:
         msg = f"{place} {error}"
         raise ValueError(msg) from None
     except Exception as error:
-        reason = " ".join(str(error).split())[:200]
-        msg = (
-            f"{place} is damaged, or no file of exactcp.save ({type(error).__name__}: {reason}): expected a saved "
-            "model. Save it anew."
-        )
+        msg = f"{place} is damaged, or no file of exactcp.save {_told(error)}: expected a saved model. Save it anew."
         raise ValueError(msg) from error
+
+
+def _told(error: Exception) -> str:
+    """Return what another package says of an error, in one short line."""
+    return f"({type(error).__name__}: {' '.join(str(error).split())[:300]})"
 
 
 def _skops(purpose: str) -> Any:
@@ -308,9 +309,8 @@ def _write_model(skops: Any, predictor: Any, header: str, stream: BinaryIO) -> N
     except (OSError, MemoryError):  # of the machine
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:300]
         msg = (
-            f"this {who} holds something that cannot be saved ({type(error).__name__}: {reason}): "
+            f"this {who} holds something that cannot be saved {_told(error)}: "
             "expected arrays, numbers, texts, estimators, and functions that a module names."
         )
         raise TypeError(msg) from error

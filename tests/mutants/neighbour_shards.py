@@ -62,8 +62,8 @@ FAMILY = Family(
         ),
         "touched examples of other categories are counted": Mutant(
             "measures/neighbours/_shard_bag.py",
-            "(of_objects[test] == category) & (kind == category)",
-            "of_objects[test] == category",
+            '(places[met.touches["test"]] >= 0) & (kind == category)',
+            'places[met.touches["test"]] >= 0',
             METRIC,
         ),
     },

@@ -29,7 +29,6 @@ class AnomalyAnswers(FramePrediction, OutlierMixin, Learning):
     measures_: list[Any]
     offset_: float
     _seed: int
-    _training_categories: np.ndarray | None
 
     @reads
     def predict_p(self, X: Any, categories: Any = None) -> np.ndarray:

@@ -257,7 +257,7 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             self.measures_ = measures
         self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
         self._seed = seed
-        self._warned_levels: set[str] = set()
+        self._warned_levels = set()
         return self
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:
@@ -286,13 +286,10 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             return self._fit(X, categories, ids, {})
         objects = self._take_more_objects(X)
         self._name_more(ids, count_rows(objects))
-        numbers = self._sort(X, objects, None, categories, more=True)
+        self._learned(X, objects, None, categories)
         learn(self, objects, np.zeros(count_rows(objects), np.int64), effort=effort_of(self))
         if isinstance(self._bag, CalibratedBag):
             self.calibration_scores_ = self._bag.calibration_scores
-        if self._training_categories is not None:
-            self._training_categories = np.concatenate([self._training_categories, numbers])
-        self._warned_levels = set()
         self._count_features()
         return self
 
@@ -328,6 +325,4 @@ class ConformalAnomalyDetector(AnomalyAnswers):
     def _forgotten(self, positions: np.ndarray) -> None:
         if isinstance(self._bag, CalibratedBag):
             self._bag.unlearn(positions)  # which says why it cannot
-        if self._training_categories is not None:
-            self._training_categories = np.delete(self._training_categories, positions)
-        self._warned_levels = set()
+        super()._forgotten(positions)

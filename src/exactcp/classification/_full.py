@@ -216,27 +216,15 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         remedy = "give all labels in classes=." if known is None else KNOWN_LABELS
         codes = encode(y, classes, what="y", remedy=remedy)
         numbers = self._sort(X, objects, y, categories)
-        if not self._counts_by_label():
-            self._training_categories = numbers
+        self._training_categories = None if self._counts_by_label() else numbers
         self.classes_, self.measure_, self._declared, self._seed = classes, measure, fixed, seed
         self._bag = self._begin_bag(objects, codes, classes.size)
-        self._warned_levels: set[str] = set()
+        self._warned_levels = set()
         return self
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:
         n_labels, algorithm = self.classes_.size, self.algorithm
         return label_bag(self.measure_, objects, y, n_labels, algorithm=algorithm, effort=effort_of(self))
-
-    def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
-        self._warned_levels = set()
-        new = self._sort(X, objects, y, categories, more=True)
-        if not self._counts_by_label():
-            self._training_categories = np.concatenate([self._training_categories, new])
-
-    def _forgotten(self, positions: np.ndarray) -> None:
-        self._warned_levels = set()
-        if not self._counts_by_label():
-            self._training_categories = np.delete(self._training_categories, positions)
 
     def _count(self, X: Any, objects: Any, categories: Any) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts and candidate scores (m, l) within the categories of the taxonomy."""

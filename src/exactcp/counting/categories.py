@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
-from exactcp.counting.labels import LabelCounts, count_below
+from exactcp.counting.labels import LabelCounts, count_below, new_label_counts
 
 
 class CategoryRanks(NamedTuple):
@@ -143,3 +143,16 @@ def count_by_column(count: Callable[[np.ndarray], LabelCounts], wanted: np.ndarr
     fields = zip(*parts, strict=True)
     chosen, labels = which.ravel(), np.arange(wanted.shape[1])
     return LabelCounts(*(np.stack(field)[chosen, :, labels].T for field in fields))
+
+
+def count_by_category(count: Callable[[int, np.ndarray], LabelCounts], wanted: np.ndarray) -> LabelCounts:
+    """Return the same from counts for one category and those objects, numbers from 0 on, that want it."""
+
+    def count_objects(of_objects: np.ndarray) -> LabelCounts:
+        out = new_label_counts(*wanted.shape)
+        for category, objects in objects_by_category(of_objects):
+            for whole, piece in zip(out, count(category, objects), strict=True):
+                whole[objects] = piece
+        return out
+
+    return count_by_column(count_objects, wanted)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp import pvalues
-from exactcp._answers import check_answers, check_targets, check_two_classes, encode
+from exactcp._answers import check_answers, check_targets, check_two_classes, encode, refuse_mixed
 from exactcp._changes import reads
 from exactcp._frame import make_frame
 from exactcp._rows import count_rows
@@ -139,8 +139,10 @@ class LabelQuestion(_Question, FullConformalClassifier):
     @reads
     def knowing(self, facts: Sequence[Facts]) -> LabelQuestion:
         """Return the question that knows all labels and categories, and how many examples each has."""
-        _refuse_mixed([part.labels for part in facts])
-        self.classes_ = np.unique(np.concatenate([part.labels for part in facts]))
+        labels = [part.labels for part in facts]
+        is_number = [found.dtype.kind in "biuf" for found in labels]
+        refuse_mixed(is_number, lambda part: f"part {part} has {labels[part][0]!r}", "y.astype(str)")
+        self.classes_ = np.unique(np.concatenate(labels))
         check_two_classes(self.classes_, self)
         self._declared = None
         self._know(facts)
@@ -364,14 +366,3 @@ def _check_alike(facts: Sequence[Facts]) -> None:
                 "many in each."
             )
             raise ValueError(msg)
-
-
-def _refuse_mixed(labels: Sequence[np.ndarray]) -> None:
-    is_number = [found.dtype.kind in "biuf" for found in labels]
-    if any(is_number) and not all(is_number):
-        one, other = is_number.index(True), is_number.index(False)
-        msg = (
-            f"y mixes numbers and others: part {one} has {labels[one][0]!r} and part {other} {labels[other][0]!r}. "
-            "Expected labels of one type: convert them, for example by y.astype(str)."
-        )
-        raise ValueError(msg)

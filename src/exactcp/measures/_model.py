@@ -119,6 +119,18 @@ def _refuse(are_wrong: np.ndarray, said_by: str, answer: np.ndarray, expected: s
         raise ValueError(msg)
 
 
+def ask_number(model: Any, method: str, X: Any, more: str = "each.", *, may_be_infinite: bool = True) -> np.ndarray:
+    """Return what a method of a fitted model says of every object, if it is one number for each, (m,)."""
+    said = ask_model(model, method, X, may_be_infinite=may_be_infinite)
+    if said.size != said.shape[0]:
+        msg = (
+            f"{name_of(model)}.{method} returned shape {said.shape} for {said.shape[0]} objects: expected one number "
+            f"for {more}"
+        )
+        raise ValueError(msg)
+    return said.reshape(-1)
+
+
 def ask_labels(model: Any, X: Any) -> np.ndarray:
     """Return the label that a fitted classifier predicts for every object."""
     with Introduced(model, "predict", X):

@@ -19,6 +19,8 @@ class Learning(FrontDoor):
     """Base of predictors that unlearn examples, by their positions or their ids."""
 
     _names: Names | None = None
+    _training_categories: Any = None  # numbers (n,), where p-values are made within categories
+    _warned_levels: set[str]
 
     @property
     def n_examples_(self) -> int:
@@ -96,8 +98,18 @@ class Learning(FrontDoor):
             self._count_features()
         return self
 
+    def _learned(self, X: Any, objects: Any, y: Any, categories: Any) -> None:
+        """Take note of examples, given as X, before the bag learns them."""
+        numbers = self._sort(X, objects, y, categories, more=True)
+        if self._training_categories is not None:
+            self._training_categories = np.concatenate([self._training_categories, numbers])
+        self._warned_levels = set()
+
     def _forgotten(self, positions: np.ndarray) -> None:
         """Take note that the bag is to forget examples."""
+        if self._training_categories is not None:
+            self._training_categories = np.delete(self._training_categories, positions)
+        self._warned_levels = set()
 
     def _forget(self, positions: np.ndarray) -> None:
         """Let the bag forget examples; one at least stays."""
@@ -110,8 +122,7 @@ class Learning(FrontDoor):
 class LabelledLearning(Learning):
     """Base of predictors that learn and unlearn labelled examples.
 
-    The predictor defines `_fit(X, y, declared, categories, ids)`, and may want to know what was `_learned` and
-    `_forgotten`.
+    The predictor defines `_fit(X, y, declared, categories, ids)`.
     """
 
     classes_: np.ndarray
@@ -119,9 +130,6 @@ class LabelledLearning(Learning):
 
     def _fit(self, X: Any, y: Any, declared: Any, categories: Any, ids: Any) -> Self:
         raise NotImplementedError
-
-    def _learned(self, X: Any, objects: Any, y: np.ndarray, categories: Any) -> None:
-        """Take note of examples, given as X, before the bag learns them."""
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, ids: Any, categories: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them."""

@@ -175,7 +175,7 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         self.measure_ = measure
         self._bag = self._begin_bag(objects, y)
         self._seed = seed
-        self._warned_levels: set[str] = set()
+        self._warned_levels = set()
         return self
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:
@@ -203,16 +203,10 @@ class FullConformalRegressor(MondrianIntervals, Learning):
             return self.fit(X, y, categories, ids)
         objects, y = self._take_more_targeted(X, y)
         self._name_more(ids, y.size)
-        numbers = self._sort(X, objects, y, categories, more=True)
+        self._learned(X, objects, y, categories)
         learn(self, objects, y, effort=effort_of(self))
-        self._training_categories = np.concatenate([self._training_categories, numbers])
-        self._warned_levels = set()
         self._count_features()
         return self
-
-    def _forgotten(self, positions: np.ndarray) -> None:
-        self._training_categories = np.delete(self._training_categories, positions)
-        self._warned_levels = set()
 
     def _how(self, categories: np.ndarray) -> dict[str, Any]:
         """Return how the bag is asked about test objects: threads, progress, and whom to compare with."""

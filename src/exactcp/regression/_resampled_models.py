@@ -15,7 +15,7 @@ from exactcp._parallel import progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp._seeds import lend_seed
 from exactcp.measures._left_out import LeftOut
-from exactcp.measures._model import ask_model, fit_model, name_of
+from exactcp.measures._model import ask_number, fit_model
 
 SEEDS = 2**31 - 1
 
@@ -90,7 +90,7 @@ class ResampledModels:
 
     def answers(self, X: Any) -> np.ndarray:
         """Return what each model predicts for each object, (m, b)."""
-        return self._stack([_one_number(model, X) for model in self.models], X)
+        return self._stack([ask_number(model, "predict", X) for model in self.models], X)
 
     def _stack(self, columns: list[np.ndarray], X: Any) -> np.ndarray:
         return np.column_stack(columns) if columns else np.empty((count_rows(X), 0))
@@ -107,7 +107,8 @@ class _EnsembleModels(ResampledModels):
         """Return what each model predicts for each object, (m, b)."""
         bare = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         seen = [bare] * len(self.models) if self._features is None else [bare[:, one] for one in self._features]
-        return self._stack([_one_number(*pair) for pair in zip(self.models, seen, strict=True)], X)
+        asked = zip(self.models, seen, strict=True)
+        return self._stack([ask_number(model, "predict", some) for model, some in asked], X)
 
 
 def _sample_size(ensemble: Any, n: int) -> int:
@@ -115,17 +116,6 @@ def _sample_size(ensemble: Any, n: int) -> int:
     if size is None:
         return n
     return int(size) if isinstance(size, Integral) else max(1, int(size * n))
-
-
-def _one_number(model: Any, X: Any) -> np.ndarray:
-    said = ask_model(model, "predict", X)
-    if said.size != count_rows(X):
-        msg = (
-            f"{name_of(model)}.predict returned shape {said.shape} for {count_rows(X)} objects: expected one number "
-            "for each."
-        )
-        raise ValueError(msg)
-    return said.reshape(-1)
 
 
 _AGGREGATES: dict[str, Callable[..., Any]] = {"mean": np.nanmean, "median": np.nanmedian}

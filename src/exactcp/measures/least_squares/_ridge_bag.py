@@ -225,14 +225,17 @@ class RidgeBag(FactorisedBag, AffineBag):
 
     def affine(self, X: np.ndarray) -> Iterator[list[Piece]]:
         """Yield the one piece of every test object."""
+        examples = self._ready().examples
+        for d, center, g in self._one_by_one(X):
+            kappa = kappas(self._residual, d, examples.b, g)
+            yield [Piece(-np.inf, np.inf, float(center), d * examples.e, g, kappa, examples.band)]
+
+    def _one_by_one(self, X: np.ndarray) -> Iterator[tuple[np.float64, np.float64, np.ndarray]]:
+        """Yield d, the prediction, counted from the origin, and g (n,) of every test object."""
         fitted, prepared = self._ready(), self._store.prepare(X)
         for first in range(0, X.shape[0], RIDGE_ROWS):
             multipliers, d, center = self._evaluated(fitted, prepared[first : first + RIDGE_ROWS])
-            G = fitted.across(multipliers, 0, self.n)
-            for t in range(d.size):
-                kappa = kappas(self._residual, d[t], fitted.examples.b, G[t])
-                A, g = d[t] * fitted.examples.e, np.ascontiguousarray(G[t])
-                yield [Piece(-np.inf, np.inf, float(center[t]), A, g, kappa, fitted.examples.band)]
+            yield from zip(d, center, np.ascontiguousarray(fitted.across(multipliers, 0, self.n)), strict=True)
 
     def counts(
         self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE

@@ -58,13 +58,10 @@ class RidgeShard(PartOfAll, RidgeBag):
 
     def extents_of(self, X: np.ndarray, members: Sequence[np.ndarray | None]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield every test object with the extents (2, n), above and below, of those it is compared with."""
-        fitted, prepared = self._ready(), self._store.prepare(X)
-        for first in range(0, X.shape[0], RIDGE_ROWS):
-            multipliers, d, _ = self._evaluated(fitted, prepared[first : first + RIDGE_ROWS])
-            G = fitted.across(multipliers, 0, self.n)
-            for t in range(d.size):
-                found, some = extents(np.ascontiguousarray(G[t]), fitted.examples, d[t]), members[first + t]
-                yield first + t, np.asarray(found if some is None else found[:, some])
+        examples = self._ready().examples
+        for t, (d, _, g) in enumerate(self._one_by_one(X)):
+            found, some = extents(g, examples, d), members[t]
+            yield t, np.asarray(found if some is None else found[:, some])
 
     def ends_of(self, X: np.ndarray, members: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Return for every test object the starts and ends (2, r) of where those it is compared with are as strange."""

@@ -9,11 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp._changes import changes
 from exactcp._parameters import Allowed, check_parameters
-from exactcp._rows import count_rows
 from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import (
-    ask_model,
+    ask_number,
     can_fit,
     describe_input,
     fit_model,
@@ -166,14 +165,8 @@ class DetectorScore(Measure):
         """
         check_is_fitted(self)
         method = str(_score_method(self.estimator_))
-        said = ask_model(self.estimator_, method, X)
-        if said.size != count_rows(X):
-            msg = (
-                f"{name_of(self.estimator_)}.{method} returned shape {said.shape} for {count_rows(X)} objects: "
-                "expected one number for each, small for anomalies."
-            )
-            raise ValueError(msg)
-        return said.reshape(-1) if _is_pyods(self.estimator_) else -said.reshape(-1)
+        said = ask_number(self.estimator_, method, X, "each, small for anomalies.")
+        return said if _is_pyods(self.estimator_) else -said
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every object, the same for every label.

@@ -13,7 +13,7 @@ from exactcp._rows import count_rows
 from exactcp._values import check_unmasked
 from exactcp.measures._bags import TargetBag
 from exactcp.measures._contract import Objects, RegressionMeasure
-from exactcp.measures._model import ask_model, may_be, name_of, why_no
+from exactcp.measures._model import ask_number, may_be, why_no
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.measures.models._refit_bag import ModelBag
 
@@ -29,14 +29,7 @@ PRECOMPUTED = one_of("precomputed")
 
 def ask_regressor(model: Any, X: Any) -> np.ndarray:
     """Return one number for each object, (m,)."""
-    said = ask_model(model, "predict", X, may_be_infinite=False)
-    if said.size != said.shape[0]:
-        msg = (
-            f"{name_of(model)}.predict returned shape {said.shape} for {said.shape[0]} objects: expected one number "
-            "for each. Two quantiles are for ModelQuantile."
-        )
-        raise ValueError(msg)
-    return said.reshape(-1)
+    return ask_number(model, "predict", X, "each. Two quantiles are for ModelQuantile.", may_be_infinite=False)
 
 
 def given_outputs(X: Any, columns: int, what: str) -> np.ndarray:

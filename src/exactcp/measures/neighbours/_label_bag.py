@@ -10,7 +10,7 @@ import numpy as np
 from exactcp._changes import Change
 from exactcp._parallel import ALONE, FREE, Effort
 from exactcp._rows import take_rows
-from exactcp.counting.categories import Members, count_by_column, objects_by_category
+from exactcp.counting.categories import Members, count_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._label_intervals import count_by_intervals, may_have_intervals
@@ -124,17 +124,12 @@ class NeighbourBag(StreamedLists):
     ) -> LabelCounts:
         """Return counts among the examples of the candidates' categories only, and candidate scores."""
 
-        def count(of_objects: np.ndarray) -> LabelCounts:
-            out = new_label_counts(*wanted.shape)
-            for category, objects in objects_by_category(of_objects):
-                some = take_rows(X, objects)
-                provisional = self._provisional_among(categories, category, in_order=self._is_worth_order(some))
-                part = self._count(some, provisional, effort)
-                for whole, piece in zip(out, part, strict=True):
-                    whole[objects] = piece
-            return out
+        def count(category: int, objects: np.ndarray) -> LabelCounts:
+            some = take_rows(X, objects)
+            provisional = self._provisional_among(categories, category, in_order=self._is_worth_order(some))
+            return self._count(some, provisional, effort)
 
-        return count_by_column(count, wanted)
+        return count_by_category(count, wanted)
 
     def _provisional_among(self, categories: np.ndarray, category: int, *, in_order: bool) -> Provisional:
         """Return provisional scores of the examples of a category; nothing touches the others, nor counts them."""

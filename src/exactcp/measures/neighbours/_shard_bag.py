@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from exactcp._parallel import ALONE
-from exactcp.counting.categories import count_by_column, objects_by_category
+from exactcp.counting.categories import count_by_category
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._search import NONE_KNOWN
@@ -89,20 +89,15 @@ class ShardBag(NeighbourBag):
         """Return the counts among the examples of the wanted categories (m, l); `categories` are in the given order."""
         by_slot = np.empty_like(categories)
         by_slot[self.order] = categories
-        test, kind = met.touches["test"], by_slot[met.touches["slot"]]
+        kind = by_slot[met.touches["slot"]]
 
-        def count(of_objects: np.ndarray) -> LabelCounts:
-            out = new_label_counts(*wanted.shape)
-            for category, objects in objects_by_category(of_objects):
-                among = met.touches[(of_objects[test] == category) & (kind == category)]
-                places = np.full(wanted.shape[0], -1)
-                places[objects] = np.arange(objects.size)
-                among["test"] = places[among["test"]]
-                provisional = self._provisional_among(categories, category, in_order=True)
-                some = Nearest(*(field[objects] for field in nearest))
-                part = self._count_touched(X[objects], among, some, provisional)
-                for whole, piece in zip(out, part, strict=True):
-                    whole[objects] = piece
-            return out
+        def count(category: int, objects: np.ndarray) -> LabelCounts:
+            places = np.full(wanted.shape[0], -1)
+            places[objects] = np.arange(objects.size)
+            among = met.touches[(places[met.touches["test"]] >= 0) & (kind == category)]
+            among["test"] = places[among["test"]]
+            provisional = self._provisional_among(categories, category, in_order=True)
+            some = Nearest(*(field[objects] for field in nearest))
+            return self._count_touched(X[objects], among, some, provisional)
 
-        return count_by_column(count, wanted)
+        return count_by_category(count, wanted)
