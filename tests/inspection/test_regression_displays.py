@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
-from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalRegressor
+from exactcp import CVPlusRegressor, FullConformalClassifier, FullConformalRegressor, SplitConformalRegressor
 from exactcp._percent import percent
 from exactcp.inspection import (
     CalibrationCurveDisplay,
@@ -80,11 +80,13 @@ class TestCalibration:
         for level, coverage in zip(levels, display.coverages, strict=True):
             low, high = regressor.predict_interval(X[300:], level).T
             assert coverage == ((low <= Y[300:]) & (Y[300:] <= high)).mean()
-        split = SplitConformalRegressor(KNNResidual(k=3)).fit(X[:20], Y[:20])
-        other = CalibrationCurveDisplay.from_estimator(split, X[300:], Y[300:], levels=[0.5, 0.99], ax=display.ax_)
-        assert other.coverages[1] == 1.0
+        without = CVPlusRegressor(KNNResidual(k=3), random_state=0).fit(X[:20], Y[:20])
+        assert not hasattr(without, "predict_p")
+        other = CalibrationCurveDisplay.from_estimator(without, X[300:], Y[300:], levels=[0.5, 0.99], ax=display.ax_)
+        low, high = without.predict_interval(X[300:], 0.5).T
+        assert list(other.coverages) == [((low <= Y[300:]) & (Y[300:] <= high)).mean(), 1.0]
         labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        assert labels == ["95 % by chance", "FullConformalRegressor", "SplitConformalRegressor"]
+        assert labels == ["95 % by chance", "FullConformalRegressor", "CVPlusRegressor"]
 
     def test_classifiers(self):
         X_iris, y_iris = load_iris(return_X_y=True)

@@ -144,6 +144,19 @@ class TestHardColumns:
         bag = LassoResidual(0.03737305225712674, fit_intercept=True).bag(X, y)
         assert np.isfinite(bag.intervals(np.eye(2), np.array([2, 2]))).all()
 
+    def test_a_penalty_that_nearly_dependent_columns_drown_is_refused(self):
+        refused = 0
+        for seed in range(10):  # rounding decides which of them
+            rng = np.random.default_rng(seed)
+            X, y = rng.normal(size=(8, 2)), 1e5 * rng.normal(size=8)
+            X = np.column_stack([X, X[:, [0, 0, 1]] * (1 + 1e-13 * rng.normal(size=(8, 3)))])
+            try:
+                LassoResidual(lam=1e-12).bag(X, y)
+            except ArithmeticError as error:
+                assert "not found to working precision on these columns: leave out columns" in str(error)  # noqa: PT017
+                refused += 1
+        assert refused
+
     def test_objects_whose_squares_overflow(self):
         X, y, X_test = PROBLEMS["long"]
         with pytest.raises(ValueError, match="squares overflow"):

@@ -166,6 +166,14 @@ class TestEqualsTheTextbook:
             measure = LSSVM(rho=rho, kernel=kernel, solver=solver, fit_intercept=fit_intercept)
             _assert_equals_textbook(measure, *_problem("random", 20, 3, seed=5))
 
+    @pytest.mark.parametrize("rho", RHOS)
+    def test_a_kernel_of_finite_rank_by_eigenvalues(self, rho):
+        for fit_intercept in (False, True):
+            measure = LSSVM(rho=rho, kernel=lambda A, B: A @ B.T, solver="svd", fit_intercept=fit_intercept)
+            X, y, X_test = _problem("random", 20, 3, seed=5)
+            assert measure.bag(X, y, 3)._factorisation._has_gap  # objects outside the span of the training objects
+            _assert_equals_textbook(measure, X, y, X_test)
+
     @pytest.mark.parametrize("rho", [1.0, 1e3])  # in the dual, more examples than features cost digits for a small rho
     def test_a_linear_kernel_in_the_dual(self, rho):
         _assert_equals_textbook(LSSVM(rho=rho, solver="dual"), *_problem("duplicates", 20, 3, seed=5))
