@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from exactcp.measures._shards import AtOnce, LabelShard, TargetShard
+from exactcp.measures._shards import LabelShard, TargetShard
 
 
 def cuts(n: int, n_shards: int, seed: int) -> np.ndarray:
@@ -25,6 +25,18 @@ def label_shards(X: np.ndarray, codes: np.ndarray, bounds: np.ndarray) -> list[L
 def target_shards(X: np.ndarray, y: np.ndarray, bounds: np.ndarray) -> list[TargetShard]:
     """Return the examples between the bounds."""
     return [TargetShard(X[a:b], y[a:b]) for a, b in pairwise(bounds)]
+
+
+class AtOnce:
+    """Tasks of this process, each done when it is named."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return `function(*arguments)`."""
+        return function(*arguments)
+
+    def by_home(self, parts: Sequence[Any]) -> list[list[Any]]:
+        """Return one group: all is here."""
+        return [list(parts)]
 
 
 class Watched(AtOnce):

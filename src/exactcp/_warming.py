@@ -54,8 +54,8 @@ def _warm_labels(measure: Any, n: int = SMALL, p: int = 5) -> None:
     _after_changes(predictor, X, y).predict_p(X)
 
 
-def _warm_targets(measure: Any, n: int = SMALL, p: int = 5) -> None:
-    X, _, y = _examples_of(n, p)
+def _warm_targets(measure: Any, n: int = SMALL) -> None:
+    X, _, y = _examples_of(n, 5)
     predictor = predictors.FullConformalRegressor(measure).fit(X, y)
     for rows in (n, 1):
         predictor.predict_interval(X[:rows])

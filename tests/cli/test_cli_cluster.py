@@ -380,13 +380,13 @@ def test_a_bar_shows_the_tasks_that_are_left(address, capsys, monkeypatch, tmp_p
     with Client(address, set_as_default=False) as client:
         counting(client)
         futures = [client.submit(wait_until, go_on.exists, pure=False) for _ in range(3)]
-        with _cluster_tasks.telling_of_tasks(client, "learning", 1):
+        with _cluster_tasks.telling_of_tasks(client, 1):
             wait_until(lambda: 3 in left)
             go_on.touch()
             client.gather(futures)
             wait_until(lambda: left[-1] == 0)
         told = len(left)
-        with _cluster_tasks.telling_of_tasks(client, "learning", 0):
+        with _cluster_tasks.telling_of_tasks(client, 0):
             pass
     assert len(left) == told
     assert re.search(r"learning .* 3/3 ", capsys.readouterr().err)

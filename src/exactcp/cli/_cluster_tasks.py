@@ -22,23 +22,15 @@ def tasks_left(dask_scheduler: Any = None) -> int:
 
 
 @contextmanager
-def telling_of_tasks(client: Any, what: str, verbose: int) -> Iterator[None]:
-    """Draw a bar of tasks while work is done, if verbose.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    what : str
-        What the work is called.
-    verbose : int
-    """
+def telling_of_tasks(client: Any, verbose: int) -> Iterator[None]:
+    """Draw a bar of tasks while the workers of a client learn, if verbose."""
     if verbose <= 0:
         yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     ended = threading.Event()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        shown = bar.add_task(what, total=None)
+        shown = bar.add_task("learning", total=None)
         watcher = threading.Thread(target=_watch, args=(client, bar, shown, ended), daemon=True)
         watcher.start()
         try:

@@ -214,7 +214,7 @@ def _fit(run: ClusterRun, tables: Tables, recipe: Any, measure: Any) -> Any:
         predictor = DaskFullConformalRegressor(measure, **options)
     X = _lazy(partial(part_vectors, recipe), tables.train, (recipe.n_features,), np.float64)
     y = _lazy(partial(part_answers, recipe), tables.train, (), object)
-    with telling_of_tasks(run.client, "learning", run.verbose):
+    with telling_of_tasks(run.client, run.verbose):
         return predictor.fit(X, y)
 
 

@@ -42,9 +42,9 @@ def _to_unit(key):
 
 
 @compiled
-def row_keys(X, seed, purpose):
-    """A 64-bit key for each row of a C-contiguous float64 matrix; -0.0 counts as 0.0."""
-    words, start = X.view(np.uint64), _start(seed, purpose)
+def row_keys(X, seed):
+    """A 64-bit key for each test object, a row of a C-contiguous float64 matrix; -0.0 counts as 0.0."""
+    words, start = X.view(np.uint64), _start(seed, TEST_COLUMN)
     keys = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
         keys[i] = _row_key(words[i], start)

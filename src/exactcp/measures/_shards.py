@@ -32,18 +32,6 @@ class Tasks(Protocol):
         """Return promises in groups, each of what one worker has."""
 
 
-class AtOnce:
-    """Tasks of this process, each done when it is named."""
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Promise:
-        """Return `function(*arguments)`."""
-        return function(*arguments)
-
-    def by_home(self, parts: Sequence[Promise]) -> list[list[Promise]]:
-        """Return one group: all is here."""
-        return [list(parts)]
-
-
 FAN_IN = 8  # results that are put together at a time, so that nobody has to hold all
 
 

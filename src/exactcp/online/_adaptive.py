@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -33,8 +32,8 @@ PREDICTOR = Allowed(
 )
 
 
-def _predictor_has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self.predictor, method)
+def _has_p_values(self: Any) -> bool:
+    return hasattr(self.predictor, "predict_p")
 
 
 class AdaptiveLevel(Estimator):
@@ -245,7 +244,7 @@ class AdaptiveLevel(Estimator):
         """
         return np.asarray(self._start().predict(X))
 
-    @available_if(_predictor_has("predict_p"))  # type: ignore[untyped-decorator]
+    @available_if(_has_p_values)  # type: ignore[untyped-decorator]
     @reads
     def predict_p(self, X: Any, *y: Any) -> np.ndarray:
         """Return the predictor's p-values, which no level changes.

@@ -20,11 +20,6 @@ Pair = tuple[Any, Any]  # one row of anything, and its label or target
 class FixedKeys:
     """Turns dicts into vectors: their values, in the order of the keys of the first.
 
-    Parameters
-    ----------
-    keys : tuple, default=None
-        None until the first dict has come.
-
     Examples
     --------
     >>> keys = FixedKeys()
@@ -32,8 +27,7 @@ class FixedKeys:
     (array([[2., 1.]]), array([[4., 3.]]))
     """
 
-    def __init__(self, keys: tuple[Any, ...] | None = None) -> None:
-        self._keys = keys
+    _keys: tuple[Any, ...] | None = None  # until the first dict has come
 
     def row(self, x: Mapping[Any, Any]) -> np.ndarray:
         """Return a dict as a matrix of one row; the first one gives the keys."""

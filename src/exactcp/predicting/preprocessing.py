@@ -180,11 +180,7 @@ class WaitingBag(KeepsRows, ReplacingBag):
         return np.bincount(self._y, minlength=self._n_labels)
 
     def codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival."""
-        return self._y
-
-    def targets(self) -> np.ndarray:
-        """Targets of the examples in the order of arrival."""
+        """Labels of the examples, or their targets, in the order of arrival."""
         return self._y
 
     def learn(self, X: Any, y: np.ndarray, *, effort: Effort = FREE) -> None:  # noqa: ARG002

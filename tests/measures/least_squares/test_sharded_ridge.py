@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from exactcp.measures import LSSVM
-from exactcp.measures._shards import AtOnce
-from shards import cuts, label_shards
+from shards import AtOnce, cuts, label_shards
 
 
 def _assert_equal_counts(measure, X, codes, asked, n_shards=4):

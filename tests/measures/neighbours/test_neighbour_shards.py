@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from exactcp.measures import KNN, NN, SimplifiedKNN
-from exactcp.measures._shards import AtOnce
 from exactcp.measures.neighbours import _shard_forgetting
 from exactcp.measures.neighbours._shard_places import receive, states_by_place
 from hostile import KINDS, LABELS, hostile
-from shards import Watched, cuts, label_shards
+from shards import AtOnce, Watched, cuts, label_shards
 from slices import sliced
 
 N_LABELS = 5

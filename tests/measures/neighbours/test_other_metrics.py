@@ -16,11 +16,10 @@ from exactcp._parallel import Effort
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import VectorStore
 from exactcp.measures import KNN, NN, KNNResidual, SimplifiedKNN
-from exactcp.measures._shards import AtOnce
 from exactcp.measures.neighbours import _filling, _search, _tuning
 from exactcp.pvalues import compare_scores
 from hostile_rows import ROWS, hostile_rows
-from shards import label_shards, target_shards
+from shards import AtOnce, label_shards, target_shards
 from slices import sliced
 
 METRICS = ["cosine", "correlation", "manhattan", "chebyshev"]

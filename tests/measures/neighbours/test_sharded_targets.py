@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from exactcp.measures import KNNResidual
-from exactcp.measures._shards import AtOnce
 from exactcp.measures.neighbours import _residual_windows
 from exactcp.measures.neighbours._target_shard import crowded_of
-from shards import cuts, target_shards
+from shards import AtOnce, cuts, target_shards
 from slices import slow_but
 
 

@@ -10,7 +10,7 @@ from scipy.stats import nbinom
 
 from exactcp._parameters import integer
 from exactcp._seeds import draw_seed
-from exactcp.counting.randomness import TEST_COLUMN, mix, row_keys
+from exactcp.counting.randomness import mix, row_keys
 
 SHARE_IN_SAMPLE = 1 - math.exp(-1)  # of the examples that are in a sample
 AT_ONCE = 2**18  # elements and samples whose hashes are in memory
@@ -66,7 +66,7 @@ def arrival_keys(arrivals: np.ndarray, seed: int) -> np.ndarray:
 
 def object_keys(X: np.ndarray, seed: int) -> np.ndarray:
     """Return the keys of test objects, which depend on the object alone: not on the batch it comes in."""
-    return np.asarray(row_keys(np.require(X, np.float64, ["C", "W"]), seed, TEST_COLUMN))
+    return np.asarray(row_keys(np.require(X, np.float64, ["C", "W"]), seed))
 
 
 def bernoulli_samples(keys: np.ndarray, n_estimators: int, at_least: int = 0) -> np.ndarray:

@@ -159,14 +159,12 @@ class LSSVMBag(FactorisedBag, LabelBagBase):
         ordered = self._ordered = self._order(fitted, self._ordered, self._asked)
         size = LSSVM_ROWS if ordered is None or m <= LSSVM_ROWS else _block_size(ordered.at_once, m, effort)
         everyone = [(AskedWithin(fitted, ordered, m), slice(None))]
-        blocks = [slice(first, first + size) for first in range(0, m, size)]
+        blocks = [slice(first, first + size) for first in range(0, max(m, 1), size)]
 
         def count(block: slice) -> LabelCounts:
             return self._count(everyone, prepared[block])
 
         parts = map_blocks(count, blocks, effort=effort, task="predicting")
-        if not parts:
-            parts = [self._count(everyone, prepared)]
         return LabelCounts(*map(np.concatenate, zip(*parts, strict=True)))
 
     at_least_counts = label_counts

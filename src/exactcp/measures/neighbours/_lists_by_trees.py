@@ -16,8 +16,8 @@ from exactcp.measures.neighbours._standing import (
     Prepared,
     begin_following,
     grow_standing,
-    in_order,
     is_outgrown,
+    with_order,
     with_room_for,
 )
 from exactcp.measures.neighbours.kernels.fill import Lists
@@ -67,7 +67,7 @@ class ListsByTrees(LabelBagBase):
         elif not search.serves(m):
             return None
         if standing.ranked.starts.size == 1:
-            self._standing = standing = in_order(standing, self._examples(), self.n, self._following)
+            self._standing = standing = with_order(standing, self._examples(), self.n, self._following)
         return standing
 
     def _has_many_short(self) -> bool:

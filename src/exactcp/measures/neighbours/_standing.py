@@ -98,10 +98,8 @@ def _room_for_changes(n: int) -> int:
     return max(knobs.changed_least, min(n // knobs.follow_share, knobs.changed_most))
 
 
-def in_order(standing: Standing, examples: ListArrays, n: int, following: Following | None) -> Standing:
-    """Return the same, with the scores of n examples in order if they are not."""
-    if standing.ranked.starts.size > 1:
-        return standing
+def with_order(standing: Standing, examples: ListArrays, n: int, following: Following | None) -> Standing:
+    """Return the same, with the scores of n examples in order."""
     room = (0, 0) if following is None else (following.homes.shape[1], _room_for_changes(n))
     ranked = rank_scores(examples.scores[:n], examples.codes[:n], examples.sizes.size, *room)
     return standing._replace(ranked=ranked)
