@@ -1,7 +1,7 @@
 """Print how often a p-value changes file on its way: the fewer, the sooner a reader has followed it.
 
 python tools/walk.py            # a table
-python tools/walk.py k-NN       # the files of one walk, in their order
+python tools/walk.py k-NN       # the files of one walk, in their order, and what is called in each
 
 A call is repeated until it takes the way that it took before, so that nothing is imported, compiled or put in order
 on it. A step is a call of a Python function of the package; a change of file is a step into another file than the one
@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,24 @@ X, TEST = RNG.normal(size=(200, 5)), RNG.normal(size=(3, 5))
 LABELS = np.arange(200) % 2
 
 
-def files_of(walk: Callable[[], Any]) -> list[str]:
-    """Return the files that a call goes through, each as often as it is entered from another one."""
+def files_of(walk: Callable[[], Any]) -> list[tuple[str, list[str]]]:
+    """Return the files that a call goes through, each as often as it is entered, with the functions called there."""
     entered = []
 
     def note(frame: Any, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
-            entered.append(str(Path(frame.f_code.co_filename).relative_to(PACKAGE)))
+            file = Path(frame.f_code.co_filename).relative_to(PACKAGE)
+            entered.append((str(file), frame.f_code.co_qualname.replace(".<locals>", "")))
 
     sys.setprofile(note)
     try:
         walk()
     finally:
         sys.setprofile(None)
-    return [file for file, _ in groupby(entered)]
+    return [(file, [name for _, name in calls]) for file, calls in groupby(entered, itemgetter(0))]
 
 
-def usual_files(walk: Callable[[], Any]) -> list[str]:
+def usual_files(walk: Callable[[], Any]) -> list[tuple[str, list[str]]]:
     """Return the files that a call goes through when it is made again and again."""
     before, files = None, files_of(walk)
     while files != before:
@@ -82,7 +84,8 @@ def main() -> None:
             continue
         found = [usual_files(walk) for walk in (predict, fit) if walk is not None]
         if chosen:
-            write("\n".join(f"{number:4} {file}" for number, file in enumerate(found[0])) + "\n")
+            for number, (file, calls) in enumerate(found[0]):
+                write(f"{number:4} {file}: {', '.join(dict.fromkeys(calls))}\n")
         else:
             write(f"{name:18}{len(found[0]) - 1:12}" + "".join(f"{len(files) - 1:8}" for files in found[1:]) + "\n")
 
