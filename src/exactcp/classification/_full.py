@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from exactcp import pvalues
 from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
@@ -261,7 +260,6 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         return Evaluation(pvalues.deterministic_p(counts), scores, counts, int(smallest))
 
     def _decide(self, X: Any, epsilon: Fraction, categories: Any = None) -> tuple[np.ndarray, Size]:
-        check_is_fitted(self)
         if self.smoothed or not self._counts_by_label():
             return super()._decide(X, epsilon, categories)
         objects, by_label = self._take_objects(X), self._taxonomy.is_by_label

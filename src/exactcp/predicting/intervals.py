@@ -68,7 +68,7 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         ndarray of shape (m, 2), or (m, 2, levels) with several levels
             Lower and upper ends; infinite where there are too few examples for the level.
         """
-        levels = self._levels(confidence_level)
+        levels = Levels.of(confidence_level)
         return self._at_levels(levels, *self._intervals(self._take_objects(X), levels.epsilons))
 
     @reads
@@ -86,13 +86,8 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         DataFrame of pandas or polars, as X is or `set_output` says
             With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
         """
-        levels, objects = self._levels(confidence_level), self._take_objects(X)
+        levels, objects = Levels.of(confidence_level), self._take_objects(X)
         return self._frame_at(X, levels, self._points(objects), *self._intervals(objects, levels.epsilons))
-
-    def _levels(self, confidence_level: Any) -> Levels:
-        """Return the levels of a question to a fitted predictor."""
-        self._require_fitted()
-        return Levels.of(confidence_level)
 
     def _at_levels(self, levels: Levels, intervals: np.ndarray, n: int) -> np.ndarray:
         """Return intervals (m, 2, levels) in the shape that the levels ask for, with a word about these."""
@@ -143,7 +138,7 @@ class MondrianIntervals(IntervalPrediction):
         ndarray of shape (m, 2), or (m, 2, levels) with several levels
             Lower and upper ends; infinite where there are too few examples for the level.
         """
-        levels = self._levels(confidence_level)
+        levels = Levels.of(confidence_level)
         return self._at_levels(levels, *self._intervals_within(*self._take_sorted(X, categories), levels.epsilons))
 
     @reads
@@ -163,7 +158,7 @@ class MondrianIntervals(IntervalPrediction):
         DataFrame of pandas or polars, as X is or `set_output` says
             With the columns prediction, lower and upper; with several levels, lower_0.8, upper_0.8, and so on.
         """
-        levels = self._levels(confidence_level)
+        levels = Levels.of(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         found = self._intervals_within(objects, numbers, levels.epsilons)
         return self._frame_at(X, levels, self._points(objects), *found)

@@ -248,7 +248,6 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         Regions
             A list of `Region`, each a union of closed intervals.
         """
-        self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         how = self._how(numbers)
@@ -271,7 +270,6 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         -------
         ndarray of shape (m,)
         """
-        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         y = check_answers(self, objects, y, check_targets)
         counts = pvalues.Counts(*self._bag.counts(objects, y, **self._how(numbers)))
@@ -297,7 +295,6 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         PredictiveDistribution
             It holds n numbers for each object.
         """
-        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         rows = self._bag.critical_targets(objects, within=self._how(numbers).get("within"))
         return PredictiveDistribution(tuple(np.sort(row) for row in rows))

@@ -293,7 +293,6 @@ class SplitConformalRegressor(MondrianIntervals):
             A list of `Region`, each one closed interval, or none: that of `predict_interval`, with the targets that tie
             with its ends.
         """
-        self._require_fitted()
         epsilon = pvalues.significance(confidence_level)
         objects, numbers = self._take_sorted(X, categories)
         ends = self._calibration.regions(self._band(objects), epsilon, numbers, self._tau(objects))
@@ -316,7 +315,6 @@ class SplitConformalRegressor(MondrianIntervals):
         ndarray of shape (m,)
             0 of targets outside of [y_min, y_max].
         """
-        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         y = check_answers(self, objects, y, check_targets)
         p = self._calibration.p(self._band(objects), y, numbers, self._tau(objects))
@@ -345,7 +343,6 @@ class SplitConformalRegressor(MondrianIntervals):
         .. [1] V. Vovk, I. Petej, I. Nouretdinov, V. Manokhin, A. Gammerman, "Computationally efficient versions of
            conformal predictive distributions", Neurocomputing 397 (2020).
         """
-        self._require_fitted()
         objects, numbers = self._take_sorted(X, categories)
         limits = Limits.of(self)
         points = self._calibration.critical_targets(self._band(objects), numbers)
