@@ -289,3 +289,16 @@ def test_refuses_an_indefinite_kernel() -> None:
     X, y, _ = TARGET_PROBLEMS["random"]
     with pytest.raises(ValueError, match="positive semidefinite"):
         RidgeResidual(rho=1e-3, kernel="sigmoid", gamma=3.0, coef0=-2.0).bag(X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "primal", "svd"])
+def test_a_column_that_does_not_vary_tells_nothing_of_objects_far_away(solver: str) -> None:
+    rng = np.random.default_rng(0)
+    for n in range(6, 26):  # means of many of them round
+        X, y = np.column_stack([1e120 * rng.normal(size=(n, 2)), np.full(n, rng.normal())]), rng.normal(size=n)
+        far = X[:3].copy()
+        far[:, 2] = 1e120
+        measure = RidgeResidual(solver=solver).fit(X, y)
+        np.testing.assert_allclose(measure.predict(far), measure.predict(X[:3]), rtol=1e-12)
+    X[4, 2] += 0.5  # now it does; singular values that are rounding beside others do not count
+    assert (RidgeResidual(solver=solver).fit(X, y).predict(far) != measure.predict(far)).all() == (solver != "svd")

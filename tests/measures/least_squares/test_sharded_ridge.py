@@ -49,6 +49,19 @@ def test_one_label_ties_with_an_object_however_far_away(rng):
     _assert_equal_counts(LSSVM(), X, codes, np.concatenate([X[:2], 1e9 * X[2:4], 1e17 * X[4:6]]))
 
 
+def test_a_column_that_does_not_vary_tells_nothing_in_shards_either():
+    rng = np.random.default_rng(1)
+    X, codes = np.column_stack([1e120 * rng.normal(size=60), np.full(60, 0.7)]), rng.integers(0, 3, 60)
+    assert X.mean(axis=0)[1] != 0.7  # which rounds
+    tasks, sharded = AtOnce(), LSSVM().sharded()
+    states = sharded.states(tasks, label_shards(X, codes, cuts(60, 4, seed=0)), 3)
+    far = X[:5].copy()
+    far[:, 1] = 1e120
+    scores = sharded.label_counts(tasks, states, far).scores
+    np.testing.assert_allclose(scores, sharded.label_counts(tasks, states, X[:5]).scores, rtol=1e-12)
+    _assert_equal_counts(LSSVM(), X, codes, np.concatenate([X[:5], far]))
+
+
 @pytest.mark.parametrize("parameters", [{"kernel": "rbf"}, {"kernel": "precomputed"}, {"solver": "dual"}])
 def test_kernels_are_refused(parameters):
     with pytest.raises(ValueError, match=r"LSSVM needs all examples in one place.*kernel='linear'"):

@@ -15,6 +15,7 @@ from exactcp._growing import Rows
 from exactcp._parameters import NONE, Allowed
 from exactcp._values import check_scale, check_size
 
+TELLING_ROWS = 16  # that tell of most columns that they vary
 FEATURE_MAP = (
     Allowed(
         "a feature map",
@@ -76,6 +77,20 @@ class FeatureMap:
                 raise ValueError(msg)
 
 
+def _middle(features: np.ndarray) -> np.ndarray:
+    """Return the mean of each column; of one that does not vary, its value.
+
+    A mean of equal numbers may differ from them by rounding. What was left of them would get a coefficient that is
+    rounding, too, and would make something of an object that is far enough away.
+    """
+    middle, value = features.mean(axis=0), features[0]
+    some = features[:: max(1, features.shape[0] // TELLING_ROWS)]
+    for column in np.flatnonzero((some == value).all(axis=0)):
+        if (features[:, column] == value[column]).all():
+            middle[column] = value[column]
+    return np.asarray(middle)
+
+
 class FeatureStore:
     """Rows of features in the order of arrival; if there is a bias, with a leading 1, and shifted."""
 
@@ -86,7 +101,7 @@ class FeatureStore:
         check_scale(features)
         feature_map.check_rowwise(X, features)
         # a bias absorbs any shift, and rows near the origin lose fewer digits
-        self._shift = features.mean(axis=0) if intercept else np.zeros(features.shape[1])
+        self._shift = _middle(features) if intercept else np.zeros(features.shape[1])
         self._rows = Rows(self._with_bias(features))
 
     @classmethod

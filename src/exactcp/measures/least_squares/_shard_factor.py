@@ -41,6 +41,8 @@ class FeatureSums(NamedTuple):
 
     total: np.ndarray  # (q,)
     n: int
+    least: np.ndarray  # (q,)
+    most: np.ndarray
 
 
 class Products(NamedTuple):
@@ -115,13 +117,17 @@ def _feature_sums(setting: RidgeSetting, shard: Any) -> FeatureSums:
     feature_map = FeatureMap(setting.feature_map)
     features = feature_map(shard.X)
     feature_map.check_rowwise(shard.X, features)
-    return FeatureSums(features.sum(axis=0), features.shape[0])
+    ends = features.min(axis=0, initial=np.inf), features.max(axis=0, initial=-np.inf)
+    return FeatureSums(features.sum(axis=0), features.shape[0], *ends)
 
 
 def _shift(setting: RidgeSetting, sums: Sequence[FeatureSums]) -> np.ndarray:
-    """Return what features are counted from: their mean, if a bias absorbs it."""
+    """Return what features are counted from, if a bias absorbs it: their mean, or what they are throughout."""
     mean = np.sum([own.total for own in sums], axis=0) / sum(own.n for own in sums)
-    return np.asarray(mean if setting.intercept else np.zeros(mean.size))
+    if not setting.intercept:
+        return np.zeros(mean.size)
+    least, most = np.min([own.least for own in sums], axis=0), np.max([own.most for own in sums], axis=0)
+    return np.asarray(np.where(least == most, least, mean))
 
 
 @on_one_thread
