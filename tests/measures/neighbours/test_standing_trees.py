@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from conftest import always_trees, contracting
 from exactcp import ConformalAnomalyDetector, ExchangeabilityTest, FullConformalClassifier
+from exactcp._compiling import STOPWATCH
 from exactcp.measures import KNN, NN, SimplifiedKNN
 from exactcp.measures.neighbours import _filling, _tuning
 from exactcp.measures.neighbours.kernels.cones import write_cones
@@ -309,3 +310,15 @@ def test_changes_are_merged_with_the_scores_in_order(rng):
     found = ranked_anew(ranked, ranked.place.size, ranked.old.size)
     for field in ("ordered", "starts", "place", "used"):
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
+
+
+def test_rows_that_cannot_be_written_need_no_kernels_of_their_own():
+    rng = np.random.default_rng(0)
+    X, asked = rng.normal(size=(60, 3)), rng.normal(size=(7, 3))
+    clf = FullConformalClassifier(KNN(3, search="tree")).fit(X, (X[:, 0] > 0).astype(int))
+    expected = clf.predict_p(asked)
+    fixed = asked.copy()
+    fixed.flags.writeable = False
+    before = STOPWATCH.kernels, STOPWATCH.loaded
+    np.testing.assert_array_equal(clf.predict_p(fixed), expected)
+    assert (STOPWATCH.kernels, STOPWATCH.loaded) == before

@@ -219,6 +219,8 @@ class NeighbourSearch:
         """Let blocks of rows of X go through trees, `work(rows, X[rows], *args)`; return which rows are too far."""
         self.store.check_new(X)
         X = np.ascontiguousarray(self.store.by_slot(X, NO_ORDER))
+        if not X.flags.writeable:  # as a frame's values may be: kernels would be compiled once more
+            X = X.copy()
         m, size = X.shape[0], _tuning.KNOBS.rows_together
         self.rows_asked += m
         if m <= size:  # without the threads' ceremonies
