@@ -78,7 +78,10 @@ FAMILY = Family(
             "measures/least_squares/_lssvm_bag.py", "or self._members.categories is not categories:", "or False:", OTHER
         ),
         "windows of other categories of LS-SVM": Mutant(
-            "measures/least_squares/_lssvm_bag.py", "or windows.categories is not categories:", "or False:", OTHER
+            "measures/least_squares/_lssvm_bag.py",
+            "or windows.categories is not categories:",
+            "or False:",
+            (f"{WITHIN}test_other_categories_of_the_same_examples",),
         ),
         "windows of the next label": Mutant(
             "measures/least_squares/kernels/windows.py",

@@ -164,6 +164,14 @@ class TestCategories:
             assert bag._windows.windowed is not None or kind == "heavy tails"
             bag._forget_solution()
 
+    def test_other_categories_of_the_same_examples(self):
+        X, y, X_test = _problem("random", 3000, 3, 2)
+        bag, wanted = LSSVM().bag(X, y, 2), np.arange(80).reshape(40, 2) % 3
+        for training in (np.arange(3000) % 2, np.arange(3000) % 3):
+            found = bag.category_counts(X_test, training, wanted, effort=ALONE)
+            assert bag._windows.windowed is not None
+            _assert_equal(found, _exact_within(LSSVM().bag(X, y, 2), X_test, training, wanted))
+
     def test_objects_with_wide_windows_are_counted_separately(self):
         X, y, X_test = _problem("random", 6000, 5, 2)
         X[:, 4], X_test[:, 4] = 0.0, np.arange(40) % 2  # d - 1 is a thousand times larger in a direction of no example
