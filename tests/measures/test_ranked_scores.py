@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exactcp.measures._ranked_scores import Band, RankedScores
+from exactcp.measures._ranked_scores import MANY, Band, RankedScores, largest
 
 
 @pytest.mark.parametrize("y", [[], [3.0], [2.0, 2.0, 2.0], [0.5, -4.0, 1.0, -1.0, np.inf, 0.0, 1.0]])
@@ -35,3 +35,21 @@ def test_one_scale_for_all_is_the_same_as_many(scale, width, side):
     np.testing.assert_array_equal(one.scores(y, side) * scale, outside)
     np.testing.assert_array_equal(y, before)
     assert (one.has_unit, many.has_unit) == (scale == 1.0, False)
+
+
+@pytest.mark.parametrize("kind", ["any", "ascending", "equal", "few values", "infinite", "periodic"])
+@pytest.mark.parametrize("n", [MANY - 1, MANY, 3 * MANY + 7])
+def test_the_largest_by_a_sample_are_those_of_all_sorted(kind, n):
+    rng = np.random.default_rng(n)
+    scores = {
+        "any": lambda: rng.normal(size=n),
+        "ascending": lambda: np.arange(float(n)),
+        "equal": lambda: np.full(n, 0.3),
+        "few values": lambda: rng.integers(4, size=n) * 0.1,
+        "infinite": lambda: np.where(rng.random(n) < 0.2, np.inf, rng.normal(size=n)),
+        "periodic": lambda: (np.arange(n) % (n // 1024)).astype(float),  # the sample has one value of many
+    }[kind]()
+    descending, before = np.sort(scores)[::-1], scores.copy()
+    for count in (1, 2, n // 20, n // 10, n // 2, n - 1, n):
+        assert largest(scores, count) == descending[count - 1]
+    np.testing.assert_array_equal(scores, before)
