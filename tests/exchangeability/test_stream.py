@@ -394,6 +394,7 @@ class TestWindow:
         rng = np.random.default_rng(0)
         steps, window = repetitions, 60
         X, y = np.round(rng.normal(size=(steps, 2)), 1), rng.integers(0, 2, steps)  # with duplicates and ties
+        y[0] = 0  # labels are numbered as they come
         test = ExchangeabilityTest(measure, window=window, random_state=0, betting="power", threshold=np.inf)
         p = test.update_many(X, y)
         fresh = clone(measure).bag(X[-window - 1 : -1], y[-window - 1 : -1], 2)
