@@ -13,7 +13,7 @@ import pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Do not look for garbage while modules and tests come, which all stay, nor ever among them; later look rarely.
+    """Do not look for garbage while modules and tests come, of which all stay; later look rarely.
 
     Compiling makes so many small objects that the search for garbage took a tenth of its time.
     """
@@ -21,7 +21,6 @@ def pytest_collection() -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.set_threshold(50_000, 20, 20)
         gc.enable()
 
