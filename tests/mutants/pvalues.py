@@ -82,7 +82,7 @@ FAMILY = Family(
             "pvalues.py", "whole + (np.asarray(tau) <= rest)", "whole + (np.asarray(tau) < rest)", THRESHOLDS
         ),
         "a level is its binary number": Mutant(
-            "pvalues.py", "else _read(str(number))", "else Fraction(float(number))", THRESHOLDS
+            "_levels.py", "else _read(str(number))", "else Fraction(float(number))", THRESHOLDS
         ),
         "a rest that is rounded up": Mutant(
             "pvalues.py",
