@@ -39,9 +39,8 @@ class TestAngles:
         tests = np.concatenate([X[:6], 2.0 * X[6:12], X[12:16] + 0.5])
         np.testing.assert_array_equal(found.predict_p(tests), expected.predict_p(tests))
 
-    @pytest.mark.parametrize(
-        "metric", slow_but(["correlation"], ["cosine", "correlation"])
-    )  # cosine: test_other_metrics
+    # the cosine is in test_other_metrics as well
+    @pytest.mark.parametrize("metric", slow_but(["correlation"], ["cosine", "correlation"]))
     def test_counts_are_the_textbooks(self, measure, metric, parallel_rows):
         X, y = parallel_rows
         X = X + (np.arange(3) if metric == "correlation" else 0.0)

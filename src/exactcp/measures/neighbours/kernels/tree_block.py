@@ -39,7 +39,7 @@ def _walk_together(X, z, points, searched, objects, touch, balls, kept):
     test, row, value, room, used = kept.test, kept.row, kept.value, kept.test.shape[0], 0
     waiting[0] = 0
     left = 1 if slots.shape[0] > 0 else 0
-    while left > 0:
+    while left > 0:  # the walk of `note_touched`, for which rows go together
         left -= 1
         node = waiting[left]
         rows = near_box(points, 0, box, node, largest[node]) & searched  # type: ignore[call-arg]

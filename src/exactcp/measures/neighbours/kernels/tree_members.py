@@ -60,10 +60,8 @@ def _note_within(x, room, d, objects, near, loose, walk):
     box, link, points, slots = grove.box, grove.link, grove.points, grove.slot
     limit = limit_of(d * near.units.scale, room, near.units.grow)
     waiting[0] = 0
-    left, used = (
-        1,
-        0,
-    )  # the walk of `note_touched`, written out: one that goes on from leaf to leaf takes a tenth longer
+    left, used = 1, 0
+    # the walk of `note_touched`, written out: one that goes on from leaf to leaf takes a tenth longer
     while left > 0:
         left -= 1
         node = waiting[left]
