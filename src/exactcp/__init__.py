@@ -29,6 +29,7 @@ __all__ = [
     "JackknifePlusRegressor",
     "SplitConformalClassifier",
     "SplitConformalRegressor",
+    "ValidityWarning",
     "VennAbersPredictor",
     "VennPredictor",
     "__version__",

@@ -1,5 +1,6 @@
 """All that `exactcp` offers by its own name, which `exactcp` imports when the first of it is asked for."""
 
+from exactcp._warning import ValidityWarning
 from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.classification import (
     AggregatedConformalClassifier,
@@ -37,6 +38,7 @@ __all__ = [
     "JackknifePlusRegressor",
     "SplitConformalClassifier",
     "SplitConformalRegressor",
+    "ValidityWarning",
     "VennAbersPredictor",
     "VennPredictor",
     "compare",

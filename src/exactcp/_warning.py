@@ -13,6 +13,22 @@ PACKAGE_FOLDER = str(Path(__file__).parent)
 _unsaid: ContextVar[tuple[str, ...]] = ContextVar("_unsaid", default=())
 
 
+class ValidityWarning(UserWarning):
+    """What may cost the guarantee: coverage, or a rate of false alarms, may be worse than asked for.
+
+    Each is given once, and names what was seen and what to do instead.
+
+    Examples
+    --------
+    Errors instead, in a test or in production:
+
+    >>> import warnings
+    >>> from exactcp import ValidityWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ValidityWarning)
+    """
+
+
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn of something that happened in a call from outside the package."""
     if _unsaid.get() and str(message).startswith(_unsaid.get()):
