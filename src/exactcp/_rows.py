@@ -189,6 +189,38 @@ def row_words(X: Any) -> np.ndarray:
     return _digests(X if array.ndim == 1 else array.reshape(array.shape[0], -1).tolist())[:, None]
 
 
+def example_keys(X: Any, y: Any = None) -> np.ndarray:
+    """Return 64 bits for each example, which depend on its object, and on its label or target, alone.
+
+    Examples
+    --------
+    >>> keys = example_keys(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]), np.array([0, 0, 1]))
+    >>> len(set(keys.tolist())), len(set(example_keys([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]).tolist()))
+    (3, 2)
+    """
+    if is_ragged(X):
+        keys = np.concatenate([example_keys([row]) for row in X])
+    else:
+        with np.errstate(all="ignore"):  # digests may be any bits
+            words = (row_words(X) + 0.0).view(np.uint64)  # in which -0.0 is 0.0
+        words ^= words >> np.uint64(32)
+        keys = words @ np.multiply.accumulate(np.full(words.shape[1], _ODD))
+        keys = (keys ^ (keys >> np.uint64(29))) * _ODD
+    return keys if y is None else (keys ^ (keys >> np.uint64(32))) * _ODD + example_keys(np.asarray(y)[:, None])
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # its powers are odd, too: they lose no bit of what they multiply
+
+
+def symmetric_order(X: Any, y: Any = None) -> np.ndarray:
+    """Return an order of examples that only the examples tell, whatever order they came in.
+
+    A model may treat its rows by their places. In full CP a test example must not always have the last one.
+    """
+    keys = example_keys(X)
+    return np.argsort(keys, kind="stable") if y is None else np.lexsort((y, keys))
+
+
 def frame_columns(X: Any) -> list[np.ndarray]:
     """Return the columns of a frame as arrays."""
     if _is_arrow(X):

@@ -14,7 +14,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._cloning import fresh
 from exactcp._compared import is_column
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, symmetric_order, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.categories import Within
@@ -117,8 +117,10 @@ class _LookedUp:
         return _LookedUp(clone(self._measure), self._rows)
 
     def fit(self, numbers: np.ndarray, y: np.ndarray) -> _LookedUp:
-        """Fit the measure on these rows."""
-        self._measure.fit(self._at(numbers), y)
+        """Fit the measure on these rows, in an order that does not depend on their numbers."""
+        rows = self._at(numbers)
+        order = symmetric_order(rows, y)
+        self._measure.fit(take_rows(rows, order), y[order])
         return self
 
     def score(self, numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -262,7 +264,9 @@ class StandardTargetBag(_Refitting, AffineBag):
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) of a fresh fit."""
-        return np.asarray(clone(self._measure).fit(self._X, self._y).predict(X), dtype=np.float64)
+        order = symmetric_order(self._X, self._y)
+        fitted = clone(self._measure).fit(take_rows(self._X, order), self._y[order])
+        return np.asarray(fitted.predict(X), dtype=np.float64)
 
     def counts(
         self, X: np.ndarray, y: np.ndarray, *, within: Within | None = None, effort: Effort = FREE

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from exactcp._rows import symmetric_order
 from exactcp.pvalues import Counts, compare_scores
 
 ScoreFunction = Callable[[np.ndarray, Any, np.ndarray, np.ndarray], float]
@@ -101,6 +102,9 @@ def counts(
 def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> ScoreFunction:
     """Return the score of any measure by refitting: a new one learns the bag, and scores the example.
 
+    A bag has no order. The measure gets its examples in an order that depends on the examples alone, since a model with
+    an integer seed, or one that learns row by row, treats them by their places.
+
     Examples
     --------
     Logistic regression, fitted anew for each example of each bag:
@@ -118,6 +122,7 @@ def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> Sc
     def score(x: np.ndarray, y: Any, X: np.ndarray, Y: np.ndarray) -> float:
         if with_itself:
             X, Y = np.concatenate([X, x[None]]), np.append(Y, y)
-        return float(new_measure().fit(X, Y).score(x[None], np.asarray([y], dtype=Y.dtype))[0])
+        order = symmetric_order(X, Y)
+        return float(new_measure().fit(X[order], Y[order]).score(x[None], np.asarray([y], dtype=Y.dtype))[0])
 
     return score

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp._changes import changes
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import RANDOM_STATE, Allowed, check_parameters
-from exactcp._rows import count_rows, take_parameters, take_rows
+from exactcp._rows import count_rows, symmetric_order, take_parameters, take_rows
 from exactcp._seeds import lend_seed
 from exactcp._values import check_unmasked
 from exactcp.measures._contract import Measure, Objects
@@ -140,11 +140,27 @@ class Bootstrap(Measure):
         """
 
         def train(number: int, X: Any, labels: np.ndarray, weights: np.ndarray) -> Callable[[Any], int]:  # noqa: ARG001
-            places = np.repeat(np.arange(labels.size), weights)
-            model = self.train(take_rows(X, places), labels[places])
+            model = self.train_on(X, labels, weights)
             return lambda x: int(model(x)[0])
 
         return train
+
+    def train_on(self, X: Any, labels: np.ndarray, weights: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Train on a sample, given as the weight of each example, in an order that the examples tell.
+
+        Parameters
+        ----------
+        X : objects
+        labels : ndarray of shape (n,)
+        weights : ndarray of int of shape (n,)
+
+        Returns
+        -------
+        callable
+        """
+        order = symmetric_order(X, labels)
+        places = np.repeat(order, weights[order])
+        return self.train(take_rows(X, places), labels[places])
 
     def train(
         self, X: Any, labels: np.ndarray, parameters: Mapping[str, Any] | None = None

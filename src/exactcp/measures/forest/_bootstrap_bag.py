@@ -28,8 +28,8 @@ class Trainable(Protocol):
         """Return how often each sample holds each example, the test example last."""
         ...
 
-    def train(self, X: Any, labels: np.ndarray) -> Predictor:
-        """Train on a sample."""
+    def train_on(self, X: Any, labels: np.ndarray, weights: np.ndarray) -> Predictor:
+        """Train on a sample, given as the weight of each example."""
         ...
 
 
@@ -64,7 +64,7 @@ class BootstrapBag(KeepsRows, CodedBag):
         alone = [b for b in used if not samples[b, n]]
 
         def train(b: int) -> Predictor:
-            return self._trained(self._X, self._codes, samples[b, :n])
+            return self._measure.train_on(self._X, self._codes, samples[b, :n])
 
         models = dict(zip(alone, map_tasks(train, alone, effort=effort, task="training"), strict=True))
         self._votes = np.zeros(n, dtype=np.int64)
@@ -75,11 +75,6 @@ class BootstrapBag(KeepsRows, CodedBag):
         self._models = [models[b] for b in chosen[n].tolist()]
         self._warned = False
         return self
-
-    def _trained(self, X: Any, labels: np.ndarray, weights: np.ndarray) -> Predictor:
-        """Train on a sample, given as the weight of each example."""
-        places = np.repeat(np.arange(labels.size), weights)
-        return self._measure.train(take_rows(X, places), labels[places])
 
     def _say_cost(self, m: int) -> None:
         if not self._warned:
@@ -96,7 +91,7 @@ class BootstrapBag(KeepsRows, CodedBag):
         x, label, b = task
         users = self._users[b]
         X, labels = join_rows(self._X, x), np.append(self._codes, label)
-        return self._trained(X, labels, self._samples[b])(take_rows(self._X, users)) == self._codes[users]
+        return self._measure.train_on(X, labels, self._samples[b])(take_rows(self._X, users)) == self._codes[users]
 
     def _all_votes(self, X: Any, **how: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the votes (n_labels, n) of the training examples and (n_labels,) of the candidates, for each row."""

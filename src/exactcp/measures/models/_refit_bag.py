@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._cloning import fresh
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, take_rows
+from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, symmetric_order, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.categories import Within
@@ -23,7 +23,7 @@ DOUBLINGS = 20  # a bracket a million standard deviations of the targets away co
 
 
 class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
-    """Training examples and a measure that is fitted anew for every candidate."""
+    """Training examples and a measure that is fitted anew for every candidate, on examples in a symmetric order."""
 
     def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:
         self._measure = measure
@@ -31,10 +31,12 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         self._set(copy_rows(X), np.array(y))
 
     def _set(self, X: Any, y: np.ndarray) -> None:
-        fitted = fresh(self._measure).fit(X, y)
+        order = symmetric_order(X, y)
+        ordered = y[order]
+        fitted = fresh(self._measure).fit(take_rows(X, order), ordered)
         self._X, self._y, self._fitted = X, y, fitted
         self._scale = float(np.abs(y).max(initial=0.0))
-        self._spread = float(y.std()) or self._scale or 1.0
+        self._spread = float(ordered.std()) or self._scale or 1.0
 
     @property
     def n(self) -> int:
@@ -60,14 +62,20 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
     def _scores(self, x: Any, y: float) -> tuple[np.ndarray, float]:
         """Return the scores (n,) of the training examples and that of the candidate (x, y), x of one row."""
         X, targets = join_rows(self._X, x), np.append(self._y, y)
+        order = symmetric_order(X, targets)
+        X, targets = take_rows(X, order), targets[order]
+        scores = np.empty(order.size)
         if self._measure.fits_itself:
-            scores = fresh(self._measure).fit(X, targets).score(X, targets)
+            scores[order] = fresh(self._measure).fit(X, targets).score(X, targets)
             return scores[:-1], float(scores[-1])
-        scores, places = np.empty(self.n), np.arange(self.n + 1)
-        for i in range(self.n):
-            left = fresh(self._measure).fit(drop_rows(X, places[i : i + 1]), np.delete(targets, i))
-            scores[i] = left.score(take_rows(X, places[i : i + 1]), targets[i : i + 1])[0]
-        return scores, float(self._fitted.score(x, targets[-1:])[0])
+        for place, i in enumerate(order.tolist()):
+            alone = np.array([place])
+            if i == self.n:
+                left = self._fitted
+            else:
+                left = fresh(self._measure).fit(drop_rows(X, alone), np.delete(targets, place))
+            scores[i] = left.score(take_rows(X, alone), targets[alone])[0]
+        return scores[:-1], float(scores[-1])
 
     def _count(self, x: Any, y: float, f0: float, member: np.ndarray | None) -> tuple[int, int, int]:
         scores, candidate = self._scores(x, y)
