@@ -270,6 +270,7 @@ class TestPredictors:
         assert result.excess[8] == pytest.approx(-math.log(np.finfo(float).eps))
         assert (result.excess[9:] < 36).all()
 
+    @pytest.mark.filterwarnings("ignore:the pipeline's steps:exactcp.ValidityWarning")
     def test_pipelines(self, labelled):
         X, y = labelled
         fitted = progressive(_pipeline().fit(X[:20], y[:20]), (X[20:], y[20:]))
@@ -283,6 +284,7 @@ class TestPredictors:
         with pytest.raises(ValueError, match="takes them from the examples that it is fitted on"):
             progressive(_pipeline(), labelled, n_initial=20, classes=[0, 1])
 
+    @pytest.mark.filterwarnings("ignore:the pipeline's steps:exactcp.ValidityWarning")
     def test_adaptive_levels_around_pipelines(self, labelled):
         X, y = labelled
         pipeline = _pipeline().fit(X[:20], y[:20])

@@ -291,7 +291,9 @@ MISTAKES = METRICS + COMPARED + PREPARED + NAMED + LEVELS + STREAMS
 
 
 @pytest.mark.parametrize(("mistake", "error", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in MISTAKES])
-@pytest.mark.filterwarnings("ignore:preprocess=", "ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings(
+    "ignore:preprocess=", "ignore:the pipeline's steps", "ignore:X does not have valid feature names"
+)
 def test_every_mistake_is_a_sentence(mistake, error, sentence):
     with pytest.raises(error, match=f"(?s){sentence}"):
         mistake()

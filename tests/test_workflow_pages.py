@@ -35,8 +35,9 @@ def test_pipelines() -> None:
     assert names["frozen"].predict_p(names["X_test"]).shape == names["fast"].predict_p(names["X_test"]).shape == (10, 3)
     assert names["by_topic"].classes_[names["p"].argmax(axis=1)].tolist() == ["wine", "engine"]
     assert np.isfinite(names["intervals"]).all()
-    assert names["approximate"].shape == (10, 3)
-    assert names["pipe"][-1].n_examples_ == 168
+    assert names["asked"].shape == (5, 3)
+    assert names["pipe"][-1].n_examples_ == 84
+    assert names["chosen_sets"].shape == (10, 3)
 
 
 def test_forgetting() -> None:

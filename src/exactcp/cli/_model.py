@@ -103,7 +103,7 @@ class ModelNotes:
             return "by the rows that were learned and the new ones together; exactly valid"
         if self.is_exact:
             return "by the half of the rows that was learned from; exactly valid"
-        return "by the rows that were learned, and not by the new ones; approximately valid"
+        return "by the rows that were learned, and not by the new ones; coverage can be far below"
 
     def how_days(self) -> dict[str, Days]:
         """Return how columns of dates become days."""

@@ -12,10 +12,12 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from exactcp._warning import ValidityWarning
 from exactcp.classification import CrossConformalClassifier, FullConformalClassifier, SplitConformalClassifier
 from exactcp.cli._job import Job
 from exactcp.measures import RandomForest
 from exactcp.pipeline import Pipeline
+from exactcp.predicting.preprocessing import FAR_BELOW
 from exactcp.regression import (
     CVPlusRegressor,
     FullConformalRegressor,
@@ -93,7 +95,16 @@ def fit_to_be_saved(job: Job) -> tuple[Any, bool]:
     """
     X, y = job.X_train, job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
     if job.method != "split" or job.transformer is None:
-        return new_predictor(job, job.method).fit(X, y), job.method == "full" or job.transformer is None
+        is_exact = job.method == "full" or job.transformer is None
+        with untold_cost():
+            predictor = new_predictor(job, job.method).fit(X, y)
+        if not is_exact:
+            msg = (
+                "columns are scaled, filled and encoded by the rows that are learned, and not by new ones: validity is "
+                f"approximate, and coverage can be {FAR_BELOW}. --method full and --method split are exact."
+            )
+            warnings.warn(msg, ValidityWarning, stacklevel=2)
+        return predictor, is_exact
     learning, calibrating = np.array_split(np.random.default_rng(job.seed or 0).permutation(y.size), 2)
     transformer = meet(job.transformer, X.iloc[learning])
     model = new_predictor(job.with_transformer(None), "split")
@@ -120,9 +131,9 @@ def ask_one(predictor: Any, job: Job) -> None:
 
 @contextmanager
 def untold_cost() -> Iterator[None]:
-    """Let the sentence about the price of exact preprocessing, which is about Python, be untold."""
+    """Let the sentences about preprocessing that are about Python be untold."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="preprocess=", category=UserWarning)
+        warnings.filterwarnings("ignore", message="preprocess=|the pipeline's steps", category=UserWarning)
         yield
 
 
