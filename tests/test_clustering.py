@@ -7,17 +7,19 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, ConformalClusterer, clustering, textbook
 from exactcp.measures import KDE, KNN, LSSVM, SimplifiedKNN
 from exactcp.metrics import purity
+from slices import both_lanes
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -65,12 +67,44 @@ class TestGrid:
             np.testing.assert_array_equal(a[both], b[both])
 
     def test_adjacency(self):
-        """Four objects in the corners of a square whose diagonal cells touch in one point only."""
-        X = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+        """Three objects on each of two diagonal cells, which touch in one point only, and one in each outer corner."""
+        X = np.array([[0.0, 0.0], [1.0, 1.0]] * 3 + [[-1.0, -1.0], [2.0, 2.0]])
         for adjacency, expected in (("face", 2), ("full", 1)):
-            fitted = ConformalClusterer(SimplifiedKNN(k=1), epsilon=0.5, n_grid=2, adjacency=adjacency).fit(X)
-            np.testing.assert_array_equal(fitted.p_values_ > 0.5, [[True, False], [False, True]])
+            fitted = ConformalClusterer(SimplifiedKNN(k=2), epsilon=0.5, n_grid=4, adjacency=adjacency).fit(X)
+            np.testing.assert_array_equal(np.argwhere(fitted.p_values_ > 0.5), [[1, 1], [2, 2]])
             assert fitted.n_clusters_ == expected
+
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(0.5)])
+    @pytest.mark.parametrize("p", [1, 2, 3])
+    def test_p_is_at_most_epsilon_on_the_border(self, p, measure, rng):
+        X = rng.normal(size=(20, p))
+        fitted = ConformalClusterer(measure, epsilon=0.05, n_grid=12, transformer=FunctionTransformer()).fit(X)
+        inner = np.pad(np.ones((10,) * p, bool), 1)
+        assert (fitted.p_values_[~inner] <= 0.05).all()
+        for axis, column in zip(fitted.axes_, X.T, strict=True):
+            assert axis.size == 12
+            assert axis[0] < column.min() < column.max() < axis[-1]
+
+    def test_a_grid_with_a_border_of_small_p_values_is_the_range_of_the_objects(self, rng):
+        X = np.concatenate([rng.normal(size=(30, 2)), [[-9.0, -9.0], [9.0, 9.0], [-9.0, 9.0], [9.0, -9.0]]])
+        fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=0.2, n_grid=10).fit(X)
+        np.testing.assert_array_equal(fitted.axes_, [np.linspace(-9.0, 9.0, 10)] * 2)
+
+    def test_no_grid_is_wide_enough_for_epsilon_below_every_p_value(self, rng):
+        X = rng.normal(size=(18, 2))
+        fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=0.05).fit(X)
+        ends = [[axis[0], axis[-1]] for axis in fitted.axes_]
+        np.testing.assert_array_equal(ends, np.column_stack([X.min(axis=0), X.max(axis=0)]))
+        assert (fitted.cells_ == 0).all()
+        np.testing.assert_array_equal(fitted.predict([[0.0, 0.0], [0.0, 99.0], [1e300, 0.0]]), 0)
+
+    def test_a_side_that_stays_open_ends_with_the_objects(self, rng):
+        """One object lies so far to the right that its distance above and below the others is no stranger."""
+        X = np.concatenate([rng.normal(size=(19, 2)), [[1000.0, 0.0]]])
+        fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=0.05, n_grid=20).fit(X)
+        assert (fitted.axes_[1][0], fitted.axes_[1][-1]) == (X[:, 1].min(), X[:, 1].max())
+        assert fitted.axes_[0][0] < -900
+        np.testing.assert_array_equal(fitted.predict([[0.0, 500.0], [0.0, -500.0], [0.0, 5000.0]]), [0, 0, -1])
 
 
 class TestLabels:
@@ -110,10 +144,22 @@ class TestLabels:
         assert scaled.predict(X).shape == (150,)
 
     def test_a_constant_feature(self, rng):
-        X = np.column_stack([rng.normal(size=30), np.full(30, 2.0)])
-        fitted = ConformalClusterer(n_grid=10).fit(X)
-        assert (fitted.labels_ >= 0).mean() > 0.5
-        assert fitted.predict([[0.0, 3.0]])[0] == -1
+        X = np.column_stack([np.append(rng.normal(size=30), rng.normal(size=30) + 20.0), np.full(60, 2.0)])
+        fitted = ConformalClusterer(SimplifiedKNN(k=5), n_grid=50).fit(X)
+        assert fitted.n_clusters_ == 2
+        assert (fitted.labels_ >= 0).mean() > 0.7
+        np.testing.assert_array_equal(fitted.axes_[1], 2.0)
+        here, there = fitted.predict([[0.0, 2.0], [20.0, 2.0]])
+        assert {here, there} == {0, 1}
+        # their own p-values decide about objects that differ in it
+        np.testing.assert_array_equal(
+            fitted.predict([[0.0, 2.1], [20.0, 1.9], [0.0, 9.0], [20.0, -9.0]]), [here, there, -1, -1]
+        )
+
+    def test_one_object_many_times(self):
+        fitted = ConformalClusterer(SimplifiedKNN(k=3), n_grid=5).fit(np.full((20, 2), 3.0))
+        np.testing.assert_array_equal(fitted.labels_, 0)
+        np.testing.assert_array_equal(fitted.predict([[3.0, 3.0], [3.0, 4.0]]), [0, -1])
 
     def test_clone_pickle_frames(self, blobs):
         frame = pd.DataFrame(blobs[0], columns=["u", "v"])
@@ -122,12 +168,39 @@ class TestLabels:
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(frame), fitted.labels_)
         np.testing.assert_array_equal(clone(fitted).fit(blobs[0]).labels_, fitted.labels_)
 
-    def test_new_objects_fall_outside_with_probability_epsilon(self):
-        rng, outside, epsilon = np.random.default_rng(1), [], 0.2
-        for _ in range(40):
-            fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=epsilon, n_grid=40).fit(rng.normal(size=(60, 2)))
-            outside.append((fitted.predict(rng.normal(size=(50, 2))) == -1).mean())
-        assert abs(np.mean(outside) - epsilon) < 0.06  # the grid's resolution, and objects beyond its edges
+    @both_lanes(300, 1500)
+    @pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy"])
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), SimplifiedKNN(), KDE(0.5)])
+    def test_new_objects_fall_outside_with_probability_epsilon(self, measure, law, repetitions):
+        """With 20 objects p <= 0.05 has probability 1/21; Cauchy objects are often beyond the grid."""
+        rng, outside = np.random.default_rng(1), 0
+        for _ in range(repetitions):
+            X = getattr(rng, law)((21, 2))
+            fitted = ConformalClusterer(measure, epsilon=0.05, n_grid=60).fit(X[:20])
+            outside += int(fitted.predict(X[20:])[0] == -1)
+        # measured with 6,000 objects, the resolution of such grids moves the share by less than 0.001
+        assert binomtest(outside, repetitions, 0.05, alternative="greater").pvalue > 1e-4
+        assert binomtest(outside, repetitions, 1 / 21, alternative="less").pvalue > 1e-4
+
+    def test_beyond_the_grid_the_own_p_value_decides(self):
+        rng, beyond = np.random.default_rng(2), []
+        for _ in range(20):
+            X, far = rng.standard_cauchy((20, 2)), 30.0 * rng.standard_cauchy((200, 2))
+            fitted = ConformalClusterer(SimplifiedKNN(k=3), epsilon=0.05, n_grid=30).fit(X)
+            low, high = ([axis[end] for axis in fitted.axes_] for end in (0, -1))
+            step = np.subtract(high, low) / 29
+            far = far[((far < low - step) | (far > high + step)).any(axis=1)]
+            p = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(X).predict_p(far)
+            np.testing.assert_array_equal(fitted.predict(far) >= 0, p > 0.05)
+            beyond.extend(p > 0.05)
+        assert 100 < sum(beyond) < len(beyond) - 100
+
+    def test_a_clusterer_of_an_earlier_release_says_outlier_beyond_its_grid(self, rng):
+        X = rng.normal(size=(18, 2))
+        fitted = ConformalClusterer(epsilon=0.05).fit(X)
+        assert fitted.predict([[0.0, 99.0]])[0] == 0
+        del vars(fitted)["_bag"]  # which release 0.1.0 did not keep
+        np.testing.assert_array_equal(fitted.predict([[0.0, 99.0], [0.0, 0.0]]), [-1, 0])
 
     def test_refusals(self, blobs):
         X = blobs[0]

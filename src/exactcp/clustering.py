@@ -18,6 +18,7 @@ from exactcp._parallel import Effort, progress
 from exactcp._parameters import EFFORT, NONE, TRANSFORMER, check_parameters, integer, one_of, share
 from exactcp._rows import count_rows
 from exactcp._validation import check_anything, check_objects, check_square, check_training_objects
+from exactcp._values import LARGEST
 from exactcp.geometry.coordinates import PrincipalCoordinates
 from exactcp.geometry.metric import Distance
 from exactcp.geometry.objects import Store, store_of
@@ -29,6 +30,7 @@ __all__ = ["ConformalClusterer"]
 
 GRID_BLOCK = 2**16  # grid points whose p-values are computed together
 MOST_CELLS = 10**8
+MOST_BORDERS = 8  # that are tried; sides on which p > epsilon even so end where the training objects end
 
 
 class ConformalClusterer(ClusterMixin, Estimator):
@@ -75,8 +77,11 @@ class ConformalClusterer(ClusterMixin, Estimator):
     Notes
     -----
     A new object from the same distribution falls outside all clusters with probability at most epsilon, up to the
-    grid's resolution, and if no transformer was fitted on the training objects alone [1]_. The cost is
-    n n_grid^d kernel or distance evaluations in d dimensions; the textbook's is n^2 n_grid^d.
+    grid's resolution, and if no transformer was fitted on the training objects alone [1]_. The grid begins with the
+    range of the training objects, and each side moves outwards by a quarter of the range until p <= epsilon on all of
+    it. A side that moves seven times in vain stays where the objects end. An object beyond the grid is inside if its
+    own p-value exceeds epsilon. The cost is n n_grid^d kernel or distance evaluations in d dimensions, and
+    2 d n n_grid^(d - 1) for each border that is tried; the textbook's is n^2 n_grid^d.
 
     Objects of any kind that a function compares (`SimplifiedKNN(metric=levenshtein)`), and those of which the distances
     are given (`metric="precomputed"`), have no grid of their own. They go to the plane in which their distances are
@@ -103,6 +108,7 @@ class ConformalClusterer(ClusterMixin, Estimator):
 
     _store: Store | None = None  # of objects that have no grid of their own
     _is_transformed_as_given = False  # X, which is then no matrix
+    _bag: Any = None  # of the training objects; a clusterer that release 0.1.0 stored has none
 
     allowed_parameters: ClassVar = {
         "measure": LABEL_MEASURE,
@@ -174,8 +180,11 @@ class ConformalClusterer(ClusterMixin, Estimator):
                 "cells: use a smaller grid, or a transformer to fewer dimensions."
             )
             raise ValueError(msg)
-        self.axes_ = [np.linspace(column.min(), column.max(), int(self.n_grid)) for column in Z.T]
-        self.p_values_ = self._grid_p(Z)
+        codes, effort = np.zeros(Z.shape[0], np.int64), Effort(self.n_jobs)
+        self._bag = label_bag(self.measure_, Z, codes, 1, alternative=ONE_CLASS, effort=effort)
+        self._bag.warn_of_cost(self.n_grid ** Z.shape[1])
+        self.axes_ = self._axes_around(Z)
+        self.p_values_ = self._grid_p(self.axes_, self.verbose)
         self.cells_ = self._components(Z)
         self.labels_ = self._labels_of(Z)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
@@ -221,20 +230,43 @@ class ConformalClusterer(ClusterMixin, Estimator):
             raise ValueError(msg)
         return np.ascontiguousarray(Z)
 
-    def _grid_p(self, Z: np.ndarray) -> np.ndarray:
-        """Return the p-value at each grid point, in blocks of them."""
-        codes, quiet = np.zeros(Z.shape[0], np.int64), Effort(self.n_jobs)
-        bag = label_bag(self.measure_, Z, codes, 1, alternative=ONE_CLASS, effort=quiet)
-        shape = tuple(axis.size for axis in self.axes_)
+    def _axes_around(self, Z: np.ndarray) -> list[np.ndarray]:
+        """Return the axes of a grid around objects, wide enough for p <= epsilon on its border if that is found."""
+        ends = own = np.array([Z.min(axis=0), Z.max(axis=0)])
+        if pvalues.threshold(self.epsilon, Z.shape[0]) == 0:  # no p-value is at most epsilon
+            return self._axes_between(own)
+        for _ in range(MOST_BORDERS):
+            is_open = self._open_sides(self._axes_between(ends)) & (own[0] < own[1])
+            if not is_open.any():
+                return self._axes_between(ends)
+            ends = ends + is_open * [[-0.25], [0.25]] * np.ptp(ends, axis=0)
+        return self._axes_between(np.where(is_open, own, ends))
+
+    def _axes_between(self, ends: np.ndarray) -> list[np.ndarray]:
+        """Return n_grid points between the lowest and the highest coordinate of each dimension."""
+        return [np.linspace(low, high, int(self.n_grid)) for low, high in ends.T]
+
+    def _open_sides(self, axes: list[np.ndarray]) -> np.ndarray:
+        """Tell which sides of a grid (2, d), low and high, have points with p > epsilon."""
+        sides = [[[*axes[:i], axis[[end]], *axes[i + 1 :]] for i, axis in enumerate(axes)] for end in (0, -1)]
+        return np.array([[pvalues.exceeds(self._grid_p(side), self.epsilon).any() for side in row] for row in sides])
+
+    def _grid_p(self, axes: list[np.ndarray], verbose: int = 0) -> np.ndarray:
+        """Return the p-value at each point of a grid, in blocks of them."""
+        shape = tuple(axis.size for axis in axes)
         p = np.empty(int(np.prod(shape)))
-        bag.warn_of_cost(p.size)
         starts = range(0, p.size, GRID_BLOCK)
-        for first in progress(starts, len(starts), self.verbose, "p-values on the grid"):
+        for first in progress(starts, len(starts), verbose, "p-values on the grid"):
             cells = np.unravel_index(np.arange(first, min(first + GRID_BLOCK, p.size)), shape)
-            points = np.column_stack([axis[cell] for axis, cell in zip(self.axes_, cells, strict=True)])
-            counts = pvalues.marginal(bag.label_counts(points, effort=quiet), Z.shape[0])
-            p[first : first + GRID_BLOCK] = pvalues.deterministic_p(counts)[:, 0]
+            points = np.column_stack([axis[cell] for axis, cell in zip(axes, cells, strict=True)])
+            p[first : first + GRID_BLOCK] = self._p_of(points)
         return p.reshape(shape)
+
+    def _p_of(self, Z: np.ndarray) -> np.ndarray:
+        """Return the p-values of objects in the coordinates of the grid."""
+        near = np.clip(Z, -LARGEST, LARGEST)  # measures refuse what is farther away
+        counts = self._bag.label_counts(near, effort=Effort(self.n_jobs))
+        return pvalues.deterministic_p(pvalues.marginal(counts, self._bag.n))[:, 0]
 
     def _components(self, Z: np.ndarray) -> np.ndarray:
         """Give numbers to the connected components of p > epsilon, those with training objects first."""
@@ -259,12 +291,22 @@ class ConformalClusterer(ClusterMixin, Estimator):
         return nearest.astype(np.int64), np.asarray(inside)
 
     def _labels_of(self, Z: np.ndarray) -> np.ndarray:
+        """Return the clusters of objects: those of their cells, and beyond the grid what their own p-values say."""
         cells, inside = self._cells_of(Z)
-        return np.where(inside, self.cells_[tuple(cells.T)], -1)
+        labels = np.where(inside, self.cells_[tuple(cells.T)], -1)
+        if not inside.all() and self._bag is not None and self.cells_.max() >= 0:
+            kept = np.flatnonzero(~inside)
+            kept = kept[pvalues.exceeds(self._p_of(Z[kept]), self.epsilon)]
+            near = ndimage.distance_transform_edt(self.cells_ < 0, return_distances=False, return_indices=True)
+            labels[kept] = self.cells_[tuple(near[(slice(None), *cells[kept].T)])]
+        return labels
 
     @reads
     def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each object: that of its cell; -1 outside all clusters.
+        """Return the cluster of each object, -1 outside all clusters.
+
+        An object has the cluster of its cell. Beyond the grid it has that of the nearest cell of a cluster, if its own
+        p-value exceeds epsilon.
 
         Parameters
         ----------
