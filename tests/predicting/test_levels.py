@@ -233,8 +233,9 @@ def test_predictive_distributions():
     distribution = PredictiveDistribution((row,))
     assert distribution.interval(0.8).tolist() == [[2.0, 18.0]]  # epsilon / 2 = 2 / 20 on each side
     assert distribution.interval(0.9).tolist() == [[1.0, 19.0]]
-    for k in range(1, 200):  # the smallest rank with (rank + 1/2) / 20 >= q
-        rank = next(m for m in range(21) if Fraction(2 * m + 1, 40) >= Fraction(k, 200))
+    for k in range(200):  # from the middle on the smallest rank with rank / 20 >= q, below it the largest with <= q
+        ranks = [m for m in range(21) if (10 * m >= k if k >= 100 else 10 * m <= k)]
+        rank = min(ranks) if k >= 100 else max(ranks)
         assert distribution.quantile(k / 200)[0] == [-np.inf, *row, np.inf][rank]
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import binomtest
 from sklearn.linear_model import LinearRegression
 
-from exactcp import FullConformalRegressor, metrics, textbook
+from exactcp import FullConformalRegressor, SplitConformalRegressor, metrics, textbook
 from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.regression import PredictiveDistribution
 from exactcp.textbook.algorithm import algorithm_1
@@ -45,20 +47,54 @@ def test_cdf_at_a_critical_target_shares_the_tie():
     assert len(found) == 1
 
 
-def test_quantiles_invert_the_cdf():
+def test_quantiles_are_the_last_ranks_that_the_cdf_allows():
     rng = np.random.default_rng(0)
     found = PredictiveDistribution((np.sort(rng.normal(size=50)), np.sort(rng.normal(size=9))))
-    levels = np.array([0.02, 0.1, 0.5, 0.77, 0.95])
+    levels = np.array([0.02, 0.1, 0.49, 0.5, 0.77, 0.95])
     quantiles = found.quantile(levels)
-    assert quantiles.shape == (2, 5)
-    for t in range(2):
-        for q, level in zip(quantiles[t], levels, strict=True):
-            if np.isfinite(q):
-                assert found.cdf(np.nextafter(q, np.inf) + 1e-9)[t] >= level
-                assert found.cdf(q - 1e-9)[t] < level
-    np.testing.assert_array_equal(found.quantile(0.5), quantiles[:, 2])
+    assert quantiles.shape == (2, 6)
+    for t, row in enumerate(found.points):
+        for q, quantile in zip(levels, quantiles[t], strict=True):
+            if np.isfinite(quantile):
+                just_below, just_above = found.cdf(quantile - 1e-9, 1.0)[t], found.cdf(quantile + 1e-9, 0.0)[t]
+                if q < 0.5:
+                    assert just_below <= q < just_below + 1 / (row.size + 1)
+                else:
+                    assert just_above - 1 / (row.size + 1) < q <= just_above
+    np.testing.assert_array_equal(found.quantile(0.5), quantiles[:, 3])
     assert found.quantile(0.0).tolist() == [-np.inf, -np.inf]
     assert found.quantile(1.0).tolist() == [np.inf, np.inf]
+    assert found.quantile([]).shape == (2, 0)
+    assert found[:0].quantile(0.5).shape == (0,)
+    assert found[:0].interval(0.5).shape == (0, 2)
+
+
+def test_intervals_end_at_quantiles():
+    rng = np.random.default_rng(0)
+    found = PredictiveDistribution(tuple(np.sort(rng.normal(size=n)) for n in range(60)), -9.0, 9.0)
+    for thousandths in range(1, 1000):
+        ends = [float(Fraction(1000 + sign * thousandths, 2000)) for sign in (-1, 1)]
+        np.testing.assert_array_equal(found.interval(thousandths / 1000), found.quantile(ends))
+
+
+@both_lanes(400, 2000)
+@pytest.mark.parametrize("name", ["k-NN", "ridge", "split"])
+def test_quantiles_err_to_the_safe_side(name, repetitions):
+    """Ten examples have the ranks 1/11, ..., 10/11, so that rounding a rank to the nearest shows."""
+    rng, levels, n = np.random.default_rng(0), [0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95], 10
+    reg = SplitConformalRegressor(LinearRegression()) if name == "split" else FullConformalRegressor(TWINS[name][0])
+    at_most = np.zeros(7)
+    for _ in range(repetitions):
+        X = rng.normal(size=(n + 16, 1))
+        y = X[:, 0] + rng.normal(size=n + 16)
+        others = (X[:15], y[:15]) if name == "split" else ()
+        found = reg.fit(*others, X[15:-1], y[15:-1]).predict_distribution(X[-1:]).quantile(levels)[0]
+        assert np.isinf(found).tolist() == [True] + [False] * 5 + [True]
+        at_most += np.where(np.less(levels, 0.5), y[-1] < found, y[-1] <= found)
+    for q, count in zip(levels, at_most, strict=True):
+        bound = math.floor(q * (n + 1)) if q < 0.5 else math.ceil(q * (n + 1))
+        assert binomtest(int(count), repetitions, bound / (n + 1)).pvalue > 1e-4  # targets do not tie: it is equal
+        assert binomtest(int(count), repetitions, q, alternative="greater" if q < 0.5 else "less").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("q", [-0.1, 1.1, [[0.5]], np.nan])

@@ -24,7 +24,8 @@ class PredictiveDistribution:
 
     With the critical targets t_1, ..., t_n of a test object, Pi(y, tau) = (#{t_i < y} + tau (#{t_i = y} + 1)) / (n + 1)
     increases from about 0 to about 1 with y. If the examples are exchangeable and tau is uniform on [0, 1], Pi at the
-    true target is uniform: every interval and every quantile is calibrated.
+    true target is uniform. So the true target is at most `quantile(q)` with probability at least q if q >= 1/2, less
+    than it with probability at most q if q < 1/2, and in `interval(c)` with probability at least c.
 
     Attributes
     ----------
@@ -138,36 +139,38 @@ class PredictiveDistribution:
         return self.cdf(y, 0.0), self.cdf(y, 1.0)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """Return the smallest target with Pi(y, 1/2) >= q for y just above it.
+        """Return quantiles, which are critical targets of whole ranks.
 
         Parameters
         ----------
         q : float or array-like of shape (r,)
-            Between 0 and 1.
+            Between 0 and 1; a float is the decimal number that it prints as.
 
         Returns
         -------
         ndarray of shape (m,) or (m, r)
-            Infinite where n examples do not tell: below about 1 / (2 n), and above 1 - 1 / (2 n); or y_min and y_max.
+            From 1/2 on, the ceil(q (n + 1))-th smallest critical target, which the true target exceeds with probability
+            at most 1 - q; below, the floor(q (n + 1))-th, which it is less than with probability at most q. Infinite
+            where n examples do not tell: below 1 / (n + 1), and above n / (n + 1); or y_min and y_max.
         """
         levels = np.asarray(q, dtype=np.float64)
         if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
             msg = f"q={q!r} is not a probability or a list of them: use numbers between 0 and 1."
             raise ValueError(msg)
         decimals = [pvalues.as_decimal(level) for level in levels.reshape(-1).tolist()]
+        return self._at(decimals).reshape(len(self), *levels.shape)
+
+    def _at(self, levels: list[Fraction]) -> np.ndarray:
+        """Return the critical targets (m, r) of ranks level (n + 1), rounded outwards; the limits beyond them."""
         ranks = {
-            n: np.array([math.ceil(level * (n + 1) - Fraction(1, 2)) for level in decimals]).reshape(levels.shape)
+            n: [(math.floor if level < 0.5 else math.ceil)(level * (n + 1)) for level in levels]
             for n in {row.size for row in self.points}
         }
-        return np.array([self._at(row, ranks[row.size]) for row in self.points])
-
-    def _at(self, row: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        """Return the rank-th smallest critical target, from 1; the limits outside of them."""
-        bordered = np.concatenate([[self.y_min], row, [self.y_max]])
-        return np.asarray(bordered[rank.astype(np.int64)])
+        found = [np.concatenate([[self.y_min], row, [self.y_max]])[ranks[row.size]] for row in self.points]
+        return np.array(found).reshape(len(self), len(levels))
 
     def interval(self, confidence_level: float = 0.95) -> np.ndarray:
-        """Return intervals that leave at most half of the error on each side.
+        """Return intervals between two quantiles, which leave at most half of the error on each side.
 
         Parameters
         ----------
@@ -180,9 +183,7 @@ class PredictiveDistribution:
             Infinite where there are too few examples for the level.
         """
         half = pvalues.significance(confidence_level) / 2
-        ranks = {size: int(pvalues.threshold(half, size)) for size in {row.size for row in self.points}}
-        ends = [self._at(row, np.array([ranks[row.size], row.size + 1 - ranks[row.size]])) for row in self.points]
-        return np.array(ends).reshape(-1, 2)
+        return self._at([half, 1 - half])
 
     def mean(self) -> np.ndarray:
         """Return the mean of every distribution, with the same weight at every critical target.
