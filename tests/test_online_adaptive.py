@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
@@ -49,10 +50,31 @@ def _changing(rng, n=160):
     return X, y
 
 
-def _respects_the_bound(adaptive, errors):
-    """The theorem, as Gibbs and Candes state it, in fractions."""
+class _Unit(RegressorMixin, BaseEstimator):
+    """Predicts [0, 1] at every level, so that 0 is held and 2 is missed unless the level is beyond 0 or 1."""
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict_interval(self, X, confidence_level):
+        return np.tile([0.0, 1.0], (len(X), 1))
+
+
+def _run(targets, gamma, level, delay):
+    """Let an adaptive level see these targets, labels this late."""
+    adaptive = AdaptiveLevel(_Unit().fit(None, None), gamma, level)
+    stream = [(np.zeros(1), target) for target in targets]
+    result = progressive(adaptive, stream, n_initial=0, delay=delay)
+    np.testing.assert_array_equal(adaptive.errors_, result.error)
+    return adaptive, result.error
+
+
+def _respects_the_bound(adaptive, errors, delay=0):
+    """The theorem in fractions; without a delay as Gibbs and Candes state it."""
     epsilon, gamma, steps = 1 - as_decimal(adaptive.confidence_level), as_decimal(adaptive.gamma), len(errors)
-    bound = (max(epsilon, 1 - epsilon) + gamma) / (gamma * steps)
+    most = max(epsilon, 1 - epsilon)
+    bound = (most + gamma) / (gamma * steps) + delay * most / steps
     return abs(Fraction(int(np.sum(errors)), steps) - epsilon) <= bound
 
 
@@ -102,6 +124,34 @@ class TestTheorem:
             assert adaptive.epsilon_ == epsilon
             seen.append(epsilon)
         np.testing.assert_allclose(adaptive.epsilons_, [float(e) for e in seen], rtol=0, atol=1e-12)
+
+
+class TestLateLabels:
+    """A level moves d examples late, so that d more sets of a level that is too low, or too high, are given out."""
+
+    def test_the_bound_without_a_delay_does_not_hold(self):
+        adaptive, errors = _run([2.0] * 300, gamma=0.05, level=0.9, delay=100)
+        assert abs(errors.mean() - 0.1) > 0.2
+        assert not _respects_the_bound(adaptive, errors)
+        assert _respects_the_bound(adaptive, errors, 100)
+
+    @pytest.mark.parametrize("delay", [0, 1, 7, 100])
+    @pytest.mark.parametrize("gamma", [0.005, 0.05, 0.7])
+    @pytest.mark.parametrize("level", [0.9, 0.5, 0.2])
+    def test_hostile_streams(self, level, gamma, delay, rng):
+        always, waves = np.ones(400, bool), np.arange(400) // (delay + 1) % 2 == 0
+        for missed in (always, ~always, waves, ~waves, rng.random(400) < 0.5):
+            adaptive, errors = _run(np.where(missed, 2.0, 0.0), gamma, level, delay)
+            for t in range(1, 401):
+                assert _respects_the_bound(adaptive, errors[:t], delay)
+            assert adaptive.epsilons_.min() > -(delay + 1) * gamma - 1e-12
+            assert adaptive.epsilons_.max() < 1 + (delay + 1) * gamma + 1e-12
+
+    @pytest.mark.parametrize(("level", "delay"), [(0.9, 0), (0.5, 1), (0.8, 2), (0.1, 3)])
+    def test_every_stream_of_eight(self, level, delay):
+        for targets in product([0.0, 2.0], repeat=8):
+            adaptive, errors = _run(targets, 0.4, level, delay)
+            assert all(_respects_the_bound(adaptive, errors[:t], delay) for t in range(1, 9))
 
 
 class TestPredictions:

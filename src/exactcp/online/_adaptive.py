@@ -66,13 +66,14 @@ class AdaptiveLevel(Estimator):
     -----
     With e_1 = epsilon = 1 - confidence_level, and err_t = 1 if the set at the level e_t missed the truth and 0 if not,
     e_{t+1} = e_t + gamma (epsilon - err_t) [1]_. Where e_t <= 0 the set has everything, and cannot miss; where
-    e_t >= 1 it has nothing (an interval of nan), and must. So e_t stays within [-gamma, 1 + gamma], and
+    e_t >= 1 it has nothing (an interval of nan), and must. Where labels come d examples late, d more steps are made
+    before either is seen. So e_t stays within [-(d + 1) gamma, 1 + (d + 1) gamma], and
 
-        `|mean of err_1, ..., err_T - epsilon| <= (max(epsilon, 1 - epsilon) + gamma) / (gamma T)`,
+        `|mean of err_1, ..., err_T - epsilon| <= (max(epsilon, 1 - epsilon) (1 + d gamma) + gamma) / (gamma T)`,
 
-    whatever the examples are. This is all that holds without exchangeability: nothing is promised about any one step.
-    Levels are exact fractions of the decimal numbers that gamma and confidence_level print as, so that no rounding adds
-    up. Where labels come late, the level follows late.
+    whatever the examples are; d = 0 is the bound of [1]_. This is all that holds without exchangeability: nothing is
+    promised about any one step. Levels are exact fractions of the decimal numbers that gamma and confidence_level print
+    as, so that no rounding adds up.
 
     Cost: that of the predictor, for one prediction and one example learned a step.
 
