@@ -9,13 +9,17 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from numba import njit, types
+from numba.core import event
 from numba.core.registry import CPUDispatcher
 
+from exactcp._interrupts import InterruptHolder
 from exactcp._kernel_cache import KernelCache
 from exactcp._linking import InnerCompiler, ReadyCompiler
 
 # no entrance for C, and no test for a zero before every division: a quotient by zero is infinite or nan, as numpy's
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+event.register("numba:compiler_lock", InterruptHolder())  # type: ignore[no-untyped-call]
 
 
 class CompiledKernel(CPUDispatcher):
