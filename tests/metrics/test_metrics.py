@@ -279,8 +279,8 @@ ERRORS = {
     ),
     "y is a matrix": (lambda: metrics.coverage(SETS, [[0], [1]]), r"y has shape \(2, 1\).*pass one true label"),
     "unknown label": (
-        lambda: metrics.observed_excess(SETS, ["a", "c"], classes=["a", "b"]),
-        r"y has the label 'c', expected one of \['a', 'b'\]: pass classes=.*never seen in training",
+        lambda: metrics.error_by_label(SETS, ["a", "c"], classes=["a", "b"]),
+        r"y has the label 'c', expected one of \['a', 'b'\]: pass classes=.*that no example has",
     ),
     "labels without classes": (
         lambda: metrics.error_by_label(SETS, ["a", "b"]),

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.model_selection import ShuffleSplit
 
 from exactcp import pvalues
-from exactcp._answers import check_two_classes, encode
+from exactcp._answers import check_two_classes
 from exactcp._changes import changes
 from exactcp._cloning import fresh
 from exactcp._parallel import Effort, progress
@@ -28,7 +28,7 @@ from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
-from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 
 
@@ -63,7 +63,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         raise NotImplementedError
 
     @changes
-    def fit(self, X: Any, y: Any, categories: Any = None, **fit_parameters: Any) -> Self:
+    def fit(self, X: Any, y: Any, categories: Any = None, classes: Any = None, **fit_parameters: Any) -> Self:
         """Fit and calibrate one measure for each part of the examples.
 
         Parameters
@@ -73,6 +73,9 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
             The category of each example, where X does not hold it; every question then needs the objects' categories.
+        classes : array-like, default=None
+            All labels that may come, those that no example of `fit` has among them. Without it a label never seen is in
+            no set, so that coverage is lost where labels are many and rare.
         **fit_parameters
             For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
@@ -84,9 +87,8 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
-        classes = np.unique(y if measure.fixed_classes is None else measure.fixed_classes)
+        classes, codes, fixed = classes_and_codes(measure, y, classes)
         check_two_classes(classes, self)
-        codes = encode(y, classes, what="y", remedy="these are the labels that the model knows.")
         numbers = self._sort(X, objects, y, categories)
         split = self._split(objects, y, seed)
         parameters = self._route(fit_parameters)
@@ -98,7 +100,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
             calibrations.append(calibration.with_examples(taken, codes[out], numbers[out], Effort(self.n_jobs)))
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
-        self._seed = seed
+        self._seed, self._sizes = seed, None if fixed is not None else np.bincount(codes)
         self._warned_levels: set[str] = set()
         return self
 
@@ -125,7 +127,8 @@ class CrossConformalClassifier(_SeveralCalibrations):
     measure : measure from `exactcp.measures`, or scikit-learn classifier, default=None
         None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     cv : int or scikit-learn splitter, default=10
-        Number of folds, drawn at random; or a splitter that leaves every example out once.
+        Number of folds, drawn at random; or a splitter that leaves every example out once, or its pairs of positions.
+        Where rows belong together, as those of one patient do, give `list(GroupKFold(5).split(X, y, groups))`.
     mondrian : None, "label", str, list of str or callable, default=None
         As in `FullConformalClassifier`.
     mondrian_columns : {"drop", "keep"}, default="drop"

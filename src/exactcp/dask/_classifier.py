@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from exactcp._changes import changes
 from exactcp.classification import FullConformalClassifier
 from exactcp.dask._front import DaskFront
 from exactcp.dask._graph import Graph, Promised
@@ -93,6 +94,28 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
         """The labels, sorted."""
         check_is_fitted(self)
         return np.asarray(self._question.classes_)
+
+    @changes
+    def fit(self, X: Any, y: Any, checkpoint: Any = None, classes: Any = None) -> Self:
+        """Learn the training examples.
+
+        Parameters
+        ----------
+        X : Dask array of shape (n, p) or Dask frame; or an array or frame in memory
+            Each chunk or partition becomes a shard; what is in memory is cut into shards.
+        y : Dask array of shape (n,) or Dask series; or an array in memory
+            With the chunks or partitions of X.
+        checkpoint : str or path, default=None
+            A directory, or any URL that fsspec knows, where the states of shards are kept.
+        classes : array-like, default=None
+            All labels that may come, those that no example has among them. Without it a label never seen is in no set.
+
+        Returns
+        -------
+        self
+        """
+        self._declared = classes
+        return super().fit(X, y, checkpoint)
 
     def _fresh_measure(self, seed: int) -> Any:
         return classification_measure(self.measure, seed)

@@ -68,6 +68,7 @@ class DaskFront(Estimator):
         "verbose": VERBOSE,
     }
     _checkpoint: Any = None
+    _declared: Any = None  # labels that may come, of a classifier
     _question_class: ClassVar[Any]
     _plain_class: ClassVar[Any]
     _question: Any
@@ -257,7 +258,8 @@ class DaskFront(Estimator):
         X, y = (_all_rows(some) for some in (parts[: len(sources.X)], parts[len(sources.X) :]))
         question = self._question
         named = {"mondrian": self.mondrian, "smoothed": self.smoothed, "random_state": question.random_state}
-        return self._plain_class(clone(question.measure), **named, verbose=self.verbose).fit(X, y)
+        local = self._plain_class(clone(question.measure), **named, verbose=self.verbose)
+        return local.fit(X, y) if self._declared is None else local.fit(X, y, classes=self._declared)
 
     def _begin(self) -> None:
         """Check all parameters, and have a question that knows no examples."""
@@ -274,6 +276,7 @@ class DaskFront(Estimator):
         self._question = self._question_class(
             measure, mondrian=self.mondrian, smoothed=self.smoothed, random_state=seed
         )
+        self._question._declared = self._declared  # noqa: SLF001
 
     def _given(self, X: Any, y: Any, tasks: dict[Any, Any]) -> ExampleSources:
         """Return where examples come from."""

@@ -136,15 +136,18 @@ class _Question(FrontDoor):
 class LabelQuestion(_Question, FullConformalClassifier):
     """The full conformal classifier, whose examples are elsewhere."""
 
+    _declared: Any = None
+
     @reads
     def knowing(self, facts: Sequence[Facts]) -> LabelQuestion:
         """Return the question that knows all labels and categories, and how many examples each has."""
         labels = [part.labels for part in facts]
         is_number = [found.dtype.kind in "biuf" for found in labels]
         refuse_mixed(is_number, lambda part: f"part {part} has {labels[part][0]!r}", "y.astype(str)")
-        self.classes_ = np.unique(np.concatenate(labels))
+        found = np.unique(np.concatenate(labels))
+        self.classes_ = found if self._declared is None else np.unique(self._declared)
+        encode(found, self.classes_, what="y", remedy="give all labels in classes=.")
         check_two_classes(self.classes_, self)
-        self._declared = None
         self._know(facts)
         codes = [np.searchsorted(self.classes_, part.labels) for part in facts]
         self._bag = Told(_sizes_by_place(self.classes_.size, codes, [part.label_sizes for part in facts]))

@@ -20,7 +20,7 @@ def without_largest(p: Floats) -> Floats:
 def false_p(p: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Floats:
     """P-values with 0 in the place of the true label: (m, l)."""
     checked = check_p(p)
-    return np.where(is_true(y, classes, checked.shape), 0.0, checked)
+    return np.where(is_true(y, classes, checked.shape, unseen=True), 0.0, checked)
 
 
 def sizes(sets: ArrayLike) -> NDArray[np.intp]:
@@ -29,9 +29,10 @@ def sizes(sets: ArrayLike) -> NDArray[np.intp]:
 
 
 def hits(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Bools:
-    """Whether each set holds the true label: (m,)."""
+    """Whether each set holds the true label: (m,). None holds a label that has no column."""
     checked = check_sets(sets)
-    return np.asarray((checked & is_true(y, known_classes(sets, classes), checked.shape)).any(axis=1))
+    true = is_true(y, known_classes(sets, classes), checked.shape, unseen=True)
+    return np.asarray((checked & true).any(axis=1))
 
 
 def false_sizes(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.intp]:
@@ -44,8 +45,11 @@ def known_classes(sets: ArrayLike, classes: ArrayLike | None) -> ArrayLike | Non
     return getattr(sets, "classes", None) if classes is None else classes
 
 
-def is_true(y: ArrayLike, classes: ArrayLike | None, shape: tuple[int, ...]) -> Bools:
-    """Whether the label of column j is the true label of object i: (m, l), one True per row."""
+def is_true(y: ArrayLike, classes: ArrayLike | None, shape: tuple[int, ...], *, unseen: bool = False) -> Bools:
+    """Whether the label of column j is the true label of object i: (m, l), one True per row.
+
+    Where the classes are known, some labels, but not all, may be `unseen`: such a row has none.
+    """
     labels = np.asarray(y)
     if labels.shape != shape[:1]:
         raise ValueError(
@@ -55,11 +59,12 @@ def is_true(y: ArrayLike, classes: ArrayLike | None, shape: tuple[int, ...]) -> 
     known = check_classes(classes, shape[1])
     column = {label: j for j, label in enumerate(known)}
     columns = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.intp)
-    if (columns < 0).any():
-        unknown = labels[columns < 0].tolist()[0]
+    is_known = columns >= 0
+    if not is_known.all() and not (unseen and classes is not None and is_known.any()):
+        unknown = labels[~is_known].tolist()[0]
         raise ValueError(
             f"y has the label {unknown!r}, expected one of {reprlib.repr(known)}: pass classes=, the label of each "
-            "column (a fitted predictor's classes_), or leave out the test objects of labels never seen in training"
+            "column (a fitted predictor's classes_); fit(X, y, classes=...) knows labels that no example has"
         )
     return np.asarray(columns[:, np.newaxis] == np.arange(shape[1]))
 

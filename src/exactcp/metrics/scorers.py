@@ -7,11 +7,14 @@ Examples
 >>> from exactcp import FullConformalClassifier
 >>> from exactcp.measures import KNN
 >>> X, y = load_iris(return_X_y=True)
->>> search = GridSearchCV(
-...     FullConformalClassifier(KNN()), {"measure__k": [1, 5, 15]}, scoring=fuzziness_scorer, cv=3
-... ).fit(X, y)
+>>> clf, grid = FullConformalClassifier(KNN()), {"measure__k": [1, 5, 15]}
+>>> search = GridSearchCV(clf, grid, scoring=fuzziness_scorer, cv=3, refit=False).fit(X[::2], y[::2])
 >>> search.best_params_
 {'measure__k': 5}
+
+Fitted on other rows than those of the choice, it keeps its guarantee:
+
+>>> chosen = clf.set_params(**search.best_params_).fit(X[1::2], y[1::2])
 """
 
 from __future__ import annotations
@@ -51,7 +54,8 @@ def fuzziness_scorer(estimator: Any, X: Any, y: Any = None) -> float:  # noqa: A
     >>> from exactcp.metrics.scorers import fuzziness_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> clf, grid = FullConformalClassifier(KNN()), {"measure__k": [1, 5, 15]}
-    >>> GridSearchCV(clf, grid, scoring=fuzziness_scorer, cv=3).fit(X, y).best_params_
+    >>> search = GridSearchCV(clf, grid, scoring=fuzziness_scorer, cv=3, refit=False)
+    >>> search.fit(X, y).best_params_
     {'measure__k': 5}
     """
     _check_asked(estimator, "predict_set")

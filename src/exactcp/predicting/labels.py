@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exactcp import pvalues
+from exactcp._answers import KNOWN_LABELS, distinct_labels, encode
 from exactcp._changes import reads
 from exactcp._parameters import BOOLEAN
 from exactcp._validation import warn_of_low_level
 from exactcp.predicting.credibility import confidence_prediction, most_credible
 from exactcp.predicting.frames import FramePrediction, labels_at, set_columns
-from exactcp.predicting.levels import Levels, warn_of_too_few
+from exactcp.predicting.levels import Levels, warn_of_too_few, warn_of_unseen
 from exactcp.predicting.sets import PredictionSets
 from exactcp.regions import ConfidencePrediction
 
@@ -33,10 +34,26 @@ class Evaluation(NamedTuple):
         return pvalues.exceeds(self.p, epsilon) if self.counts is None else pvalues.are_inside(self.counts, epsilon)
 
 
+def classes_and_codes(measure: Any, y: np.ndarray, declared: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Return the classes of `fit`, each label's place among them, and the classes that are fixed: None if y tells."""
+    known = measure.fixed_classes
+    if known is not None and declared is not None:
+        encode(np.unique(declared), known, what="classes", remedy=KNOWN_LABELS)
+    fixed = declared if known is None else known
+    classes = distinct_labels(y) if fixed is None else np.unique(fixed)
+    remedy = "give all labels in classes=." if known is None else KNOWN_LABELS
+    return classes, encode(y, classes, what="y", remedy=remedy), fixed
+
+
 class LabelPrediction(FramePrediction):
     """Mixin for classifiers that define `_evaluate(X) -> Evaluation` and `classes_`."""
 
     classes_: np.ndarray
+    _sizes: np.ndarray | None = None  # examples of each label, where labels that none has may come
+
+    def _label_sizes(self) -> np.ndarray | None:
+        """Return how many examples each label has; None if other labels cannot come."""
+        return self._sizes
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:
         raise NotImplementedError
@@ -75,7 +92,9 @@ class LabelPrediction(FramePrediction):
         confidence_level : float or list of float, default=0.95
             The probability, at least, with which a set contains the true label, where the notes of the class do not
             say less. It is the decimal number that it prints as: at 0.9, epsilon is 0.1, and a p-value of 0.1 does not
-            exceed it. Several levels make a last axis, from one evaluation.
+            exceed it. Several levels make a last axis, from one evaluation. Choose it before you see the sets: a level
+            that is chosen after is not kept. It holds on average over all objects: where only sets of one label are
+            answered, the answers are right less often.
         categories : array-like of shape (m,), default=None
             As in `predict_p`.
         nonempty : bool, default=False
@@ -106,6 +125,7 @@ class LabelPrediction(FramePrediction):
             warn_of_low_level(level)
             if n is not None:
                 warn_of_too_few(self, f"confidence_level={level}", epsilon, n, purpose=purpose, result=result)
+        warn_of_unseen(self, self._label_sizes(), min(levels.epsilons))
 
     @reads
     def predict_frame(self, X: Any, confidence_level: Any = 0.95, categories: Any = None) -> Any:

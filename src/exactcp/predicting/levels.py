@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._warning import warn
+from exactcp._warning import ValidityWarning, warn
 from exactcp.pvalues import as_decimal, fewest_examples, list_levels, significance
 
 CATEGORY = " (in the smallest category, if there are categories)"
@@ -72,3 +72,21 @@ def warn_of_too_few(
     needed = fewest_examples(epsilon)
     msg = f"{level} needs at least {needed} examples {purpose}, and there are {math.floor(n)}{where}: {result}."
     warn(msg)
+
+
+def warn_of_unseen(estimator: Any, sizes: np.ndarray | None, epsilon: Fraction) -> None:
+    """Say once, until the examples change, that labels which no example has may cost more than half of epsilon.
+
+    The share of examples that are alone with their label estimates the probability of a new label (Good and Turing).
+    """
+    warned = estimator.__dict__.setdefault("_warned_levels", set())
+    if sizes is None or "classes" in warned:
+        return
+    n, alone = int(sizes.sum()), int((sizes == 1).sum())
+    if alone > epsilon / 2 * n:
+        warned.add("classes")
+        msg = (
+            f"{alone} of {n} examples are the only ones of their label: about {alone / n:.0%} of new objects have one "
+            "that no example has and no set holds. Give all labels that may come: fit(X, y, classes=[...])."
+        )
+        warn(msg, ValidityWarning)

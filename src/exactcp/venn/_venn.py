@@ -136,7 +136,7 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         return objects_by_metric(metric)
 
     @changes
-    def fit(self, X: Any, y: Any, ids: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, ids: Any = None, classes: Any = None) -> Self:
         """Learn the training examples.
 
         Parameters
@@ -146,12 +146,14 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         y : array-like of shape (n,)
         ids : array-like of shape (n,), default=None
             A name for each example, any hashable, by which `unlearn` finds it; all examples have one, or none.
+        classes : array-like, default=None
+            All labels that may come, those that no example of `fit` has among them.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None, None, ids)
+        return self._fit(X, y, classes, None, ids)
 
     @changes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, ids: Any = None) -> Self:
@@ -180,6 +182,7 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         check_search(self.search, distance)
         X, y = self._take_labelled(X, y)
         self._name(ids, y.size)
+        self._note(X, y)
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self, more_may_come=True)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
