@@ -24,6 +24,7 @@ from exactcp import (
     SplitConformalClassifier,
     SplitConformalRegressor,
 )
+from exactcp._rows import symmetric_order, take_rows
 from exactcp.comparing import _compare, _pilot
 from exactcp.comparing._candidates import default_candidates
 from exactcp.comparing._columns import category_columns, vectoriser
@@ -31,6 +32,8 @@ from exactcp.comparing._lines import python_lines
 from exactcp.comparing._memory import with_peak
 from exactcp.measures import KNN, LSSVM, KNNResidual, RidgeResidual
 from slices import sliced
+
+pytestmark = pytest.mark.filterwarnings("ignore:The choice among")
 
 NUMBERS = ["coverage", "coverage_low", "coverage_high"]
 
@@ -189,10 +192,15 @@ def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
         assert ("preprocess=" in lines[-2]) == (is_full and candidate.preparation is not None)
         lines[-1] = f"said = {lines[-1]}"
         exec("\n".join(lines), namespace)
-        objects = X if candidate.preparation is None else np.ascontiguousarray(candidate.preparation.fit_transform(X))
+        order = symmetric_order(X)
+        objects = X
+        if candidate.preparation is not None:
+            made = candidate.preparation.fit_transform(take_rows(X, order))
+            objects = np.ascontiguousarray(made[np.argsort(order)])
         predictor = candidate.predictor.fit(objects[:30], y[:30])
         ask = predictor.predict_set if task == "classification" else predictor.predict_interval
-        np.testing.assert_array_equal(namespace["said"], ask(objects[30:], 0.8))
+        # a frame that was joined lies otherwise in memory, so that sums of its columns have other last digits
+        np.testing.assert_allclose(namespace["said"], ask(objects[30:], 0.8), rtol=1e-12, atol=1e-13)
 
 
 def test_a_frame_of_categories_is_encoded(labelled, rng):
@@ -236,7 +244,7 @@ def test_what_takes_too_long_is_skipped(labelled, capsys):
     told = capsys.readouterr().err
     assert "slow: skipped" in told
     assert "comparing 1 predictors in 2 folds: about 1 s left" in told
-    assert exactcp.compare(X, y, mine, cv=2, random_state=0, max_seconds=None)["note"].tolist() == ["", ""]
+    assert exactcp.compare(X, y, mine, cv=2, random_state=0, max_seconds=None)["coverage"].notna().all()
 
 
 def test_what_takes_longer_than_expected_is_given_up(labelled, monkeypatch):
@@ -278,7 +286,7 @@ def test_one_that_fails_is_a_row_with_its_reason(labelled):
 def test_sparse_objects_are_for_models(targeted):
     X, y = targeted
     frame = exactcp.compare(sparse.csr_matrix(X), y, cv=2, random_state=4)
-    assert frame.loc["full KNNResidual", "note"].startswith("failed: Cannot center sparse matrices")
+    assert re.match("failed: .*Cannot center sparse matrices", frame.loc["full KNNResidual", "note"])
     assert frame.attrs["best"].startswith("split RandomForest")
 
 

@@ -217,6 +217,7 @@ class TestBlasThreads:
         for thread in threads:
             thread.join()
 
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_a_search_by_joblib_leaves_what_was(self, problem):
         search = GridSearchCV(FullConformalClassifier(KDE()), {"measure__bandwidth": [0.5, 1.0]}, cv=2, n_jobs=2)
         with parallel_config("threading"):

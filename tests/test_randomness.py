@@ -250,7 +250,7 @@ class TestSeeds:
         found = {}
         for name in exactcp.__all__:
             thing = getattr(exactcp, name)
-            if inspect.isclass(thing) and "random_state" in inspect.signature(thing).parameters:
+            if hasattr(thing, "get_params") and "random_state" in inspect.signature(thing).parameters:
                 found[name] = inspect.signature(thing).parameters["random_state"].default
         assert set(found.values()) == {None}
         assert {"SplitConformalClassifier", "CVPlusRegressor", "JackknifePlusRegressor"} <= set(found)

@@ -439,6 +439,7 @@ def test_a_sentence_about_columns_is_one_about_vectors_too():
         lambda fitted: fitted.fit(X, Y, categories=Y[1:]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:About 50% of the examples that calibrate")
 def test_what_was_fitted_stays_as_it_was(spoil):
     fitted = _fitted()
     before, scores, features = fitted.predict_p(X), fitted.calibration_scores_, fitted.n_features_in_

@@ -275,6 +275,7 @@ def test_clones_pickles_and_threads(kind):
             np.testing.assert_array_equal(getattr(other, question)(new), expected)
 
 
+@pytest.mark.filterwarnings("ignore:GridSearchCV chose")
 def test_grid_search_on_a_frame():
     X, y = KINDS["pandas"].first(60), Y
     clf = SplitConformalClassifier(ModelScore(KINDS["pandas"].classifier), **HOW)

@@ -18,13 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from exactcp._estimator import Estimator
 from exactcp.measures._model import is_frozen, task_of
-from exactcp.predicting.preprocessing import (
-    asks_for_labels,
-    parts_of,
-    refuse_supervised,
-    supervised,
-    warn_of_training,
-)
+from exactcp.predicting import preprocessing
 
 __all__ = ["Pipeline", "make_pipeline"]
 
@@ -68,7 +62,7 @@ _HOLDING = (pipeline.Pipeline, pipeline.FeatureUnion, ColumnTransformer)  # whic
 
 def _learning(transformers: list[Any]) -> list[str]:
     """Return the names of those that learn something when they are fitted, also within another one."""
-    parts = [part for one in transformers for part in parts_of(one) if hasattr(part, "transform")]
+    parts = [part for one in transformers for part in preprocessing.held_parts(one) if hasattr(part, "transform")]
     own = [part for part in parts if not is_frozen(part) and not isinstance(part, _HOLDING)]
     learning = [part for part in own if not hasattr(part, "__sklearn_tags__") or get_tags(part).requires_fit]
     return list(dict.fromkeys(type(part).__name__ for part in learning))
@@ -91,7 +85,7 @@ def _warn_of(learning: list[str], predictor: Any) -> None:
         "FrozenEstimator(transformer), fitted on other data",
     ]
     what = f"the pipeline's steps ({', '.join(learning)}) are fitted on the training objects alone, and treat"
-    warn_of_training(what, f"Exactly valid are: {'; '.join(filter(None, exact))}.")
+    preprocessing.warn_of_training(what, f"Exactly valid are: {'; '.join(filter(None, exact))}.")
 
 
 class _Labelled:
@@ -159,6 +153,8 @@ class Pipeline(pipeline.Pipeline):
     array([[ True, False, False]])
     """
 
+    steps: list[Any]
+
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the transformers one after the other, and the last step on what they make of X.
 
@@ -194,8 +190,6 @@ class Pipeline(pipeline.Pipeline):
         What the last step returns
         """
         return self._fit_by("fit_predict", X, y, params)
-
-    steps: list[Any]
 
     predict_p = _asked("predict_p", "Return the p-values of the last step.")
     predict_set = _asked("predict_set", "Return the prediction sets of the last step.")
@@ -291,14 +285,16 @@ class Pipeline(pipeline.Pipeline):
         where, inside = f"the pipeline before {type(last).__name__}", _in_model(last, learning)
         remedy = f"use {inside}, which is exactly valid" if inside else "use a transformer that needs no y"
         for step in before:
-            refuse_supervised(step, where, remedy)
+            preprocessing.refuse_supervised(step, where, remedy)
         beside = copy(self)
         beside.steps = [*self.steps[:-1], (name, _Labelled(last, y))]
         try:
             made = getattr(super(Pipeline, beside), method)(X, **params)
         except (ValueError, TypeError) as error:
-            if y is not None and learning and asks_for_labels(error):  # SelectKBest says it only when it is fitted
-                raise ValueError(supervised(" or ".join(learning), where, remedy)) from error
+            if (
+                y is not None and learning and preprocessing.asks_for_labels(error)
+            ):  # SelectKBest says it only when it is fitted
+                raise ValueError(preprocessing.supervised(" or ".join(learning), where, remedy)) from error
             raise
         if learning:
             _warn_of(learning, last)

@@ -93,6 +93,7 @@ class TestDataOfAllKinds:
             np.testing.assert_array_equal(copied.predict_p(X_IRIS), clf.predict_p(X_IRIS))
 
     @pytest.mark.parametrize("predictor", PREDICTORS)
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_pipeline_and_grid_search(self, predictor):
         pipeline = make_pipeline(StandardScaler(), predictor(KNN()))
         name = predictor.__name__.lower()
@@ -101,6 +102,7 @@ class TestDataOfAllKinds:
         assert search.predict(X_IRIS[:2]).tolist() == ["setosa", "setosa"]
 
     @pytest.mark.parametrize("predictor", PREDICTORS)
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_grid_search_cuts_precomputed_distances_both_ways(self, predictor):
         distances = np.linalg.norm(X_IRIS[:, None] - X_IRIS, axis=2)
         search = GridSearchCV(predictor(KNN(metric="precomputed"), random_state=0), {"measure__k": [3]}, cv=2)

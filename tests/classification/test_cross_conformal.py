@@ -196,6 +196,7 @@ class TestDataOfAllKinds:
         with pytest.raises(ValueError, match="square matrix"):
             _few(predictor, KNN(metric="precomputed")).fit(distances[:, :-1], Y_IRIS)
 
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_grid_search(self, predictor):
         search = GridSearchCV(_few(predictor, KNN()), {"measure__k": [1, 5]}, cv=2).fit(X_IRIS, NAMES[Y_IRIS])
         assert search.best_score_ > 0.8

@@ -55,6 +55,7 @@ def compared(*arguments):
     return json.loads(result.stdout)
 
 
+@pytest.mark.filterwarnings("ignore:The choice among")
 def test_json_is_what_the_library_says(folder):
     said = compared("kinds.csv", "--target", "kind", "--folds", "2", "--seed", "3")
     table = pd.read_csv("kinds.csv")

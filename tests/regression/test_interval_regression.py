@@ -372,6 +372,7 @@ class TestDataOfAllKinds:
             np.testing.assert_allclose(reg.predict_interval(frame(X_TEST)), plain, rtol=1e-11)
             np.testing.assert_array_equal(reg.feature_names_in_, names)
 
+    @pytest.mark.filterwarnings("ignore:X is in float")
     def test_clone_pickle_float32_and_read_only_memory(self, regressor):
         reg = _few(regressor).fit(X[:60], Y[:60])
         expected = reg.predict_interval(X_TEST)
@@ -382,6 +383,7 @@ class TestDataOfAllKinds:
         Z.setflags(write=False)
         np.testing.assert_array_equal(_few(regressor).fit(Z, Y[:60].tolist()).predict_interval(X_TEST), expected)
 
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_pipeline_and_grid_search(self, regressor):
         pipeline = make_pipeline(StandardScaler(), _few(regressor))
         name = f"{regressor.__name__.lower()}__measure__alpha"

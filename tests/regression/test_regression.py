@@ -85,6 +85,7 @@ class TestDataOfAllKinds:
             one.partial_fit(X_NEW[:3], Y_NEW[:3])
         np.testing.assert_array_equal(copied.predict_interval(X_NEW), reg.predict_interval(X_NEW))
 
+    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_pipeline_and_grid_search(self):
         pipeline = make_pipeline(StandardScaler(), FullConformalRegressor(KNNResidual()))
         grid = {"fullconformalregressor__measure__k": [1, 15]}

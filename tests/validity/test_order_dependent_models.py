@@ -41,7 +41,9 @@ REGRESSORS = {
     "random trees": ExtraTreesRegressor(5, bootstrap=True, random_state=2),
     "features from rows": make_pipeline(Nystroem(n_components=4, gamma=1.0, random_state=0), Ridge(alpha=1e-3)),
     "gradients in order": SGDRegressor(shuffle=False, max_iter=1, tol=None, eta0=0.2, learning_rate="constant"),
-    "a network": MLPRegressor(hidden_layer_sizes=(8,), solver="sgd", batch_size=2, shuffle=False, max_iter=2, random_state=0),
+    "a network": MLPRegressor(
+        hidden_layer_sizes=(8,), solver="sgd", batch_size=2, shuffle=False, max_iter=2, random_state=0
+    ),
     "folds in order": RidgeCV(alphas=(1e-3, 1e3), cv=KFold(2)),
 }
 CLASSIFIERS = {
@@ -50,7 +52,9 @@ CLASSIFIERS = {
     "bagging": BaggingClassifier(RidgeClassifier(), n_estimators=3, max_samples=0.5, random_state=1),
     "random trees": ExtraTreesClassifier(3, bootstrap=True, random_state=2),
     "gradients in order": SGDClassifier("log_loss", shuffle=False, max_iter=1, tol=None, random_state=0),
-    "a network": MLPClassifier(hidden_layer_sizes=(8,), solver="sgd", batch_size=2, shuffle=False, max_iter=2, random_state=0),
+    "a network": MLPClassifier(
+        hidden_layer_sizes=(8,), solver="sgd", batch_size=2, shuffle=False, max_iter=2, random_state=0
+    ),
     "folds in order": LogisticRegressionCV(Cs=(1e-3, 1e3), cv=KFold(2), max_iter=20),
 }
 pytestmark = pytest.mark.filterwarnings("ignore")  # refits are told, and models of nine rows complain

@@ -17,17 +17,19 @@ from exactcp._parameters import (
     check_parameters,
     share,
 )
-from exactcp._rows import count_rows
+from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
 from exactcp.anomaly._answers import AnomalyAnswers
 from exactcp.anomaly._options import HALF, refuse_options, split_objects
 from exactcp.measures._algorithm_1 import ONE_CLASS
 from exactcp.measures._choice import LABEL_MEASURE, label_bag, one_class_measure
 from exactcp.measures._folds import CV
+from exactcp.measures._model import name_of, warn_of_batches
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
 from exactcp.predicting.calibrated_bag import CalibratedBag
 from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
+from exactcp.predicting.validity import KnownExamples
 
 _ONE_CLASS_MEASURE = Allowed(
     "a measure of one class",
@@ -52,7 +54,8 @@ class ConformalAnomalyDetector(AnomalyAnswers):
         `LocalOutlierFactor(novelty=True)`, `EllipticEnvelope`, its densities, a pipeline that ends in one of them, and
         PyOD's detectors. A `FrozenEstimator` is not fitted, and all objects of `fit` calibrate it.
     epsilon : float, default=0.05
-        The probability with which an object like the training objects is called an anomaly (at most).
+        The probability with which an object like the training objects is called an anomaly (at most). It holds for
+        each object: among many, use `select(X, fdr=...)`.
     calibration_size : float or int, default=0.5
         Of a detector: share or number of the objects that calibrate it; it is fitted on the others.
     cv : int, scikit-learn splitter or None, default=None
@@ -61,7 +64,7 @@ class ConformalAnomalyDetector(AnomalyAnswers):
     mondrian : None, str, list of str or callable, default=None
         Categories within which p-values are valid: a column of a data frame, or several, or a function of X, as the
         user gave it, that returns the category of each object. Categories can be given beside the objects instead, in
-        `fit` and in every question.
+        `fit` and in every question. They must not be learned on these examples, as the leaves of a tree are.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
     preprocess : transformer, default=None
@@ -241,13 +244,19 @@ class ConformalAnomalyDetector(AnomalyAnswers):
         objects = self._take_training_objects(X)
         self._name(ids, count_rows(objects))
         numbers = self._sort(X, objects, None, categories)
+        self._learns = not isinstance(measure, DetectorScore)
         if isinstance(measure, DetectorScore):
             split, parameters = split_objects(self, measure, objects, seed), self._route(fit_parameters)
             self._bag = CalibratedBag.fitted(measure, objects, split, fit_parameters=parameters, verbose=self.verbose)
             numbers = np.concatenate([numbers[out] for _, out in split])
             self.calibration_scores_ = self._bag.calibration_scores
             measures = self._bag.measures
+            is_one = self.cv is None and not measure.is_fixed
+            self._known = KnownExamples(take_rows(objects, split[0][0]), None) if is_one else None
+            two, one = (measures[0].score(take_rows(objects, split[0][1][:m])) for m in (2, 1))
+            warn_of_batches(name_of(measure.estimator), two, one)
         else:
+            self._note(objects, None)
             self.measure_, measures = measure, [measure]
             self._bag = self._begin_bag(objects, np.zeros(count_rows(objects), np.int64), 1)
         self._training_categories = None if self._taxonomy.is_trivial else numbers
@@ -317,6 +326,7 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             raise TypeError(msg)
         numbers = self._sort(X, objects, None, categories)
         self._training_categories = None if self._taxonomy.is_trivial else numbers
+        self._known = None if self._known is None else self._known.after(objects, None, are_learned=False)
         self._bag = self._bag.calibrated(objects)
         self.calibration_scores_ = self._bag.calibration_scores
         self._warned_levels = set()

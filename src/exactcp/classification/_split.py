@@ -9,17 +9,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from exactcp import pvalues
-from exactcp._answers import KNOWN_LABELS, check_two_classes, distinct_labels, encode
+from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes
 from exactcp._parallel import effort_of
 from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, SEEDED, check_parameters
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
-from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part
+from exactcp.measures._model import look_at_model, share_right
+from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part, fitting_examples
 from exactcp.predicting.front_door import FrontDoor
-from exactcp.predicting.labels import Evaluation, LabelPrediction, Size
+from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
+from exactcp.predicting.validity import KnownExamples
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
@@ -38,7 +40,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
     smoothed : bool, default=False
         As in `FullConformalClassifier`.
     random_state : int, RandomState or None, default=None
-        Of the split, of the smoothing, and of the measure where its own is None. An integer makes fits repeat.
+        Of the split, of the smoothing, and of the measure where its own is None. An integer makes fits repeat. Decide
+        on it beforehand: the best of many seeds covers less than its level.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -61,9 +64,10 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
 
     Notes
     -----
-    The guarantee is the same as full CP's; the sets are larger, since the measure sees fewer examples. The split is
-    drawn without stratification, which would break the examples' exchangeability. Cost: one fit, and the scores of the
-    calibration examples and of each test object with every label.
+    The guarantee is the same as full CP's, but for labels that no example has (`classes=` of `fit`); the sets are
+    larger, since the measure sees fewer examples. The split is drawn without stratification, which would break the
+    examples' exchangeability. Cost: one fit, and the scores of the calibration examples and of each test object with
+    every label.
 
     Examples
     --------
@@ -77,6 +81,8 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
            [False, False,  True],
            [False, False,  True]])
     """
+
+    _known: KnownExamples | None = None  # of those that fit
 
     allowed_parameters: ClassVar = {
         "measure": LABEL_MEASURE,
@@ -116,6 +122,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         X_calibration: Any = None,
         y_calibration: Any = None,
         categories: Any = None,
+        classes: Any = None,
         **fit_parameters: Any,
     ) -> Self:
         """Fit the measure on one part of the examples, and score the other part.
@@ -132,6 +139,9 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         categories : array-like of shape (n,) or (c,), default=None
             The category of each example, where X does not hold it; with calibration examples of your own, of each of
             these. Every question then needs the objects' categories.
+        classes : array-like, default=None
+            All labels that may come, those that no example of `fit` has among them. Without it a label never seen is in
+            no set, so that coverage is lost where labels are many and rare.
         **fit_parameters
             For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
@@ -144,21 +154,23 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         measure = classification_measure(self.measure, seed)
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_labelled(X, y)
-        fixed = measure.fixed_classes
-        classes = distinct_labels(y) if fixed is None else np.unique(fixed)
+        classes, codes, fixed = classes_and_codes(measure, y, classes)
         check_two_classes(classes, self)
-        if fixed is not None or X_calibration is None:
-            codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
+        sizes = None if fixed is not None else np.bincount(codes)
         own = None if X_calibration is None else self._take_labelled(X_calibration, y_calibration, reset=False)
         parts = divide(self, measure, (objects, y), own, seed)
         if own is not None:
             codes = encode(parts.y, classes, what="y_calibration", remedy=_KNOWN)
+            sizes = None if sizes is None else sizes + np.bincount(codes, minlength=classes.size)
+        self._known = fitting_examples(measure, objects, y, parts)
         numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
         columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
         of = parts.calibrating
         examples = take_rows(parts.objects, of), codes[of], numbers[of]
         self._calibrated(Calibration(measure, classes, columns).with_examples(*examples, effort_of(self)))
-        self.classes_, self.measure_, self._seed = classes, measure, seed
+        ask, said = self._calibration.score_labels, self._calibration.said
+        look_at_model(measure, ask, examples[0], said, share_right(said, codes[of]))
+        self.classes_, self.measure_, self._seed, self._sizes = classes, measure, seed, sizes
         return self
 
     @changes
@@ -201,7 +213,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, categories=categories)
+            return self.fit(X, y, categories=categories, classes=classes)
         if classes is not None:
             encode(np.unique(classes), self.classes_, what="classes", remedy=_KNOWN)
         examples = self._take_calibrating(X, y, categories, more=True)
@@ -212,6 +224,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         """Return objects, codes and numbers of categories of examples to calibrate with."""
         objects, y = self._take_labelled(X, y, reset=False)
         codes = encode(y, self.classes_, what="y", remedy=_KNOWN)
+        self._known = None if self._known is None else self._known.after(objects, y, are_learned=False)
         return objects, codes, self._sort(X, objects, y, categories, more=more)
 
     def _calibrated(self, calibration: Calibration) -> None:
@@ -237,4 +250,4 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         return Evaluation(pvalues.deterministic_p(counts), scores, counts, int(counts.total.min()))
 
 
-_KNOWN = "calibrate with labels that X and y of fit have."
+_KNOWN = "calibrate with labels that X and y of fit have, or give fit all of them: classes=[...]."

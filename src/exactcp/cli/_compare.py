@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from exactcp._starting import leaving_at_once
+from exactcp._warning import quiet
 from exactcp.cli._choices import Task
 from exactcp.cli._formats import WRITTEN
 from exactcp.cli._misuse import (
@@ -95,17 +96,18 @@ def compare_command(
         encoding = {"scale": "none", "impute": impute, "categorical": tuple(categorical or ())}
         columns = Columns(target, ignore or [], keep_ids=keep_ids)
         problem = _read_one_file(data, columns, task=task.value, encoding=encoding, marks=Marks(separator, decimal))
-    frame = compare_predictors(
-        _objects(problem, categorical or [], impute=impute),
-        problem.y_train,
-        confidence_level=confidence,
-        cv=folds,
-        random_state=seed,
-        task=problem.task,
-        choose_on=choose_on,
-        max_seconds=max_seconds,
-        verbose=1,
-    )
+    with quiet("The choice among"):  # which is printed
+        frame = compare_predictors(
+            _objects(problem, categorical or [], impute=impute),
+            problem.y_train,
+            confidence_level=confidence,
+            cv=folds,
+            random_state=seed,
+            task=problem.task,
+            choose_on=choose_on,
+            max_seconds=max_seconds,
+            verbose=1,
+        )
     if left is not None:
         write_table(problem.test.iloc[frame.attrs["left"]], left)
     marks = {} if left is not None else {"separator": (separator, ","), "decimal": (decimal, ".")}

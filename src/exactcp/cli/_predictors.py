@@ -12,12 +12,11 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from exactcp._warning import ValidityWarning
+from exactcp._rows import symmetric_order
 from exactcp.classification import CrossConformalClassifier, FullConformalClassifier, SplitConformalClassifier
 from exactcp.cli._job import Job
 from exactcp.measures import RandomForest
 from exactcp.pipeline import Pipeline
-from exactcp.predicting.preprocessing import FAR_BELOW
 from exactcp.regression import (
     CVPlusRegressor,
     FullConformalRegressor,
@@ -50,7 +49,8 @@ def meet(transformer: Any, *objects: Any) -> Any:
     """Return a transformer that was fitted on all of these objects together, and stays what it is; None for None."""
     if transformer is None:
         return None
-    return FrozenEstimator(transformer.fit(pd.concat(objects) if len(objects) > 1 else objects[0]))
+    X = pd.concat(objects)
+    return FrozenEstimator(transformer.fit(X.iloc[symmetric_order(X)]))  # as `preprocess=` does
 
 
 def new_predictor(job: Job, method: str) -> Any:
@@ -95,16 +95,8 @@ def fit_to_be_saved(job: Job) -> tuple[Any, bool]:
     """
     X, y = job.X_train, job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
     if job.method != "split" or job.transformer is None:
-        is_exact = job.method == "full" or job.transformer is None
-        with untold_cost():
-            predictor = new_predictor(job, job.method).fit(X, y)
-        if not is_exact:
-            msg = (
-                "columns are scaled, filled and encoded by the rows that are learned, and not by new ones: validity is "
-                f"approximate, and coverage can be {FAR_BELOW}. --method full and --method split are exact."
-            )
-            warnings.warn(msg, ValidityWarning, stacklevel=2)
-        return predictor, is_exact
+        with untold_cost():  # the summary says how exact it is
+            return new_predictor(job, job.method).fit(X, y), job.method == "full" or job.transformer is None
     learning, calibrating = np.array_split(np.random.default_rng(job.seed or 0).permutation(y.size), 2)
     transformer = meet(job.transformer, X.iloc[learning])
     model = new_predictor(job.with_transformer(None), "split")

@@ -17,6 +17,7 @@ from exactcp._optional import require
 from exactcp._parallel import progress, time_left
 from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
+from exactcp._warning import ValidityWarning, warn
 from exactcp.comparing._candidates import (
     OF_LABELS,
     OF_TARGETS,
@@ -30,6 +31,7 @@ from exactcp.comparing._lines import command_line, guarantee, python_lines
 from exactcp.comparing._pilot import expect_seconds
 from exactcp.comparing._trial import FoldPositions, Trial, question_of
 from exactcp.metrics.bands import binomial_band
+from exactcp.predicting.preprocessing import fit_together
 from exactcp.pvalues import significance
 
 MOST_LABELS = 20  # whole numbers with more values than that are a quantity
@@ -82,7 +84,7 @@ def compare_predictors(
         are a quantity.
     choose_on : float or int, default=None
         The share or number of the rows to compare on. The best can then be fitted on the others, `attrs["left"]`, and
-        keeps its guarantee exactly.
+        keeps its guarantee exactly. Without it, the best of many covers less than its level on the rows that chose it.
     max_seconds : float or None, default=300
         What would take longer in all folds is skipped; None skips nothing.
     verbose : int, default=0
@@ -119,12 +121,12 @@ def compare_predictors(
     >>> from exactcp.measures import KNN, LSSVM
     >>> X, y = load_iris(return_X_y=True)
     >>> knn, lssvm = FullConformalClassifier(KNN(5)), FullConformalClassifier(LSSVM())
-    >>> found = compare(X, y, {"KNN": knn, "LSSVM": lssvm}, random_state=0)
+    >>> found = compare(X, y, {"KNN": knn, "LSSVM": lssvm}, random_state=0, choose_on=0.5)
     >>> found[["best", "coverage", "set_size", "fuzziness"]].round(3)
                 best  coverage  set_size  fuzziness
     predictor
-    KNN         True     0.893     0.893      0.018
-    LSSVM      False     0.927     1.267      0.085
+    KNN         True      0.92     0.933      0.034
+    LSSVM      False      0.88     1.400      0.127
     """
     pd = require("pandas", "report", "comparing predictors")
     significance(confidence_level)
@@ -271,7 +273,7 @@ class _Views:
             return self._X
         key = repr(candidate.preparation)
         if key not in self._made:
-            self._made[key] = clone(candidate.preparation).fit_transform(self._X)
+            self._made[key] = fit_together(clone(candidate.preparation), self._X, lambda made, _: made)
         return self._made[key]
 
 
@@ -326,6 +328,9 @@ def _finished(
     by_name = {one.name: one for one in candidates}
     commands = {name: command_line(by_name[name], confidence_level, seed) for name in frame.index}
     n_compared = int(frame["coverage"].notna().sum())
+    effect = guarantee(part.chosen_on.size, part.left.size, n_compared)
+    if n_compared > 1 and not part.left.size:
+        warn(effect, ValidityWarning)
     frame.attrs |= {
         "task": task,
         "criterion": criterion,
@@ -335,7 +340,7 @@ def _finished(
         "python": None if best is None else python_lines(best, X, task, confidence_level),
         "command": None if best is None else commands[best.name],
         "commands": {name: command for name, command in commands.items() if command is not None},
-        "guarantee": guarantee(part.chosen_on.size, part.left.size, n_compared),
+        "guarantee": effect,
         "chosen_on": part.chosen_on.tolist(),
         "left": part.left.tolist(),
     }

@@ -57,7 +57,8 @@ class ExchangeabilityTest(Estimator):
     ----------
     measure : measure from `exactcp.measures`, or scikit-learn classifier or regressor, default=None
         How strange an example is to those before it. None means `SimplifiedKNN()` for a stream of objects and `KNN()`
-        for a stream of labelled objects. With a measure of regression, such as `KNNResidual()`, y is a real target.
+        for a stream of labelled objects. With a measure of regression, such as `KNNResidual()`, y is a real target. A
+        frozen model must have been fitted on examples before the stream.
     betting : {"power", "mixture", "jumper", "composite", "plugin"} or Betting, default="composite"
         How to bet against the p-values' uniformity; `exactcp.exchangeability` has the strategies with parameters.
     alarm : {"ville", "cusum", "shiryaev-roberts"}, default="ville"
@@ -220,7 +221,8 @@ class ExchangeabilityTest(Estimator):
         ----------
         X : array-like of shape (m, p), or a sequence of whatever the measure's function compares
             With a model: rows of whatever it takes, such as a frame or a list of texts. With metric="precomputed", the
-            distances to the examples that they are compared with, then to each other.
+            distances to the examples that they are compared with, then to each other. Rows must not overlap, as
+            sliding windows of a series do: alarms are then false.
         y : array-like of shape (m,), default=None
 
         Returns

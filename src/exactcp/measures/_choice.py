@@ -17,7 +17,7 @@ from exactcp._warning import warn
 from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetBag
 from exactcp.measures._bags import ForeignBag, LabelBag, TargetBag
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
-from exactcp.measures._model import may_be, task_of, why_no
+from exactcp.measures._model import may_be, task_of, unshared, why_no
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.models._label_outputs import has_probabilities
 from exactcp.measures.models._residual import ModelResidual
@@ -69,7 +69,7 @@ def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNN()
-    chosen = fresh(measure) if isinstance(measure, Measure) else _wrapped(measure)
+    chosen = unshared(fresh(measure) if isinstance(measure, Measure) else _wrapped(measure))
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 
@@ -108,7 +108,7 @@ def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasu
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNNResidual()
-    chosen = fresh(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(fresh(measure))
+    chosen = unshared(fresh(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(fresh(measure)))
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 

@@ -19,6 +19,7 @@ from exactcp import pvalues
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import own_slacks, slack_of, typical_size
 from exactcp.measures._contract import RegressionMeasure
+from exactcp.measures._model import explained, look_at_model
 
 MANY, SAMPLE = 16_384, 1024  # scores from which a sample pays, and at least as many in it
 _UNITS = np.broadcast_to(np.float64(1.0), sys.maxsize // 8)  # of any number of objects: they take no room
@@ -66,6 +67,12 @@ def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
     else:
         lower, upper = np.asarray(measure.band(X, effort=effort), dtype=np.float64).T
     return Band(lower, upper, measure.scale(X) if measure.has_scale else _UNITS[: lower.size])
+
+
+def look_at_band(measure: Any, X: Any, y: np.ndarray, band: Band) -> None:
+    """Say what shows in a model's answers about these examples, which are this band."""
+    said, right = np.column_stack(band), explained(y, band.center())
+    look_at_model(measure, lambda one: np.column_stack(band_of(measure, one)), X, said, right)
 
 
 def largest(scores: np.ndarray, count: int) -> float:

@@ -177,7 +177,7 @@ def progressive(
         are to models, pipelines and functions of two objects; of others, their values are taken in the order of the
         first one's keys. With precomputed values, x has those with all that the predictor knew before the stream, then
         with the examples of the stream, up to itself at least. Where y is None or nan, the label never comes: the
-        example is predicted, and neither scored nor learned.
+        example is predicted, and neither scored nor learned. Which labels come must not depend on the predictions.
     confidence_level : float, default=None
         None means 0.95, or the level of an `AdaptiveLevel`. Venn predictors have none.
     classes : array-like, default=None

@@ -13,13 +13,14 @@ from sklearn.model_selection import train_test_split
 
 from exactcp import pvalues
 from exactcp._changes import twin
-from exactcp._parallel import Effort
+from exactcp._parallel import FREE, Effort
 from exactcp._rows import Positions, take_parameters, take_rows
 from exactcp._validation import check_calibration_size, check_square
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures._folds import Fold
 from exactcp.measures._model import Introduced
+from exactcp.predicting.validity import FEWER_KEYS, KnownExamples
 
 
 def fit_part(
@@ -74,6 +75,15 @@ def divide(owner: Any, measure: Any, examples: ObjectsAndAnswers, own: ObjectsAn
     return Parts(*draw_calibration(owner, examples[1].size, seed), *examples)
 
 
+def fitting_examples(measure: Any, X: Any, y: np.ndarray, parts: Parts) -> KnownExamples | None:
+    """Return the examples that fit, to be recognised if they calibrate, too; None if nobody can tell, or none fit."""
+    if measure.is_fixed or objects_of(measure) is Objects.PAIRS:
+        return None
+    known = KnownExamples(take_rows(X, parts.fitting), y[parts.fitting], FEWER_KEYS)
+    has_own = parts.fitting is ALL_OF_THEM
+    return known.after(parts.objects, parts.y, are_learned=False) if has_own else known.warn_of_copies()
+
+
 def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:
     """Refuse calibration objects without their labels or targets, and the reverse."""
     if (X_calibration is None) != (y_calibration is None):
@@ -94,6 +104,7 @@ class Calibration:
     """
 
     scores: np.ndarray
+    said: np.ndarray  # the scores of all labels of the first of them
     _categories: np.ndarray
     _ascending: dict[int, np.ndarray]
 
@@ -104,8 +115,10 @@ class Calibration:
 
     def with_examples(self, X: Any, codes: np.ndarray, categories: np.ndarray, effort: Effort) -> Calibration:
         """Return it calibrated with these examples and no others; their labels are the codes of classes."""
-        scores = self._score_labels(X, effort)[np.arange(codes.size), codes]
-        return self._with_scores(scores, categories)
+        scores = self.score_labels(X, effort)
+        made = self._with_scores(scores[np.arange(codes.size), codes], categories)
+        made.said = scores[:100].copy()  # by which a model is judged
+        return made
 
     def with_more(self, X: Any, codes: np.ndarray, categories: np.ndarray, effort: Effort) -> Calibration:
         """Return it calibrated with these examples, too."""
@@ -118,13 +131,14 @@ class Calibration:
         ascending = {one: np.sort(scores[categories == one]) for one in np.unique(categories).tolist()}
         return twin(self, scores=scores, _categories=categories, _ascending=ascending)  # type: ignore[no-any-return]
 
-    def _score_labels(self, X: Any, effort: Effort) -> np.ndarray:
+    def score_labels(self, X: Any, effort: Effort = FREE) -> np.ndarray:
+        """Return the scores (m, l) of objects with all labels."""
         objects = X if self._columns is None else X[:, self._columns]
         return np.asarray(self.measure.spread_scores(objects, self._classes, effort))
 
     def count(self, X: Any, candidates: np.ndarray, effort: Effort) -> tuple[pvalues.Counts, np.ndarray]:
         """Return counts of calibration scores (m, l) in the categories (m, l) of the candidates, and their scores."""
-        scores = self._score_labels(X, effort)
+        scores = self.score_labels(X, effort)
         greater, equal, total = (np.zeros(scores.shape, np.int64) for _ in range(3))
         for calibrating, cells in self._in_categories(candidates):
             counts = pvalues.compare_sorted(calibrating, scores[cells], **self._tie_rule())
@@ -137,7 +151,7 @@ class Calibration:
         As many calibration scores as the threshold asks for are at least as large as a candidate's if the last of them
         is: no counting.
         """
-        scores = self._score_labels(X, effort)
+        scores = self.score_labels(X, effort)
         inside, smallest = np.ones(scores.shape, bool), sys.maxsize
         for calibrating, cells in self._in_categories(candidates):
             wanted = int(pvalues.threshold(epsilon, calibrating.size))

@@ -33,6 +33,7 @@ from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
 from exactcp.predicting.taxonomy import Taxonomy, columns_of_taxonomy, without_columns
+from exactcp.predicting.validity import precision_of, warn_of_precision, warn_of_search
 
 
 class FrontDoor(Estimator):
@@ -47,6 +48,8 @@ class FrontDoor(Estimator):
     _fitted_float32: bool | None = None
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
     _preprocessing: Preprocessing | None = None
+    _precision = ""  # of the objects of `fit`
+    _warned_levels: set[str]
     _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
 
     def _kind(self) -> Objects:
@@ -121,6 +124,10 @@ class FrontDoor(Estimator):
     def _take_objects(self, X: Any) -> Any:
         """Return the objects of a question to a fitted predictor."""
         self._require_fitted()
+        asked, said = precision_of(X), self.__dict__.setdefault("_warned_levels", set())  # which views share
+        if {asked, self._precision} == {"float32", "float64"} and "dtype" not in said:
+            said.add("dtype")
+            warn_of_precision(self._precision, asked)
         if self._preprocessing is not None and self._preprocessing.is_together:
             return self._meet(X)
         return self._take_one_by_one(X)
@@ -138,8 +145,10 @@ class FrontDoor(Estimator):
             return True
         return self._known_kind() is Objects.ANYTHING
 
-    def _forget_kind(self) -> None:
+    def _begin_fit(self, X: Any) -> None:
         """Let the parameters of a new `fit` say what objects are, not what was fitted before."""
+        warn_of_search(type(self).__name__)
+        self._precision, self._warned_levels = precision_of(X), set()
         for name in ("_fitted_kind", "_fitted_float32", "measure_"):
             self.__dict__.pop(name, None)
 
@@ -197,7 +206,7 @@ class FrontDoor(Estimator):
 
     def _take_training_objects(self, X: Any) -> Any:
         """Return the objects of `fit`, where there are no labels."""
-        self._forget_kind()
+        self._begin_fit(X)
         X = self._inside(X)
         if self._takes_anything():
             return self._transform(check_anything(self, X, reset=True), reset=True)
@@ -216,7 +225,7 @@ class FrontDoor(Estimator):
     ) -> tuple[Any, np.ndarray]:
         """Return objects and answers, checked together where objects are vectors, else each by itself."""
         if reset:
-            self._forget_kind()
+            self._begin_fit(X)
         X = self._inside(X)
         check_computed(self, y, "y")
         if not self._takes_anything():

@@ -61,7 +61,8 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         X : array-like of shape (m, p), or whatever a model takes
         confidence_level : float or list of float, default=0.95
             The notes of the class say with what probability an interval contains the true target. It is the decimal
-            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis.
+            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis. Choose it before you see
+            the intervals: a level that is chosen after is not kept.
 
         Returns
         -------
@@ -104,7 +105,9 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         """Say once that n examples (in the smallest category) are too few for a level."""
         level = f"confidence_level={confidence_level}"
         warn_of_low_level(confidence_level)
-        purpose, result = "to exclude a target", "its intervals are infinite"
+        purpose, ends = "to exclude a target", [vars(self).get(name) for name in ("y_min", "y_max")]
+        low, high = ("-inf" if ends[0] is None else ends[0]), ("inf" if ends[1] is None else ends[1])
+        result = "its intervals are infinite" if ends == [None, None] else f"its intervals are [{low}, {high}]"
         warn_of_too_few(self, level, epsilon, n, purpose=purpose, result=result)
 
 
@@ -129,7 +132,8 @@ class MondrianIntervals(IntervalPrediction):
         X : array-like of shape (m, p), or whatever a model takes
         confidence_level : float or list of float, default=0.95
             The notes of the class say with what probability an interval contains the true target. It is the decimal
-            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis.
+            number that it prints as: at 0.9, epsilon is 0.1. Several levels make a last axis. Choose it before you see
+            the intervals: a level that is chosen after is not kept.
         categories : array-like of shape (m,), default=None
             The category of each object, if `fit` was given those of the examples.
 

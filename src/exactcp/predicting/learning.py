@@ -13,6 +13,7 @@ from exactcp._parallel import effort_of
 from exactcp._validation import check_indices
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.names import Names
+from exactcp.predicting.validity import KnownExamples
 
 
 class Learning(FrontDoor):
@@ -20,7 +21,8 @@ class Learning(FrontDoor):
 
     _names: Names | None = None
     _training_categories: Any = None  # numbers (n,), where p-values are made within categories
-    _warned_levels: set[str]
+    _learns = True  # what comes by partial_fit, and does not calibrate alone
+    _known: KnownExamples | None = None  # until examples are forgotten, which may come again
 
     @property
     def n_examples_(self) -> int:
@@ -78,6 +80,8 @@ class Learning(FrontDoor):
     def unlearn(self, indices: Any = None, *, ids: Any = None) -> Self:
         """Forget examples; the state is then that of `fit` on the rest.
 
+        Forgetting the strangest ones costs the guarantee, since new examples are not cleaned.
+
         Parameters
         ----------
         indices : int, array-like of int, or array-like of bool of shape (n,), default=None
@@ -98,8 +102,14 @@ class Learning(FrontDoor):
             self._count_features()
         return self
 
+    def _note(self, objects: Any, y: Any) -> None:
+        """Take note of the examples of `fit`, so that they are recognised if they come again."""
+        self._known = None if self._takes_pairs() else KnownExamples(objects, y).warn_of_copies()
+
     def _learned(self, X: Any, objects: Any, y: Any, categories: Any) -> None:
         """Take note of examples, given as X, before the bag learns them."""
+        if self._known is not None:
+            self._known = self._known.after(objects, y, are_learned=self._learns)
         numbers = self._sort(X, objects, y, categories, more=True)
         if self._training_categories is not None:
             self._training_categories = np.concatenate([self._training_categories, numbers])
@@ -109,7 +119,7 @@ class Learning(FrontDoor):
         """Take note that the bag is to forget examples."""
         if self._training_categories is not None:
             self._training_categories = np.delete(self._training_categories, positions)
-        self._warned_levels = set()
+        self._known, self._warned_levels = None, set()
 
     def _forget(self, positions: np.ndarray) -> None:
         """Let the bag forget examples; one at least stays."""

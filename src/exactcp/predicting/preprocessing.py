@@ -7,7 +7,7 @@ test objects. It is another function in every call, so the bag is another one, t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,14 +24,11 @@ from exactcp._seeds import lend_seed
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import ValidityWarning, warn
 from exactcp.measures._contract import Objects
-from exactcp.measures._model import Introduced, check_frozen, is_frozen
+from exactcp.measures._model import Introduced, check_frozen, is_frozen, name_of, unshared, warn_of_batches
 
 PREPROCESS = TRANSFORMER | NONE
 PREPROCESS_ON = one_of("together", "training")
 PREPROCESSING = {"preprocess": PREPROCESS, "preprocess_on": PREPROCESS_ON}
-
-
-FAR_BELOW = "far below: 0.43 at 0.9 where columns outnumber rows"
 
 
 class Preprocessing:
@@ -70,11 +67,11 @@ class Preprocessing:
         if not frozen:
             refuse_supervised(transformer)
         check_frozen(transformer)
-        self._transformer = transformer if frozen else lend_seed(clone(transformer), seed)
+        self._transformer = unshared(transformer if frozen else lend_seed(clone(transformer), seed))
         self._takes_anything = kind is Objects.ANYTHING
         self._width: int | None = None
         self.is_together = on == "together" and not frozen
-        self.fitted: Any = transformer if frozen else None
+        self.fitted: Any = self._transformer if frozen else None
 
     def fit(self, X: Any) -> Any:
         """Return the objects of a fit; if they are to wait for test objects, themselves."""
@@ -88,7 +85,10 @@ class Preprocessing:
             model = clone(self._transformer)
             with _without_labels(model, "fit", X):
                 self.fitted = model.fit(X)
-        return self.transform(X)
+        made = self.transform(X)
+        if isinstance(made, np.ndarray):
+            warn_of_batches(name_of(self._transformer), made, self.transform(take_rows(X, np.zeros(1, np.int64))))
+        return made
 
     def transform(self, X: Any) -> Any:
         """Return what the fitted transformer makes of objects."""
@@ -108,13 +108,7 @@ class Preprocessing:
 
     def fit_transform(self, X: Any) -> Any:
         """Return what a new transformer, fitted on these objects, makes of them; it gets them in a symmetric order."""
-        model = clone(self._transformer)
-        method = "fit_transform" if hasattr(model, "fit_transform") else "fit"
-        order = symmetric_order(X)
-        rows = take_rows(X, order)
-        with _without_labels(model, method, X):
-            made = model.fit_transform(rows) if method == "fit_transform" else model.fit(rows).transform(rows)
-        return take_rows(self._checked(made, order.size), np.argsort(order))
+        return fit_together(clone(self._transformer), X, self._checked)
 
     def warn_of_cost(self) -> None:
         """Say what exact validity costs."""
@@ -150,6 +144,16 @@ class Preprocessing:
                 "drop the rest in preprocess, too."
             )
             raise ValueError(msg) from error
+
+
+def fit_together(model: Any, X: Any, check: Callable[[Any, int], Any]) -> Any:
+    """Return what a transformer, fitted on these objects in a symmetric order, makes of them, if the check takes it."""
+    method = "fit_transform" if hasattr(model, "fit_transform") else "fit"
+    order = symmetric_order(X)
+    rows = take_rows(X, order)
+    with _without_labels(model, method, X):
+        made = model.fit_transform(rows) if method == "fit_transform" else model.fit(rows).transform(rows)
+    return take_rows(check(made, order.size), np.argsort(order))
 
 
 class WaitingBag(KeepsRows, ReplacingBag):
@@ -231,13 +235,13 @@ _PLAIN = (list, tuple, np.ndarray)
 def warn_of_training(what: str, remedy: str) -> None:
     """Say what it costs that transformers treat test objects otherwise."""
     msg = (
-        f"{what} test objects otherwise: validity is approximate, and coverage can be {FAR_BELOW} (PCA before KDE). "
-        f"{remedy}"
+        f"{what} test objects otherwise: validity is approximate, and coverage can be far below, 0.43 at 0.9 where "
+        f"columns outnumber rows (PCA before KDE). {remedy}"
     )
     warn(msg, ValidityWarning)
 
 
-def parts_of(transformer: Any) -> list[Any]:
+def held_parts(transformer: Any) -> list[Any]:
     """Return a transformer and what it holds, except what is in a frozen one."""
     held = transformer.get_params() if hasattr(transformer, "get_params") and not is_frozen(transformer) else {}
     frozen = tuple(f"{name}__" for name, value in held.items() if is_frozen(value))
@@ -248,7 +252,7 @@ def refuse_supervised(
     transformer: Any, where: str = "preprocess", remedy: str = "use a transformer that needs no y"
 ) -> None:
     """Refuse a transformer that learns from labels, which test objects do not have, and one that holds such a one."""
-    for part in parts_of(transformer):
+    for part in held_parts(transformer):
         if is_frozen(part) or not (hasattr(part, "transform") and hasattr(part, "__sklearn_tags__")):
             continue
         if get_tags(part).target_tags.required:

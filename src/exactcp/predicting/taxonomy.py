@@ -14,7 +14,7 @@ from exactcp import pvalues
 from exactcp._changes import twin
 from exactcp._parallel import Effort
 from exactcp._parameters import Allowed, one_of
-from exactcp._rows import count_rows, is_frame, is_missing
+from exactcp._rows import count_rows, is_frame, is_missing, take_rows
 from exactcp.counting.categories import sizes_of
 from exactcp.measures._bags import LabelBag
 
@@ -151,7 +151,26 @@ class Taxonomy:
             return self, self.of_objects(X, categories)
         numbers = dict(self._numbers)
         found = _numbers_of(self._values(X, y, categories), lambda value: numbers.setdefault(value, len(numbers)))
+        if self._function is not None and found.size > 1:
+            self._ask_alone(X, y, found, list(numbers))
         return twin(self, _numbers=numbers), found
+
+    def _ask_alone(self, X: Any, y: Any, found: np.ndarray, values: list[Hashable]) -> None:
+        """Refuse a function that answers otherwise about one row alone: the first one, and one of another category."""
+        for row in {0, int((found != found[0]).argmax())}:
+            alone = np.array([row])
+            expected = values[found[row]]
+            try:
+                said = self._values(take_rows(X, alone), None if y is None else np.asarray(y)[alone], None)
+                answer = _called(said[0] if isinstance(said, list) else said.tolist()[0])
+            except Exception as raised:  # noqa: BLE001  (it is the user's function)
+                answer = f"{type(raised).__name__}: {raised}"
+            if answer != expected:
+                msg = (
+                    f"mondrian said {expected!r} of row {row} among the others, and {answer!r} of the same row alone: "
+                    "expected a function of each row. A median, say, must be a constant, found on other data."
+                )
+                raise ValueError(msg)
 
     def of_objects(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""

@@ -40,7 +40,7 @@ class FullConformalRegressor(MondrianIntervals, Learning):
     mondrian : None, str, list of str or callable, default=None
         Categories within which p-values are valid: a column of a data frame, or several, or a function of X, as the
         user gave it, that returns the category of each object. Categories can be given beside the objects instead, in
-        `fit` and in every question.
+        `fit` and in every question. They must not be learned on these examples, as the leaves of a tree are.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
     preprocess : transformer, default=None
@@ -154,7 +154,9 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         Parameters
         ----------
         X : array-like of shape (n, p), or whatever a model, a metric or `preprocess` takes
-            Objects; with metric="precomputed" or kernel="precomputed", their values with each other.
+            Objects; with metric="precomputed" or kernel="precomputed", their values with each other. Rows that belong
+            together, as those of one patient do, are not exchangeable, nor are lags of a series that wanders: give one
+            row of each, or differences. Columns that were chosen by looking at y of these examples cost the guarantee.
         y : array-like of shape (n,)
         categories : array-like of shape (n,), default=None
             The category of each example, where X does not hold it; every question then needs the objects' categories.
@@ -171,6 +173,7 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         self._begin_preprocessing(measure, seed)
         objects, y = self._take_targeted(X, y)
         self._name(ids, y.size)
+        self._note(objects, y)
         self._training_categories = self._sort(X, objects, y, categories)
         self.measure_ = measure
         self._bag = self._begin_bag(objects, y)
@@ -184,6 +187,8 @@ class FullConformalRegressor(MondrianIntervals, Learning):
     @changes
     def partial_fit(self, X: Any, y: Any, categories: Any = None, ids: Any = None) -> Self:
         """Learn more examples; the state is then that of `fit` on all of them.
+
+        Give all that come, or a random part: coverage falls if only those are learned that were predicted well.
 
         Parameters
         ----------

@@ -67,6 +67,7 @@ class _LeftOutRegressor(IntervalPrediction):
         measure = regression_measure(self.measure, seed)
         X, y = self._take_several(X, y)
         limits.check(y)
+        limits.warn_if_taken_from(y)
         parameters = self._route(fit_parameters)
         self._left_out = self._leave_out(measure, X, y, seed, parameters)
         self.measure_ = measure.fit(X, y, **parameters)
@@ -105,7 +106,8 @@ class CVPlusRegressor(_LeftOutRegressor):
         None means `KNNResidual()`; a regressor is wrapped in `ModelResidual`. `ModelResidual(estimator,
         difficulty=...)` and `ModelQuantile(lower, upper)` give intervals whose width depends on the object.
     cv : int or scikit-learn splitter, default=10
-        Number of folds, drawn at random; or a splitter that leaves every example out once.
+        Number of folds, drawn at random; or a splitter that leaves every example out once, or its pairs of positions.
+        Where rows belong together, as those of one patient do, give `list(GroupKFold(5).split(X, y, groups))`.
     method : {"plus", "minmax"}, default="plus"
         "minmax" is the smallest left-out prediction minus, to the largest plus, one quantile of the residuals: wider,
         and more careful.

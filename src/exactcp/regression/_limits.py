@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from exactcp._parameters import NONE, number
+from exactcp._warning import ValidityWarning, warn
 
 LIMIT = number("a limit of the targets", "a finite number", np.isfinite) | NONE
 
@@ -39,6 +40,16 @@ class Limits(NamedTuple):
                 "look at the target."
             )
             raise ValueError(msg)
+
+    def warn_if_taken_from(self, y: np.ndarray) -> None:
+        """Say if the limits are the extremes of the targets, which new ones may exceed."""
+        given = [(limit, own) for limit, own in zip(self, (y.min(), y.max()), strict=True) if np.isfinite(limit)]
+        if any(limit != 0 for limit, _ in given) and all(limit == own for limit, own in given):
+            msg = (
+                f"{' and '.join(str(limit) for limit, _ in given)} in y_min and y_max are exactly the extremes of y, "
+                "and no interval holds targets beyond: 0.911 at 0.95. Give limits that are known beforehand, or none."
+            )
+            warn(msg, ValidityWarning)
 
     @property
     def are_none(self) -> bool:

@@ -22,10 +22,11 @@ from exactcp._parameters import (
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
-from exactcp.measures._ranked_scores import Band, band_of
-from exactcp.predicting.calibration import check_own_calibration, divide, fit_part
+from exactcp.measures._ranked_scores import Band, band_of, look_at_band
+from exactcp.predicting.calibration import check_own_calibration, divide, fit_part, fitting_examples
 from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
+from exactcp.predicting.validity import KnownExamples
 from exactcp.regions import Region, Regions
 from exactcp.regression._calibration import SIDES, TargetCalibration
 from exactcp.regression._distributions import PredictiveDistribution
@@ -57,7 +58,8 @@ class SplitConformalRegressor(MondrianIntervals):
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
     random_state : int, RandomState or None, default=None
-        Of the split, and of the measure where its own is None. An integer makes fits repeat.
+        Of the split, and of the measure where its own is None. An integer makes fits repeat. Decide
+        on it beforehand: the best of many seeds covers less than its level.
     n_jobs : int or None, default=None
         Threads; None means all cores.
     verbose : int, default=0
@@ -98,6 +100,8 @@ class SplitConformalRegressor(MondrianIntervals):
            [113.8, 299.7],
            [-36.9, 149. ]])
     """
+
+    _known: KnownExamples | None = None  # of those that fit
 
     allowed_parameters: ClassVar = {
         "measure": TARGET_MEASURE,
@@ -183,15 +187,19 @@ class SplitConformalRegressor(MondrianIntervals):
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_targeted(X, y)
         limits.check(y)
+        limits.warn_if_taken_from(y)
         own = None if X_calibration is None else self._take_targeted(X_calibration, y_calibration, reset=False)
         parts = divide(self, measure, (objects, y), own, seed)
         limits.check(parts.y)
+        self._known = fitting_examples(measure, objects, y, parts)
         numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
         self._columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
         self.measure_, self._seed = measure, seed
         of = parts.calibrating
-        band = self._band(take_rows(parts.objects, of))
-        self._set(TargetCalibration(np.array(parts.y[of]), band, numbers[of], self.side))  # the user's may change
+        calibrating, targets = take_rows(parts.objects, of), np.array(parts.y[of])  # the user's may change
+        band = self._band(calibrating)
+        self._set(TargetCalibration(targets, band, numbers[of], self.side))
+        look_at_band(measure, calibrating, targets, band)
         return self
 
     def _set(self, calibration: TargetCalibration) -> None:
@@ -244,6 +252,7 @@ class SplitConformalRegressor(MondrianIntervals):
         """Return the targets, bands and numbers of categories of calibration examples."""
         objects, y = self._take_targeted(X, y, reset=False)
         Limits.of(self).check(y)
+        self._known = None if self._known is None else self._known.after(objects, y, are_learned=False)
         return y, self._band(objects), self._sort(X, objects, y, categories, more=more)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -13,7 +13,7 @@ from exactcp._parameters import NONE, Allowed
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.measures import LSSVM, Measure
 from exactcp.measures._choice import LABEL_MEASURE
-from exactcp.measures._model import ask_model, check_frozen, fit_model, is_frozen, may_be, name_of
+from exactcp.measures._model import ask_model, check_frozen, fit_model, is_frozen, may_be, name_of, unshared
 from exactcp.predicting.calibration import fit_part
 
 
@@ -38,7 +38,7 @@ SCORER = (
 
 def scoring_model(measure: Any) -> Any:
     """Return a fresh measure or classifier that scores labels; None means LS-SVM."""
-    return LSSVM() if measure is None else clone(measure)
+    return LSSVM() if measure is None else unshared(clone(measure))
 
 
 def learns_nothing(model: Any) -> bool:

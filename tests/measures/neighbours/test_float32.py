@@ -27,6 +27,8 @@ from families import are_equal
 from hostile import KINDS, hostile
 from slices import slow_but
 
+pytestmark = pytest.mark.filterwarnings("ignore:X is in float")  # on purpose
+
 OUT_OF_RANGE = ("tiny scale", "huge scale", "finer than float64")  # of float32
 SCALES = {"normal": 1.0, "near the largest": 1e38, "below the smallest normal": 1e-40}
 FAMILIES = {
@@ -163,6 +165,7 @@ class TestAnswers:
 class TestChanges:
     @pytest.mark.parametrize("name", slow_but(["KNN"], FAMILIES))
     @pytest.mark.parametrize("m", [1, 5, 40])
+    @pytest.mark.filterwarnings("ignore:About 100% of the examples")
     def test_float64_widens_what_is_kept(self, name, m):
         X, y, asked = problem("normal", 64, n=80 + m)
         new = X[80:].astype(np.float64)

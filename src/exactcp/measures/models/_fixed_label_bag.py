@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.counting.ties import tie_bands
 from exactcp.measures._bags import LabelBagBase
 from exactcp.measures._contract import Measure
+from exactcp.measures._model import look_at_model, share_right
 from exactcp.pvalues import Counts, compare_sorted
 
 
@@ -35,7 +37,9 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
         self._labels = labels.astype(object)
         self._rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
         codes = np.array(codes)
-        self._set(self._own(self._scores(X, FREE), codes), codes)
+        scores = self._scores(X, FREE)
+        look_at_model(measure, partial(self._scores, effort=FREE), X, scores, share_right(scores, codes))
+        self._set(self._own(scores, codes), codes)
 
     def _set(self, own: np.ndarray, codes: np.ndarray) -> None:
         self._all = np.sort(own)

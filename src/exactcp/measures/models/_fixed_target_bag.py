@@ -12,7 +12,7 @@ from exactcp._parallel import FREE, Effort
 from exactcp.counting.categories import Within, groups_of
 from exactcp.measures._affine_bag import regions_of
 from exactcp.measures._bags import TargetBagBase
-from exactcp.measures._ranked_scores import Band, RankedScores, band_of
+from exactcp.measures._ranked_scores import Band, RankedScores, band_of, look_at_band
 
 
 class FixedTargetBag(ReplacingBag, TargetBagBase):
@@ -23,7 +23,9 @@ class FixedTargetBag(ReplacingBag, TargetBagBase):
 
     def __init__(self, measure: Any, X: Any, y: np.ndarray) -> None:
         self._measure = measure
-        self._set(np.array(y), band_of(measure, X))
+        band = band_of(measure, X)
+        look_at_band(measure, X, np.array(y), band)
+        self._set(np.array(y), band)
 
     def _set(self, y: np.ndarray, band: Band) -> None:
         self._y, self._band, self._ranked = y, band, RankedScores(y, band)

@@ -65,7 +65,8 @@ class ModelResidual(RegressorMeasure):
         `fit`, or all of them if `estimator` is frozen or precomputed. "knn" is the mean of these residuals over the
         nearest examples, "knn distance" the sum of the distances to them, "knn spread" the standard deviation of their
         targets; features are scaled to [0, 1] for them. A function takes X and returns a number above 0 for each
-        object, (m,). A frozen regressor is asked as it is.
+        object, (m,). A frozen regressor is asked as it is; it must not have
+        learned the examples that calibrate.
     neighbours : int or None, default=None
         How many nearest examples "knn" and its kin look at; None means 25.
     floor : float or None, default=None
@@ -98,8 +99,8 @@ class ModelResidual(RegressorMeasure):
     A difficulty from residuals costs `cv` more fits of the regressor. Residuals of examples that it has learned would
     say nothing: an interpolating model has none.
 
-    A regressor that depends on the order of its examples, as one fitted by stochastic gradients does, breaks the
-    symmetry on which the guarantee of full CP rests.
+    In full CP a regressor gets its rows in an order that depends on the rows alone. So one with an integer
+    random_state, or fitted by stochastic gradients, does not treat a candidate by its place: the guarantee holds.
 
     Examples
     --------

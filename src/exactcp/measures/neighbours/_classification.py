@@ -143,7 +143,8 @@ class NN(NeighbourMeasure):
         be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
         "chebyshev" are the fast ones.
     metric_params : dict, default=None
-        Keyword arguments of the metric.
+        Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
+        learn them on other rows, or use the predictor's `preprocess`.
     search : {"auto", "tree", "brute"}, default="auto"
         How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
         how long a result takes, never what it is. Only the Euclidean metric has trees.
@@ -201,7 +202,8 @@ class KNN(NeighbourMeasure):
         be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
         "chebyshev" are the fast ones.
     metric_params : dict, default=None
-        Keyword arguments of the metric.
+        Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
+        learn them on other rows, or use the predictor's `preprocess`.
     search : {"auto", "tree", "brute"}, default="auto"
         How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
         how long a result takes, never what it is. Only the Euclidean metric has trees.
@@ -263,7 +265,8 @@ class SimplifiedKNN(NeighbourMeasure):
         be of any kind: texts, tuples, dicts, sets, graphs. "euclidean", "cosine", "correlation", "manhattan" and
         "chebyshev" are the fast ones.
     metric_params : dict, default=None
-        Keyword arguments of the metric.
+        Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
+        learn them on other rows, or use the predictor's `preprocess`.
     search : {"auto", "tree", "brute"}, default="auto"
         How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
         how long a result takes, never what it is. Only the Euclidean metric has trees.

@@ -1,0 +1,125 @@
+"""Misuse that shows in examples: each is a ValidityWarning that names the remedy.
+
+Checks look at some of the examples, so that they cost little beside a fit.
+"""
+
+from __future__ import annotations
+
+from inspect import currentframe
+from typing import Any, Self
+
+import numpy as np
+
+from exactcp._changes import twin
+from exactcp._rows import UNTOLD, count_rows, example_keys, is_ragged, row_words, take_rows
+from exactcp._warning import ValidityWarning, warn
+
+MOST_KEYS, FEWER_KEYS = 1000, 500  # examples whose keys are kept: of full predictors, and of split ones
+BY_CHANCE, COPIED, RETURNED = 3, 0.1, 0.3  # copies that mean nothing; shares that are too large, in fit and later
+_DRAWS = np.random.default_rng(0).integers(2**62, size=MOST_KEYS)
+_AGAIN = (
+    "of the examples that came by partial_fit had been learned before. What is learned twice is less strange than a "
+    "test object can be, and coverage is lost: 0.83 at 0.9. Learn each example once; unlearn takes one away."
+)
+_FITTED = (
+    "of the examples that calibrate have fitted the measure, too. Its errors on them are small, and coverage is lost: "
+    "0.66 at 0.9. Calibrate with examples that it has not seen."
+)
+
+
+class KnownExamples:
+    """Keys of a sample of the learned examples, by which examples that come again are recognised.
+
+    Parameters
+    ----------
+    X : objects
+    y : ndarray of shape (n,), or None
+    size : int
+        Of the sample.
+    """
+
+    def __init__(self, X: Any, y: Any, size: int = MOST_KEYS) -> None:
+        n = count_rows(X)
+        places = np.arange(n) if n <= size else np.unique(_DRAWS[:size] % n)
+        rows = take_rows(X, places)
+        try:
+            self._keys = np.sort(example_keys(rows, None if y is None else y[places]))
+            self._are_natural = _are_few(rows, n)  # those that come again
+        except UNTOLD:
+            self._keys, self._are_natural = np.zeros(1, np.uint64), True
+        self._copies = int((self._keys[1:] == self._keys[:-1]).sum())
+        self._share, self._found, self._seen = places.size / n, 0, 0
+
+    def warn_of_copies(self) -> Self:
+        """Say if many of the examples are copies, unless there are few different ones; return itself."""
+        share = min(1.0, self._copies / self._keys.size / self._share)
+        if self._copies > BY_CHANCE and share > COPIED and not self._are_natural:
+            msg = (
+                f"About {share:.0%} of the examples are copies of others, and coverage is lost: 0.64 at 0.9 with one "
+                "class copied four times. Leave copies out. To treat all labels alike, give mondrian='label'."
+            )
+            warn(msg, ValidityWarning)
+        return self
+
+    def after(self, X: Any, y: Any, *, are_learned: bool) -> Self | None:
+        """Return it after more examples, learned or calibrating; None if many of these are known, which it says."""
+        if self._are_natural:
+            return self
+        keys = example_keys(X, y)
+        places = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
+        found, seen = self._found + int((self._keys[places] == keys).sum()), self._seen + keys.size
+        unexpected = found - 2 * self._copies / self._keys.size * seen
+        share = unexpected / self._share / seen
+        if unexpected > BY_CHANCE and share > (RETURNED if are_learned else COPIED):
+            warn(f"About {min(1.0, share):.0%} {_AGAIN if are_learned else _FITTED}", ValidityWarning)
+            return None
+        more = keys[keys % np.uint64(round(1 / self._share)) == 0] if are_learned else keys[:0]
+        kept = np.sort(np.concatenate([self._keys, more])) if more.size else self._keys
+        known: Self = twin(self, _keys=kept[: 10 * MOST_KEYS], _found=found, _seen=seen)
+        return known
+
+
+def _are_few(rows: Any, n: int) -> bool:
+    """Tell whether the columns have so few different values that among n examples equal ones are no surprise."""
+    room, wanted = 0.0, np.log(n / COPIED)
+    for column in [] if is_ragged(rows) else row_words(rows).T:
+        s, d = column.size, np.unique(column).size
+        room += np.log(d if 2 * d < s else s * s / (2 * (s - d) + 1))  # of how many values s draws repeat s - d times
+        if room > wanted:
+            return False
+    return not is_ragged(rows)
+
+
+def precision_of(X: Any) -> str:
+    """Return the precision of the numbers in an array or a frame; "" if there are two, or float32 holds all exactly."""
+    dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
+    found = {str(dtype).lower() for dtype in dtypes} & {"float32", "float64"}
+    if found == {"float64"} and isinstance(X, np.ndarray):
+        with np.errstate(over="ignore"):
+            found -= {"float64"} if (X[:10].astype(np.float32) == X[:10]).all() else set()  # float32 holds some rows
+    return found.pop() if len(found) == 1 else ""
+
+
+def warn_of_precision(learned: str, asked: str) -> None:
+    """Say that objects are asked about in another precision."""
+    msg = (
+        f"X is in {asked}, and fit got {learned}. A number that was rounded to float32 is another one in float64, so "
+        "that objects which equal learned ones look different: 0.99 false alarms at 0.05. Give the same precision."
+    )
+    warn(msg, ValidityWarning)
+
+
+def warn_of_search(name: str) -> None:
+    """Say if a search for parameters fits its best predictor on the rows by which it chose."""
+    frame = currentframe()
+    while frame is not None and frame.f_code.co_name != "_fit_and_score":
+        owner = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        if hasattr(owner, "best_index_") and hasattr(owner, "best_estimator_"):
+            chosen = ", ".join(getattr(owner, "best_params_", ())) or "the parameters"
+            msg = (
+                f"{type(owner).__name__} chose {chosen} by the rows on which it now fits {name}, and coverage is lost: "
+                "0.85 at 0.9 for ridge with a chosen penalty, n = 19. Choose on other rows."
+            )
+            warn(msg, ValidityWarning)
+            return
+        frame = frame.f_back

@@ -1,0 +1,397 @@
+"""Misuse that costs the guarantee and can be seen: it is refused, or told once as a ValidityWarning."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, RandomizedSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import exactcp
+from exactcp import (
+    AggregatedConformalClassifier,
+    ConformalAnomalyDetector,
+    CrossConformalClassifier,
+    CVPlusRegressor,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    JackknifePlusRegressor,
+    SplitConformalClassifier,
+    SplitConformalRegressor,
+    ValidityWarning,
+    VennPredictor,
+)
+from exactcp.measures import KDE, KNN, ModelResidual, RidgeResidual
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+LABELS = (X[:, 0] + RNG.normal(size=120) > 0).astype(int)
+TARGETS = X[:, 0] + RNG.normal(size=120)
+NEW = RNG.normal(size=(40, 3))
+ALL = np.arange(120)
+
+
+def said(call, *words):
+    """Return the validity warnings of a call; each has one of the words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    found = [str(one.message) for one in caught if issubclass(one.category, ValidityWarning)]
+    assert all(any(word in message for word in words) for message in found), found
+    return found
+
+
+class TestFolds:
+    OVERLAPPING = [(ALL, fold) for fold in np.array_split(ALL, 4)]
+
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [
+            (CrossConformalClassifier(GaussianNB(), cv=OVERLAPPING), LABELS),
+            (CVPlusRegressor(Ridge(), cv=OVERLAPPING), TARGETS),
+            (ConformalAnomalyDetector(IsolationForest(n_estimators=5), cv=OVERLAPPING), None),
+            (CVPlusRegressor(RidgeResidual(), cv=OVERLAPPING), TARGETS),
+        ],
+    )
+    def test_fitting_parts_that_hold_what_they_leave_out_are_refused(self, predictor, y):
+        with pytest.raises(ValueError, match="share no position"):
+            predictor.fit(X, y)
+
+    def test_folds_of_groups_are_taken(self):
+        pairs = list(GroupKFold(4).split(X, groups=ALL % 8))
+        CVPlusRegressor(Ridge(), cv=pairs).fit(X, TARGETS)
+
+
+SPLIT = [
+    (SplitConformalClassifier(GaussianNB(), random_state=0), LABELS),
+    (SplitConformalClassifier(KNN(3), random_state=0), LABELS.astype(str)),
+    (SplitConformalRegressor(Ridge(), random_state=0), TARGETS),
+]
+
+
+@pytest.mark.parametrize(("predictor", "y"), SPLIT)
+class TestRowsThatFittedCalibrate:
+    def test_in_fit(self, predictor, y):
+        assert len(said(lambda: predictor.fit(X, y, X, y), "have fitted the measure")) == 1
+        assert not said(lambda: predictor.fit(X[:60], y[:60], X[60:], y[60:]))
+        assert said(lambda: predictor.fit(X[:60], y[:60], X[50:], y[50:]), "have fitted")
+
+    def test_later(self, predictor, y):
+        for method in ("calibrate", "partial_fit"):
+            fitted = predictor.fit(X[:60], y[:60])
+            assert not said(lambda: getattr(fitted, method)(X[60:], y[60:]))  # noqa: B023
+            assert len(said(lambda: getattr(fitted, method)(X[:60], y[:60]), "have fitted")) == 1  # noqa: B023
+            assert not said(lambda: getattr(fitted, method)(X[:60], y[:60]))  # noqa: B023  (once)
+
+    def test_row_by_row(self, predictor, y):
+        fitted = predictor.fit(X[:60], y[:60], X[60:], y[60:])
+
+        def one_by_one():
+            for i in range(20):
+                fitted.partial_fit(X[i : i + 1], y[i : i + 1])
+
+        assert len(said(one_by_one, "have fitted")) == 1
+
+    def test_many_rows_of_few_different_ones_are_natural(self, predictor, y):
+        grid = np.round(RNG.normal(size=(400, 2)))
+        labels = np.resize(y, 400)
+        fitted = predictor.fit(grid[:200], labels[:200])
+        assert not said(lambda: fitted.calibrate(grid[200:], labels[200:]))
+
+    def test_large_samples(self, predictor, y):
+        many, answers = RNG.normal(size=(8000, 3)), np.resize(y, 8000)
+        assert said(lambda: predictor.fit(many, answers, many, answers), "have fitted")
+        fitted = predictor.fit(many[:4000], answers[:4000])
+        assert not said(lambda: fitted.calibrate(many[4000:], answers[4000:]))
+
+
+def test_a_detector_calibrated_with_rows_that_fitted():
+    detector = ConformalAnomalyDetector(IsolationForest(n_estimators=10), random_state=0).fit(X)
+    assert not said(lambda: detector.calibrate(NEW))
+    assert len(said(lambda: detector.calibrate(X), "have fitted")) == 1
+
+
+def _median(objects):
+    return objects[:, 0] > np.median(objects[:, 0])
+
+
+def _quartile(objects):
+    return pd.qcut(objects[:, 0], 4, labels=False)
+
+
+class TestCategories:
+    @pytest.mark.parametrize("function", [_median, _quartile])
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [
+            (FullConformalClassifier(KNN(3)), LABELS),
+            (SplitConformalClassifier(GaussianNB()), LABELS),
+            (CrossConformalClassifier(GaussianNB(), cv=3), LABELS),
+            (FullConformalRegressor(RidgeResidual()), TARGETS),
+            (SplitConformalRegressor(Ridge()), TARGETS),
+            (ConformalAnomalyDetector(KDE()), None),
+        ],
+    )
+    def test_functions_of_the_batch_are_refused(self, predictor, y, function):
+        with pytest.raises(ValueError, match="of the same row alone"):
+            predictor.set_params(mondrian=function).fit(X, y)
+
+    def test_functions_of_rows_are_taken(self):
+        FullConformalClassifier(mondrian=lambda objects: objects[:, 0] > 0).fit(X, LABELS)
+        FullConformalClassifier(
+            mondrian=lambda objects, y: [f"{a > 0} {b}" for a, b in zip(objects[:, 0], y, strict=True)]
+        ).fit(X, LABELS)
+        frame = pd.DataFrame(X, columns=list("abc"))
+        FullConformalClassifier(mondrian=lambda table: table["a"].round()).fit(frame, LABELS)
+        FullConformalRegressor(mondrian=lambda objects: [None if a < 0 else "right" for a in objects[:, 0]]).fit(
+            X, TARGETS
+        )
+
+
+def _scaled(objects):
+    return (objects - objects.mean(axis=0)) / (objects.std(axis=0) + 1e-9)
+
+
+class BatchScaler(TransformerMixin, BaseEstimator):
+    """Scales each batch by itself."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return _scaled(X)
+
+
+class TestBatches:
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [
+            (SplitConformalClassifier(make_pipeline(FunctionTransformer(_scaled), LogisticRegression())), LABELS),
+            (SplitConformalRegressor(make_pipeline(FunctionTransformer(_scaled), Ridge())), TARGETS),
+            (
+                ConformalAnomalyDetector(make_pipeline(FunctionTransformer(_scaled), IsolationForest(n_estimators=20))),
+                None,
+            ),
+            (
+                FullConformalClassifier(
+                    FrozenEstimator(
+                        make_pipeline(FunctionTransformer(_scaled), LogisticRegression()).fit(NEW, NEW[:, 0] > 0)
+                    )
+                ),
+                X[:, 0] > 0.5,
+            ),
+            (
+                FullConformalRegressor(FrozenEstimator(make_pipeline(BatchScaler(), Ridge()).fit(NEW, NEW[:, 1]))),
+                TARGETS,
+            ),
+            (FullConformalClassifier(KNN(3), preprocess=FrozenEstimator(BatchScaler().fit(X))), LABELS),
+        ],
+    )
+    def test_models_and_transformers_of_batches_are_told(self, predictor, y):
+        assert len(said(lambda: predictor.fit(X, y), "answers otherwise about a row alone")) == 1
+
+    def test_models_of_rows_are_not(self):
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+        assert not said(lambda: SplitConformalClassifier(model).fit(X, LABELS))
+        assert not said(
+            lambda: FullConformalClassifier(preprocess=FrozenEstimator(StandardScaler().fit(NEW))).fit(X, LABELS)
+        )
+        assert not said(lambda: ConformalAnomalyDetector(IsolationForest(n_estimators=20)).fit(X))
+
+
+FULL = [
+    (FullConformalClassifier(KNN(3)), LABELS),
+    (FullConformalClassifier(KNN(3), preprocess=StandardScaler()), LABELS.astype(str)),
+    (FullConformalRegressor(RidgeResidual()), TARGETS),
+    (ConformalAnomalyDetector(), None),
+    (VennPredictor(3), LABELS),
+]
+
+
+@pytest.mark.parametrize(("predictor", "y"), FULL)
+class TestRowsThatComeAgain:
+    def test_all_of_them(self, predictor, y):
+        fitted = predictor.fit(X, y)
+        answers = () if y is None else (y,)
+        assert len(said(lambda: fitted.partial_fit(X, *answers), "had been learned before")) == 1
+        assert not said(lambda: fitted.partial_fit(X, *answers))
+
+    def test_what_came_later(self, predictor, y):
+        y = np.zeros(120) if y is None else y
+        fitted = predictor.fit(X[:60], y[:60])
+        assert not said(lambda: fitted.partial_fit(X[60:100], y[60:100]))
+        assert said(lambda: fitted.partial_fit(X[60:100], y[60:100]), "had been learned before")
+
+    def test_row_by_row_and_a_correction(self, predictor, y):
+        y = np.zeros(120) if y is None else y
+        fitted = predictor.fit(X[:100], y[:100])
+
+        def again():
+            for i in range(5):
+                fitted.partial_fit(X[i : i + 1], y[i : i + 1])
+
+        assert len(said(again, "had been learned before")) == 1
+        corrected = predictor.fit(X, y)
+        assert not said(lambda: corrected.unlearn(range(20)).partial_fit(X[:20], y[:20]))
+
+    def test_state_is_kept(self, predictor, y):
+        fitted = pickle.loads(pickle.dumps(predictor.fit(X, y)))
+        assert said(lambda: fitted.partial_fit(X, *(() if y is None else (y,))), "had been learned before")
+
+
+class TestCopies:
+    @pytest.mark.parametrize("n", [60, 4000])
+    def test_a_class_that_was_copied(self, n):
+        objects = RNG.normal(size=(n, 3))
+        labels = (RNG.uniform(size=n) < 0.2).astype(int)
+        rare = np.flatnonzero(labels)
+        rows = np.concatenate([np.arange(n), *[rare] * 3])
+        for predictor in (FullConformalClassifier(KNN(3)), SplitConformalClassifier(GaussianNB())):
+            assert len(said(lambda p=predictor: p.fit(objects[rows], labels[rows]), "are copies of others")) == 1
+            assert not said(lambda p=predictor: p.fit(objects, labels))
+
+    def test_few_different_rows_are_natural(self):
+        grid = RNG.integers(0, 3, size=(100, 2)).astype(float)
+        assert not said(lambda: FullConformalClassifier(KNN(3)).fit(grid, LABELS[:100]))
+
+    @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+    def test_tables_of_labels_say_nothing(self, load):
+        objects, labels = load(return_X_y=True)
+        for predictor in (
+            FullConformalClassifier(),
+            FullConformalClassifier(mondrian="label"),
+            SplitConformalClassifier(GaussianNB()),
+            CrossConformalClassifier(GaussianNB(), cv=3),
+            AggregatedConformalClassifier(GaussianNB(), n_splits=2),
+        ):
+            assert not said(lambda p=predictor: p.fit(objects[::2], labels[::2]).predict_set(objects[1::2], 0.9))
+
+    def test_a_table_of_targets_says_nothing(self):
+        objects, targets = load_diabetes(return_X_y=True)
+        for predictor in (FullConformalRegressor(), SplitConformalRegressor(Ridge()), JackknifePlusRegressor()):
+            assert not said(lambda p=predictor: p.fit(objects[::2], targets[::2]).predict_interval(objects[1::2], 0.9))
+
+
+class TestFrozenModels:
+    @pytest.mark.parametrize("predictor", [SplitConformalClassifier, FullConformalClassifier])
+    def test_a_model_that_is_fitted_again_changes_nothing(self, predictor):
+        model = GaussianNB().fit(NEW, NEW[:, 0] > 0)
+        fitted = predictor(FrozenEstimator(model)).fit(X, X[:, 0] + X[:, 1] > 0)
+        before = fitted.predict_p(NEW)
+        model.fit(NEW, NEW[:, 2] > 0)
+        assert (fitted.predict_p(NEW) == before).all()
+
+    def test_nor_does_a_regressor_a_difficulty_or_a_transformer(self):
+        model, difficulty, scaler = (
+            LinearRegression().fit(NEW, NEW[:, 0]),
+            LinearRegression(),
+            StandardScaler().fit(NEW),
+        )
+        difficulty.fit(NEW, np.abs(NEW[:, 1]))
+        measure = ModelResidual(FrozenEstimator(model), difficulty=FrozenEstimator(difficulty), floor=0.1)
+        fitted = SplitConformalRegressor(measure).fit(X, TARGETS)
+        full = FullConformalClassifier(KNN(3), preprocess=FrozenEstimator(scaler)).fit(X, LABELS)
+        before = fitted.predict_interval(NEW, 0.8), full.predict_p(NEW)
+        for one in (model, difficulty, scaler):
+            one.fit(100 * NEW, NEW[:, 2] ** 2)
+        assert (fitted.predict_interval(NEW, 0.8) == before[0]).all()
+        assert (full.predict_p(NEW) == before[1]).all()
+
+    @pytest.mark.parametrize("predictor", [SplitConformalClassifier, FullConformalClassifier])
+    def test_calibrated_with_the_rows_that_it_learned(self, predictor):
+        model = FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(X, LABELS))
+        assert len(said(lambda: predictor(model).fit(X, LABELS), "nearly perfect")) == 1
+        assert not said(lambda: predictor(FrozenEstimator(GaussianNB().fit(NEW, NEW[:, 0] > 0))).fit(X, LABELS > 0))
+
+    @pytest.mark.parametrize("predictor", [SplitConformalRegressor, FullConformalRegressor])
+    def test_a_regressor_too(self, predictor):
+        model = FrozenEstimator(DecisionTreeRegressor(random_state=0).fit(X, TARGETS))
+        assert len(said(lambda: predictor(model).fit(X, TARGETS), "nearly perfect")) == 1
+        assert not said(lambda: predictor(FrozenEstimator(Ridge().fit(NEW, NEW[:, 0]))).fit(X, TARGETS))
+
+
+class TestLimits:
+    def test_taken_from_the_targets(self):
+        low, high = TARGETS.min(), TARGETS.max()
+        for predictor in (SplitConformalRegressor, CVPlusRegressor, JackknifePlusRegressor):
+            fits = [
+                lambda p=predictor, how=how: p(**how).fit(X, TARGETS)
+                for how in ({"y_min": low, "y_max": high}, {"y_max": high})
+            ]
+            assert [len(said(fit, "exactly the extremes of y")) for fit in fits] == [1, 1]
+            assert not said(lambda p=predictor: p(y_min=low - 1, y_max=high + 1).fit(X, TARGETS))
+
+    def test_a_natural_zero(self):
+        counts = np.maximum(0, np.round(TARGETS))
+        assert not said(lambda: SplitConformalRegressor(y_min=0).fit(X, counts))
+
+    def test_too_few_examples_with_limits(self):
+        reg = CVPlusRegressor(Ridge(), cv=3, y_min=-100, y_max=100).fit(X[:15], TARGETS[:15])
+        with pytest.warns(UserWarning, match=r"its intervals are \[-100, 100\]"):
+            assert (reg.predict_interval(NEW, 0.95) == [-100, 100]).all()
+
+
+class TestPrecision:
+    def test_it_is_told_once(self):
+        detector = ConformalAnomalyDetector(KDE(0.5)).fit(X)
+        assert len(said(lambda: detector.predict_p(X.astype(np.float32)), "float32")) == 1
+        assert not said(lambda: detector.predict_p(X.astype(np.float32)))
+        assert not said(lambda: detector.fit(X.astype(np.float32)).predict_p(X.astype(np.float32)))
+        assert said(lambda: detector.predict_p(X), "float64")
+
+    def test_frames_and_whole_numbers(self):
+        frame = pd.DataFrame(X, columns=list("abc"))
+        clf = FullConformalClassifier().fit(frame, LABELS)
+        assert said(lambda: clf.predict_p(frame.astype("float32")), "float32")
+        assert not said(lambda: clf.fit(X, LABELS).predict_p(np.ones((2, 3), int)))
+        assert not said(lambda: clf.predict_p(X.tolist()))
+
+
+class TestSearches:
+    @pytest.mark.parametrize(
+        ("search", "y"),
+        [
+            (GridSearchCV(FullConformalClassifier(KNN()), {"measure__k": [1, 3]}, cv=2), LABELS),
+            (RandomizedSearchCV(SplitConformalClassifier(KNN()), {"measure__k": [1, 3]}, n_iter=2, cv=2), LABELS),
+            (GridSearchCV(FullConformalRegressor(RidgeResidual()), {"measure__rho": [0.1, 10.0]}, cv=2), TARGETS),
+        ],
+    )
+    def test_the_best_predictor_is_fitted_on_the_rows_of_the_choice(self, search, y):
+        assert len(said(lambda: search.fit(X, y), "by the rows on which it now fits")) == 1
+        assert len(said(lambda: search.fit(X, y), "by the rows on which it now fits")) == 1  # of an old search, too
+        best = search.best_estimator_
+        assert not said(lambda: best.fit(NEW, np.resize(y, 40)))
+
+    def test_scores_and_searches_inside_models_are_not_concerned(self):
+        assert not said(lambda: cross_val_score(FullConformalClassifier(KNN(3)), X, LABELS, cv=3))
+        inner = GridSearchCV(RandomForestClassifier(5, random_state=0), {"max_depth": [1, 3]}, cv=2)
+        assert not said(lambda: SplitConformalClassifier(inner).fit(X, LABELS))
+
+    def test_compare(self):
+        candidates = {"a": FullConformalRegressor(RidgeResidual()), "b": FullConformalRegressor()}
+        assert len(said(lambda: exactcp.compare(X, TARGETS, candidates), "choose_on")) == 1
+        assert not said(lambda: exactcp.compare(X, TARGETS, candidates, choose_on=0.5))
+
+
+def test_warnings_can_be_errors_and_change_nothing():
+    clf = FullConformalClassifier(KNN(3)).fit(X, LABELS)
+    before = clf.predict_p(NEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ValidityWarning)
+        with pytest.raises(ValidityWarning):
+            clf.partial_fit(X, LABELS)
+    assert clf.n_examples_ == 120
+    assert (clf.predict_p(NEW) == before).all()
