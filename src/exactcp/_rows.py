@@ -199,14 +199,13 @@ def example_keys(X: Any, y: Any = None) -> np.ndarray:
     (3, 2)
     """
     if is_ragged(X):
-        keys = np.concatenate([example_keys([row]) for row in X])
-    else:
-        with np.errstate(all="ignore"):  # digests may be any bits
-            words = (row_words(X) + 0.0).view(np.uint64)  # in which -0.0 is 0.0
-        words ^= words >> np.uint64(32)
-        keys = words @ np.multiply.accumulate(np.full(words.shape[1], _ODD))
-        keys = (keys ^ (keys >> np.uint64(29))) * _ODD
-    return keys if y is None else (keys ^ (keys >> np.uint64(32))) * _ODD + example_keys(np.asarray(y)[:, None])
+        return np.concatenate([example_keys([x], None if y is None else y[i : i + 1]) for i, x in enumerate(X)])
+    words = row_words(X) if y is None else np.hstack([row_words(X), row_words(np.asarray(y))])
+    with np.errstate(all="ignore"):  # digests may be any bits
+        words = (words + 0.0).view(np.uint64)  # in which -0.0 is 0.0
+    words ^= words >> np.uint64(32)
+    keys = words @ np.multiply.accumulate(np.full(words.shape[1], _ODD))
+    return np.asarray((keys ^ (keys >> np.uint64(29))) * _ODD)
 
 
 UNTOLD = (TypeError, ValueError, AttributeError, pickle.PicklingError)  # of objects that nothing tells apart

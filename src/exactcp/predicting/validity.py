@@ -16,7 +16,7 @@ from exactcp._warning import ValidityWarning, warn
 
 MOST_KEYS, FEWER_KEYS = 1000, 500  # examples whose keys are kept: of full predictors, and of split ones
 BY_CHANCE, COPIED, RETURNED = 3, 0.1, 0.3  # copies that mean nothing; shares that are too large, in fit and later
-_DRAWS = np.random.default_rng(0).integers(2**62, size=MOST_KEYS)
+_DRAWS = np.random.default_rng(0).uniform(size=MOST_KEYS)
 _AGAIN = (
     "of the examples that came by partial_fit had been learned before. What is learned twice is less strange than a "
     "test object can be, and coverage is lost: 0.83 at 0.9. Learn each example once; unlearn takes one away."
@@ -40,7 +40,8 @@ class KnownExamples:
 
     def __init__(self, X: Any, y: Any, size: int = MOST_KEYS) -> None:
         n = count_rows(X)
-        places = np.arange(n) if n <= size else np.unique(_DRAWS[:size] % n)
+        kept, step = min(n, size), max(1.0, n / size)
+        places = (np.arange(kept) * step + _DRAWS[:kept] * (step - 1.0)).astype(np.int64)
         rows = take_rows(X, places)
         try:
             self._keys = np.sort(example_keys(rows, None if y is None else y[places]))
