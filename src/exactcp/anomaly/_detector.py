@@ -253,8 +253,8 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             measures = self._bag.measures
             is_one = self.cv is None and not measure.is_fixed
             self._known = KnownExamples(take_rows(objects, split[0][0]), None) if is_one else None
-            two, one = (measures[0].score(take_rows(objects, split[0][1][:m])) for m in (2, 1))
-            warn_of_batches(name_of(measure.estimator), two, one)
+            two = take_rows(objects, split[0][1][:2])
+            warn_of_batches(name_of(measure.estimator), measures[0].score, two, measures[0].score(two))
         else:
             self._note(objects, None)
             self.measure_, measures = measure, [measure]

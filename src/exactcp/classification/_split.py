@@ -162,7 +162,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         if own is not None:
             codes = encode(parts.y, classes, what="y_calibration", remedy=_KNOWN)
             sizes = None if sizes is None else sizes + np.bincount(codes, minlength=classes.size)
-        self._known = fitting_examples(measure, objects, y, parts)
+        self._known = fitting_examples(measure, (objects, y), parts.fitting, own)
         numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
         columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
         of = parts.calibrating

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,18 +56,12 @@ def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | No
 
 def unshared(estimator: Any) -> Any:
     """Return an estimator with copies of the frozen models that it holds, since the user may fit these again."""
-    if is_frozen(estimator):
-        return _copied_model(estimator)
-    held = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    copies = {name: _copied_model(value) for name, value in held.items() if is_frozen(value)}
-    return estimator.set_params(**copies) if copies else estimator
-
-
-def _copied_model(frozen: Any) -> Any:
-    try:
-        return copy.deepcopy(frozen)
-    except Exception:  # noqa: BLE001  (a session, a lock, a socket: there is no copy of some models)
-        return frozen
+    with suppress(Exception):  # a session, a lock, a socket: there is no copy of some models
+        if is_frozen(estimator):
+            return copy.deepcopy(estimator)
+        held = estimator.get_params()
+        estimator.set_params(**{name: copy.deepcopy(value) for name, value in held.items() if is_frozen(value)})
+    return estimator
 
 
 def check_frozen(estimator: Any) -> None:
@@ -142,7 +137,7 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
         return
     name = name_of(getattr(measure, "estimator", getattr(measure, "lower", measure)))
     if said.shape[0] > 1:
-        warn_of_batches(name, said, ask(take_rows(X, np.zeros(1, np.int64))))
+        warn_of_batches(name, ask, X, said)
     if measure.is_fixed and said.shape[0] >= ENOUGH_TO_JUDGE and right >= NEARLY_ALL:
         msg = (
             f"{name} is frozen, and nearly perfect on the examples that calibrate it. If it has learned them, coverage "
@@ -151,10 +146,15 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
         warn(msg, ValidityWarning)
 
 
-def warn_of_batches(name: str, said: np.ndarray, alone: np.ndarray) -> None:
-    """Say if the first row of a batch gets another answer when it comes alone."""
+def warn_of_batches(name: str, ask: Callable[[Any], np.ndarray], X: Any, said: np.ndarray) -> None:
+    """Say if the first row of X gets another answer alone than it got among others, which is the first of `said`."""
     spread = 1e-3 * float(np.ptp(said)) if np.isfinite(said).all() else 0.0
-    if not np.allclose(said[0], alone[0], rtol=1e-3, atol=spread, equal_nan=True):
+    try:
+        with np.errstate(all="ignore"):
+            alone = ask(take_rows(X, np.zeros(1, np.int64)))[0]
+    except Exception:  # noqa: BLE001  (the standard deviation of one row is 0)
+        alone = np.full(said[0].shape, np.nan)
+    if not np.allclose(said[0], alone, rtol=1e-3, atol=spread, equal_nan=True):
         msg = (
             f"{name} answers otherwise about a row alone than about the same row among others. Coverage is lost where "
             "objects come in other batches: 0.74 at 0.9, one by one. Give one that treats each row by itself."

@@ -75,13 +75,12 @@ def divide(owner: Any, measure: Any, examples: ObjectsAndAnswers, own: ObjectsAn
     return Parts(*draw_calibration(owner, examples[1].size, seed), *examples)
 
 
-def fitting_examples(measure: Any, X: Any, y: np.ndarray, parts: Parts) -> KnownExamples | None:
-    """Return the examples that fit, to be recognised if they calibrate, too; None if nobody can tell, or none fit."""
+def fitting_examples(measure: Any, examples: ObjectsAndAnswers, fitting: Positions, own: Any) -> KnownExamples | None:
+    """Return the examples that fit, to be recognised if they calibrate, too, as `own` ones may; None if none fit."""
     if measure.is_fixed or objects_of(measure) is Objects.PAIRS:
         return None
-    known = KnownExamples(take_rows(X, parts.fitting), y[parts.fitting], FEWER_KEYS)
-    has_own = parts.fitting is ALL_OF_THEM
-    return known.after(parts.objects, parts.y, are_learned=False) if has_own else known.warn_of_copies()
+    known = KnownExamples(take_rows(examples[0], fitting), examples[1][fitting], FEWER_KEYS)
+    return known.warn_of_copies() if own is None else known.after(*own, are_learned=False)
 
 
 def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:

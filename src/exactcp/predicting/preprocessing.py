@@ -86,8 +86,8 @@ class Preprocessing:
             with _without_labels(model, "fit", X):
                 self.fitted = model.fit(X)
         made = self.transform(X)
-        if isinstance(made, np.ndarray):
-            warn_of_batches(name_of(self._transformer), made, self.transform(take_rows(X, np.zeros(1, np.int64))))
+        if isinstance(made, np.ndarray) and made.dtype.kind == "f":
+            warn_of_batches(name_of(self._transformer), self.transform, X, made)
         return made
 
     def transform(self, X: Any) -> Any:

@@ -43,17 +43,14 @@ class KnownExamples:
         kept, step = min(n, size), max(1.0, n / size)
         places = (np.arange(kept) * step + _DRAWS[:kept] * (step - 1.0)).astype(np.int64)
         rows = take_rows(X, places)
-        try:
-            self._keys = np.sort(example_keys(rows, None if y is None else y[places]))
-            self._are_natural = _are_few(rows, n)  # those that come again
-        except UNTOLD:
-            self._keys, self._are_natural = np.zeros(1, np.uint64), True
+        self._keys = np.sort(_keys_of(rows, None if y is None else y[places]))
+        self._are_natural = self._keys.size == 0 or _are_few(rows, n)  # those that come again
         self._copies = int((self._keys[1:] == self._keys[:-1]).sum())
         self._share, self._found, self._seen = places.size / n, 0, 0
 
     def warn_of_copies(self) -> Self:
         """Say if many of the examples are copies, unless there are few different ones; return itself."""
-        share = min(1.0, self._copies / self._keys.size / self._share)
+        share = min(1.0, self._copies / max(1, self._keys.size) / self._share)
         if self._copies > BY_CHANCE and share > COPIED and not self._are_natural:
             msg = (
                 f"About {share:.0%} of the examples are copies of others, and coverage is lost: 0.64 at 0.9 with one "
@@ -66,18 +63,25 @@ class KnownExamples:
         """Return it after more examples, learned or calibrating; None if many of these are known, which it says."""
         if self._are_natural:
             return self
-        keys = example_keys(X, y)
+        keys = _keys_of(X, y)
         places = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
         found, seen = self._found + int((self._keys[places] == keys).sum()), self._seen + keys.size
         unexpected = found - 2 * self._copies / self._keys.size * seen
-        share = unexpected / self._share / seen
+        share = unexpected / self._share / max(1, seen)
         if unexpected > BY_CHANCE and share > (RETURNED if are_learned else COPIED):
             warn(f"About {min(1.0, share):.0%} {_AGAIN if are_learned else _FITTED}", ValidityWarning)
             return None
         more = keys[keys % np.uint64(round(1 / self._share)) == 0] if are_learned else keys[:0]
         kept = np.sort(np.concatenate([self._keys, more])) if more.size else self._keys
-        known: Self = twin(self, _keys=kept[: 10 * MOST_KEYS], _found=found, _seen=seen)
-        return known
+        return twin(self, _keys=kept[: 10 * MOST_KEYS], _found=found, _seen=seen)  # type: ignore[no-any-return]
+
+
+def _keys_of(X: Any, y: Any) -> np.ndarray:
+    """Return the keys of examples; none if nothing tells their objects apart."""
+    try:
+        return example_keys(X, y)
+    except UNTOLD:
+        return np.empty(0, np.uint64)
 
 
 def _are_few(rows: Any, n: int) -> bool:
@@ -95,9 +99,8 @@ def precision_of(X: Any) -> str:
     """Return the precision of the numbers in an array or a frame; "" if there are two, or float32 holds all exactly."""
     dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
     found = {str(dtype).lower() for dtype in dtypes} & {"float32", "float64"}
-    if found == {"float64"} and isinstance(X, np.ndarray):
-        with np.errstate(over="ignore"):
-            found -= {"float64"} if (X[:10].astype(np.float32) == X[:10]).all() else set()  # float32 holds some rows
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+        found = found if (np.ascontiguousarray(X[:10]).view(np.uint64) & 0x1FFFFFFF).any() else set()  # last 29 bits
     return found.pop() if len(found) == 1 else ""
 
 
@@ -114,12 +117,11 @@ def warn_of_search(name: str) -> None:
     """Say if a search for parameters fits its best predictor on the rows by which it chose."""
     frame = currentframe()
     while frame is not None and frame.f_code.co_name != "_fit_and_score":
-        owner = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
         if hasattr(owner, "best_index_") and hasattr(owner, "best_estimator_"):
-            chosen = ", ".join(getattr(owner, "best_params_", ())) or "the parameters"
             msg = (
-                f"{type(owner).__name__} chose {chosen} by the rows on which it now fits {name}, and coverage is lost: "
-                "0.85 at 0.9 for ridge with a chosen penalty, n = 19. Choose on other rows."
+                f"{type(owner).__name__} chose {', '.join(owner.best_params_)} by the rows on which {name} is fitted. "
+                "Coverage can be lost: 0.85 at 0.9 for ridge with a chosen penalty, n = 19. Choose on other rows."
             )
             warn(msg, ValidityWarning)
             return

@@ -191,7 +191,7 @@ class SplitConformalRegressor(MondrianIntervals):
         own = None if X_calibration is None else self._take_targeted(X_calibration, y_calibration, reset=False)
         parts = divide(self, measure, (objects, y), own, seed)
         limits.check(parts.y)
-        self._known = fitting_examples(measure, objects, y, parts)
+        self._known = fitting_examples(measure, (objects, y), parts.fitting, own)
         numbers = self._sort(X if own is None else X_calibration, parts.objects, parts.y, categories)
         self._columns = fit_part(measure, objects, y, parts.fitting, self._route(fit_parameters))
         self.measure_, self._seed = measure, seed
