@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
 
-from exactcp._parameters import Allowed, integer
+from exactcp._parameters import Allowed, integer, shown
 
 Fold = tuple[np.ndarray, np.ndarray]  # positions that fit, positions left out
 
@@ -35,15 +35,15 @@ def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
     split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _positions_of(splitter, X, y)]
     if any(np.isin(out, fitting).any() for fitting, out in split):
         msg = (
-            f"cv={cv!r} has a fold whose fitting part holds examples that it leaves out. Their errors would be too "
-            "small, and coverage lost: 0.00 to 0.82 at 0.9. Expected pairs (fit, left out) that share no position."
+            f"cv={shown(cv)} has a fold whose fitting part holds examples that it leaves out. Their errors are small: "
+            "coverage can be 0.00 to 0.82 instead of 0.9. Expected pairs (fit, left out) that share no position."
         )
         raise ValueError(msg)
     times = np.bincount(np.concatenate([out for _, out in split]), minlength=n)
     if not (times == 1).all():
         wrong = int(np.flatnonzero(times != 1)[0])
         msg = (
-            f"cv={cv!r} leaves example {wrong} out {times[wrong]} times: expected once for every example. "
+            f"cv={shown(cv)} leaves example {wrong} out {times[wrong]} times: expected once for every example. "
             "Use a splitter without repetitions, such as KFold(5)."
         )
         raise ValueError(msg)

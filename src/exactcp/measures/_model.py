@@ -141,7 +141,7 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
     if measure.is_fixed and said.shape[0] >= ENOUGH_TO_JUDGE and right >= NEARLY_ALL:
         msg = (
             f"{name} is frozen, and nearly perfect on the examples that calibrate it. If it has learned them, coverage "
-            "is lost: 0.84 at 0.95. Calibrate with examples that it has not seen."
+            "can be 0.84 instead of 0.95. Calibrate with examples that it has not seen."
         )
         warn(msg, ValidityWarning)
 
@@ -156,8 +156,8 @@ def warn_of_batches(name: str, ask: Callable[[Any], np.ndarray], X: Any, said: n
         alone = np.full(said[0].shape, np.nan)
     if not np.allclose(said[0], alone, rtol=1e-3, atol=spread, equal_nan=True):
         msg = (
-            f"{name} answers otherwise about a row alone than about the same row among others. Coverage is lost where "
-            "objects come in other batches: 0.74 at 0.9, one by one. Give one that treats each row by itself."
+            f"{name} answers otherwise about a row alone than about the same row among others. Where objects come one "
+            "by one, coverage can be 0.74 instead of 0.9. Give one that treats each row by itself."
         )
         warn(msg, ValidityWarning)
 

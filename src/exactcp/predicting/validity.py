@@ -18,12 +18,12 @@ MOST_KEYS, FEWER_KEYS = 1000, 500  # examples whose keys are kept: of full predi
 BY_CHANCE, COPIED, RETURNED = 3, 0.1, 0.3  # copies that mean nothing; shares that are too large, in fit and later
 _DRAWS = np.random.default_rng(0).uniform(size=MOST_KEYS)
 _AGAIN = (
-    "of the examples that came by partial_fit had been learned before. What is learned twice is less strange than a "
-    "test object can be, and coverage is lost: 0.83 at 0.9. Learn each example once; unlearn takes one away."
+    "of the examples that came by partial_fit had been learned before. What is learned twice is less strange than test "
+    "objects: coverage can be 0.83 instead of 0.9. Learn each example once; unlearn takes one away."
 )
 _FITTED = (
-    "of the examples that calibrate have fitted the measure, too. Its errors on them are small, and coverage is lost: "
-    "0.66 at 0.9. Calibrate with examples that it has not seen."
+    "of the examples that calibrate have fitted the measure, too. Its errors on them are small: coverage can be 0.66 "
+    "instead of 0.9. Calibrate with examples that it has not seen."
 )
 
 
@@ -53,8 +53,8 @@ class KnownExamples:
         share = min(1.0, self._copies / max(1, self._keys.size) / self._share)
         if self._copies > BY_CHANCE and share > COPIED and not self._are_natural:
             msg = (
-                f"About {share:.0%} of the examples are copies of others, and coverage is lost: 0.64 at 0.9 with one "
-                "class copied four times. Leave copies out. To treat all labels alike, give mondrian='label'."
+                f"About {share:.0%} of the examples are copies of others: coverage can be 0.64 instead of 0.9. Leave "
+                "copies out. To treat all labels alike, give mondrian='label'."
             )
             warn(msg, ValidityWarning)
         return self
@@ -108,7 +108,7 @@ def warn_of_precision(learned: str, asked: str) -> None:
     """Say that objects are asked about in another precision."""
     msg = (
         f"X is in {asked}, and fit got {learned}. A number that was rounded to float32 is another one in float64, so "
-        "that objects which equal learned ones look different: 0.99 false alarms at 0.05. Give the same precision."
+        "objects that equal learned ones look different: false alarms can be 0.99 instead of 0.05. Give one precision."
     )
     warn(msg, ValidityWarning)
 
@@ -121,7 +121,7 @@ def warn_of_search(name: str) -> None:
         if hasattr(owner, "best_index_") and hasattr(owner, "best_estimator_"):
             msg = (
                 f"{type(owner).__name__} chose {', '.join(owner.best_params_)} by the rows on which {name} is fitted. "
-                "Coverage can be lost: 0.85 at 0.9 for ridge with a chosen penalty, n = 19. Choose on other rows."
+                "Coverage can be 0.85 instead of 0.9 (a penalty of ridge regression, n = 19). Choose on other rows."
             )
             warn(msg, ValidityWarning)
             return

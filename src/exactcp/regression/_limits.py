@@ -46,8 +46,8 @@ class Limits(NamedTuple):
         given = [(limit, own) for limit, own in zip(self, (y.min(), y.max()), strict=True) if np.isfinite(limit)]
         if any(limit != 0 for limit, _ in given) and all(limit == own for limit, own in given):
             msg = (
-                f"{' and '.join(str(limit) for limit, _ in given)} in y_min and y_max are exactly the extremes of y, "
-                "and no interval holds targets beyond: 0.911 at 0.95. Give limits that are known beforehand, or none."
+                f"{' and '.join(str(limit) for limit, _ in given)} in y_min and y_max are exactly the extremes of y. "
+                "Targets beyond are in no interval: coverage can be 0.91 instead of 0.95. Give limits known beforehand."
             )
             warn(msg, ValidityWarning)
 
