@@ -11,13 +11,15 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
+import numpy as np
 from sklearn import pipeline
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from exactcp._estimator import Estimator
-from exactcp.measures._model import is_frozen, task_of
+from exactcp._rows import count_rows, take_rows
+from exactcp.measures._model import is_frozen, task_of, warn_of_batches
 from exactcp.predicting import preprocessing
 
 __all__ = ["Pipeline", "make_pipeline"]
@@ -299,6 +301,11 @@ class Pipeline(pipeline.Pipeline):
         if learning:
             _warn_of(learning, last)
         self.steps = [*beside.steps[:-1], (name, last)]
+        if before:
+            two = take_rows(X, np.arange(min(2, count_rows(X))))
+            seen = self._transformed(two)
+            if isinstance(seen, np.ndarray) and seen.dtype.kind == "f":
+                warn_of_batches(where, self._transformed, two, seen)
         return made
 
     def _transformed(self, X: Any) -> Any:

@@ -34,6 +34,7 @@ from exactcp import (
     VennPredictor,
 )
 from exactcp.measures import KDE, KNN, ModelResidual, RidgeResidual
+from exactcp.pipeline import make_pipeline as make_conformal_pipeline
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -198,6 +199,8 @@ class TestBatches:
                 TARGETS,
             ),
             (FullConformalClassifier(KNN(3), preprocess=FrozenEstimator(BatchScaler().fit(X))), LABELS),
+            (make_conformal_pipeline(FunctionTransformer(_scaled), FullConformalClassifier(KNN(3))), LABELS),
+            (make_conformal_pipeline(FrozenEstimator(BatchScaler().fit(X)), SplitConformalRegressor(Ridge())), TARGETS),
         ],
     )
     def test_models_and_transformers_of_batches_are_told(self, predictor, y):
