@@ -19,10 +19,10 @@ BY_CHANCE, COPIED, RETURNED = 3, 0.1, 0.3  # copies that mean nothing; shares th
 _DRAWS = np.random.default_rng(0).uniform(size=MOST_KEYS)
 _AGAIN = (
     "of the examples that came by partial_fit had been learned before. What is learned twice is less strange than test "
-    "objects: coverage can be 0.83 instead of 0.9. Learn each example once; unlearn takes one away."
+    "objects: coverage can be 0.73 instead of 0.9. Learn each example once; unlearn takes one away."
 )
 _FITTED = (
-    "of the examples that calibrate have fitted the measure, too. Its errors on them are small: coverage can be 0.66 "
+    "of the examples that calibrate have fitted the measure, too. Its errors on them are small: coverage can be 0.60 "
     "instead of 0.9. Calibrate with examples that it has not seen."
 )
 
@@ -53,7 +53,7 @@ class KnownExamples:
         share = min(1.0, self._copies / max(1, self._keys.size) / self._share)
         if self._copies > BY_CHANCE and share > COPIED and not self._are_natural:
             msg = (
-                f"About {share:.0%} of the examples are copies of others: coverage can be 0.64 instead of 0.9. Leave "
+                f"About {share:.0%} of the examples are copies of others: coverage can be 0.71 instead of 0.9. Leave "
                 "copies out. To treat all labels alike, give mondrian='label'."
             )
             warn(msg, ValidityWarning)
@@ -121,7 +121,7 @@ def warn_of_search(name: str) -> None:
         if hasattr(owner, "best_index_") and hasattr(owner, "best_estimator_"):
             msg = (
                 f"{type(owner).__name__} chose {', '.join(owner.best_params_)} by the rows on which {name} is fitted. "
-                "Coverage can be 0.85 instead of 0.9 (a penalty of ridge regression, n = 19). Choose on other rows."
+                "Coverage can be 0.86 instead of 0.9 (a penalty of ridge regression, n = 19). Choose on other rows."
             )
             warn(msg, ValidityWarning)
             return
