@@ -33,7 +33,7 @@ TARGETS = X[:, 0] - 2 * X[:, 1]
 
 
 def begun_stream() -> WatchedStream:
-    """Return what `exactcp drift --state` keeps of a stream."""
+    """Return what `exactcp drift --state` of release 0.1.0 kept of a stream."""
     test = ExchangeabilityTest(KNN(2), random_state=0, window=8)
     test.update_many(X[:9], LABELS[:9])
     columns = [Column("a", "number", 1.0, 2.0), Column("t", "category", categories=("u", "v")), Column("y", "label")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,19 +14,21 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), fl
 
 
 @pytest.fixture(scope="module")
-def said():
+def said(tmp_path_factory):
     """What the page's code has defined in the end."""
     plt = pytest.importorskip("matplotlib")
+    pytest.importorskip("skops")
     plt.use("Agg")
     known: dict[str, object] = {}
-    for block in BLOCKS:
-        if "from river" not in block or find_spec("river") is not None:
-            exec(compile(block, PAGE.name, "exec"), known)
+    with chdir(tmp_path_factory.mktemp("page")):
+        for block in BLOCKS:
+            if "from river" not in block or find_spec("river") is not None:
+                exec(compile(block, PAGE.name, "exec"), known)
     return known
 
 
 def test_its_code_runs_and_its_numbers_are_right(said):
-    assert said["test"].alarms_[0] == said["in_windows"].alarms_[0] == 550
+    assert said["test"].alarms_[0] == said["in_windows"].alarms_[0] == said["in_two_nights"].alarms_[0] == 550
     assert said["test_of_texts"].p_values_.size == 4
     assert 300 < said["test_of_targets"].alarms_[0] < 350
     assert said["test_of_targets"].p_value_ < 0.01

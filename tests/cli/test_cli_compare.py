@@ -66,32 +66,20 @@ def test_json_is_what_the_library_says(folder):
     assert said["best"] == frame.attrs["best"]
     assert said["python"] == frame.attrs["python"]
     assert said["guarantee"] == frame.attrs["guarantee"]
-    assert said["rows_left"] == []
 
 
 @pytest.mark.slow  # it fits all predictors, and then the best again
-def test_the_command_of_the_best_runs_on_the_rows_left(folder):
-    choice = ("--choose-on", "0.5", "--left", "the rest.csv", "--report", "page.html")
-    said = compared("prices.csv", "--target", "price", "--folds", "2", "--confidence", "0.8", *choice)
-    rest = pd.read_csv("the rest.csv")
-    assert len(said["rows_left"]) == said["n_chosen_on"] == len(rest) == 30
-    pd.testing.assert_frame_equal(rest, pd.read_csv("prices.csv").iloc[said["rows_left"]].reset_index(drop=True))
+def test_the_commands_of_the_best_run(folder):
+    said = compared("prices.csv", "--target", "price", "--folds", "2", "--confidence", "0.8")
     program, *words = shlex.split(said["command"])
     assert program == "exactcp"
-    assert words[1] == "the rest.csv"
-    rest[:5].to_csv("NEW", index=False)
+    assert words[1] == "prices.csv"
+    pd.read_csv("prices.csv")[:5].to_csv("NEW", index=False)
     result = run(*words, "--output", "out.csv")
     assert result.exit_code == 0, result.output
     assert {"lower", "upper"} <= set(pd.read_csv("out.csv").columns)
     assert run(*shlex.split(said["fit_command"])[1:]).exit_code == 0
     assert (folder / "model.exactcp").exists()
-    page = (folder / "page.html").read_text()
-    assert page.startswith("<!doctype html>")
-    assert "src=" not in page
-    for row in said["rows"]:
-        assert row["predictor"].replace("+", "&#43;") in page or row["predictor"] in page
-    assert "Predictors of price" in page
-    assert said["report"] == "page.html"
 
 
 def test_the_table_is_for_people(folder, monkeypatch):
@@ -174,23 +162,9 @@ WRONG = {
         "Did you mean kind?",
     ),
     "level": (["kinds.csv", "--target", "kind", "--confidence", "90"], 2, "--confidence 90.0 is not a probability", ""),
-    "share": (
-        ["kinds.csv", "--target", "kind", "--choose-on", "30"],
-        2,
-        "--choose-on 30 is not a share",
-        "such as 0.3",
-    ),
     "time": (["kinds.csv", "--target", "kind", "--max-seconds", "0"], 2, "--max-seconds 0 is no time", ""),
-    "left": (["kinds.csv", "--target", "kind", "--left", "a.csv"], 2, "--left is for the rows that --choose-on", ""),
-    "page": (["kinds.csv", "--target", "kind", "--report", "a.pdf"], 2, "a.pdf ends in .pdf", ".html"),
     "no file": (["none.csv", "--target", "kind"], 1, "none.csv: No such file", ""),
     "folds": (["kinds.csv", "--target", "kind", "--folds", "70"], 1, "cv=70 folds of 60 rows", ""),
-    "lost": (
-        ["kinds.csv", "--target", "kind", "--choose-on", "0.3", "--left", "kinds.csv"],
-        2,
-        "kinds.csv is DATA, which would be lost",
-        "",
-    ),
 }
 
 

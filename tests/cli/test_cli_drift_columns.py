@@ -22,7 +22,7 @@ from exactcp.exchangeability._watched import Column
 from exactcp.measures import KNN, KNNResidual, RidgeResidual
 
 N = 60
-WISHES = Wishes(None, None, [], [], keep_ids=False, constants={}, decimal=".")
+WISHES = Wishes(None, None, [], [], keep_ids=False, decimal=".")
 
 
 @pytest.fixture(autouse=True)
@@ -66,16 +66,6 @@ class TestConstants:
         found = p_values("numbers.csv", "--scale-by", "reference.csv")
         np.testing.assert_array_equal(found, expected(X))
         assert found != p_values("numbers.csv")
-
-    def test_that_are_given(self, table):
-        X = table[["a", "b"]].to_numpy().copy()
-        X[:, 0] = (X[:, 0] - 100) / 10
-        np.testing.assert_array_equal(p_values("numbers.csv", "--constants", "a=100,10"), expected(X))
-        reference = table[["a", "b"]][:25]
-        reference.to_csv("reference.csv", index=False)
-        X[:, 1] = (X[:, 1] - reference["b"].mean()) / reference["b"].std(ddof=0)
-        found = p_values("numbers.csv", "--constants", "a=100,10", "--scale-by", "reference.csv")
-        np.testing.assert_array_equal(found, expected(X))
 
     @pytest.mark.parametrize("factor", [1e-200, 1.0, 1e150])
     def test_at_every_scale(self, factor, table):
@@ -285,11 +275,6 @@ class TestFormats:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--constants", "a"], "is not COLUMN=CENTRE,SCALE"),
-        (["--constants", "a=1,0"], "is not COLUMN=CENTRE,SCALE"),
-        (["--constants", "a=x,1"], "is not COLUMN=CENTRE,SCALE"),
-        (["--constants", "z=1,1"], "--constants z is not a column"),
-        (["--constants", "town=1,1"], "is for a column of numbers, and 'town' is text"),
         (["--categorical", "twn"], "--categorical twn is not a column: the stream has a, b, town, price. Did you mean"),
         (["--task", "regression"], "say which column has it with --target"),
         (["--task", "regression", "--target", "price", "--mondrian", "label"], "leave one out"),

@@ -68,7 +68,7 @@ FULL = {
     "by label": (*KIND, *KNN, "--ignore", "color", "--scale", "none", "--mondrian", "label"),
     "smoothed": (*KIND, *KNN, "--smoothed", "--seed", "3", "--dates", "days"),
     "lssvm": (*KIND, "--measure", "lssvm", "--scale", "robust", "--impute"),
-    "knn regression": (*PRICE, *KNN, "--log", "--max", "100"),
+    "knn regression": (*PRICE, *KNN),
     "ridge": (*PRICE, "--measure", "ridge", "--dates", "days"),
 }
 

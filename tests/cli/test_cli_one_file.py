@@ -15,7 +15,6 @@ from exactcp import (
     FullConformalClassifier,
     FullConformalRegressor,
     JackknifePlusRegressor,
-    SplitConformalRegressor,
 )
 from exactcp.cli import app
 from exactcp.measures import KNN
@@ -168,41 +167,3 @@ def test_intervals_of_several_levels(method):
         for end in ("lower", "upper"):
             np.testing.assert_array_equal(out[f"{end}_{level}"], alone[end])
     assert "lower" not in out.columns
-
-
-# --- logarithms and bounds
-
-
-def test_logarithms_are_learned_and_targets_are_told():
-    out, table, X = rows(*PRICES, "--holdout", "0.5", "--log"), pd.read_csv("prices.csv"), objects("prices.csv")
-    held = out["row"].to_numpy() - 1
-    rest = np.setdiff1d(np.arange(N), held)
-    reg = FullConformalRegressor().fit(X[rest], np.log(table["price"][rest]))
-    np.testing.assert_array_equal(out["prediction"], np.exp(reg.predict(X[held])))
-    np.testing.assert_array_equal(out[["lower", "upper"]], np.exp(reg.predict_interval(X[held], 0.95)))
-    assert (out["lower"] > 0).all()
-    said = json.loads(run(*PRICES, "--holdout", "0.5", "--log", "--json", "--report", "page.html").stdout)
-    assert said["mean_width"] == pytest.approx((out["upper"] - out["lower"]).mean(), rel=1e-12)
-    inside = (out["lower"] <= out["price"]) & (out["price"] <= out["upper"])
-    assert said["coverage"] == inside.mean()
-    with open("page.html", encoding="utf-8") as page:
-        assert "learned as logarithms" in page.read()
-
-
-@pytest.mark.parametrize("method", ["full", "split"])
-def test_bounds_cut_what_lies_beyond(method):
-    free = rows(*PRICES, "--holdout", "0.5", "--confidence", "0.9", "--method", method)
-    assert (free["lower"] < 0).any()
-    top = pd.read_csv("prices.csv")["price"].max()
-    out = rows(*PRICES, "--holdout", "0.5", "--confidence", "0.9", "--method", method, "--min", "0", "--max", top)
-    np.testing.assert_array_equal(out["lower"], np.clip(free["lower"], 0, top))
-    np.testing.assert_array_equal(out["upper"], np.clip(free["upper"], 0, top))
-    if method == "split":
-        table, X = pd.read_csv("prices.csv"), objects("prices.csv")
-        held = out["row"].to_numpy() - 1
-        rest = np.setdiff1d(np.arange(N), held)
-        reg = SplitConformalRegressor(y_min=0.0, y_max=top, random_state=0).fit(X[rest], table["price"][rest])
-        np.testing.assert_array_equal(out[["lower", "upper"]], reg.predict_interval(X[held], 0.9))
-    both = rows(*PRICES, "--holdout", "0.5", "--confidence", "0.9", "--log", "--min", "0", "--max", top)
-    log = rows(*PRICES, "--holdout", "0.5", "--confidence", "0.9", "--log")
-    np.testing.assert_array_equal(both["upper"], np.minimum(log["upper"], top))

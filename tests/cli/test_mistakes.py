@@ -73,10 +73,6 @@ def one(options: str, sentence: str) -> Mistake:
     return Mistake(f"predict kinds.csv --target kind {options}", TYPED, sentence)
 
 
-def many(options: str, sentence: str, files: str = "kinds.csv kinds.csv") -> Mistake:
-    return Mistake(f"predict {files} --target kind {options}", TYPED, sentence)
-
-
 def fit(options: str, code: int, sentence: str) -> Mistake:
     return Mistake(f"fit kinds.csv --target kind --measure knn {options}", code, sentence)
 
@@ -141,16 +137,8 @@ MISTAKES = {
     # the task
     "cv+ of labels": folds("--method cv+", "--method cv+ is for regression"),
     "jackknife+ of labels": folds("--method jackknife+", "--method jackknife+ is for regression"),
-    "logarithms of labels": folds("--log", "--log is for regression"),
-    "bounds of labels": folds("--min 0", "--min or --max is for regression"),
-    "bounds without a target": folds("--min 1 --max 1", "leave no targets"),
-    "an infinite bound": folds("--min inf", "--min inf is not a bound"),
-    "logarithms below 0": folds("--log --max -1", "--log needs targets above 0, and --max -1 leaves none"),
     "label by label without labels": prices("--mondrian label", TYPED, "is for classification"),
     "smoothed intervals of folds": prices("--method cv+ --smoothed", TYPED, "--smoothed is for p-values"),
-    "logarithms of prices below 0": prices("--log", DATA, "row 3 of TRAIN has -1 as its target 'price'"),
-    "a price below the least": prices("--min 0", DATA, "--min 0 says that there are none below it: lower it"),
-    "a price above the most": prices("--max 0.5", DATA, "--max 0.5 says that there are none above it: raise it"),
     # what the library refuses
     "no neighbours": predict("--option k=0", DATA, "k=0"),
     "neighbours in words": predict("--option k=many", DATA, "k='many'"),
@@ -204,6 +192,7 @@ MISTAKES = {
     "a model that names code": file("evil.exactcp", "evil.exactcp holds os.system, which exactcp does not trust"),
     "a model of Python": file("python.skops", "was not saved by exactcp fit, or exactcp predict --save,"),
     "notes that are not ours": Mistake("inspect notes.exactcp", DATA, "has notes about columns that cannot be meant"),
+    "a model of logarithms": Mistake("inspect logs.exactcp", DATA, "was fitted with --log, --min or --max"),
     "notes of another predictor": Mistake("inspect other.exactcp", DATA, "and its notes speak of another: fit it anew"),
     "a new row without a column": new("x\n1\n", "NEW lacks z, which the model has learned from"),
     "a new row with a column of another name": new("X,z\n1,2\n", "or fit a model without it. Did you mean X?"),
@@ -215,33 +204,7 @@ MISTAKES = {
     "inspecting nothing": Mistake("inspect", TYPED, "Missing argument 'MODEL'"),
     "inspecting a stream": Mistake("inspect -", TYPED, "a model is read from a file"),
     "inspecting a table": Mistake("inspect kinds.csv", DATA, "is damaged, or no file of exactcp.save"),
-    # many files
-    "a pattern without workers": many("", "is a pattern of several files: add --workers 4", "k*.parquet kinds.csv"),
-    "a cluster and workers": many("--cluster tcp://h:1 --workers 2 --output o", "use one of them"),
-    "no workers": many("--workers 0 --output o", "Invalid value for '--workers'"),
-    "no place for parts": many("--workers 2", "--output is missing: name a directory for the parts"),
-    "parts in a stream": many("--workers 2 --output -", "parts are files: name a directory"),
-    "parts in a file": many("--workers 2 --output kinds.csv", "--output kinds.csv is a file: name a new directory"),
-    "parts beside others": many("--workers 2 --output .", "--output . has files in it: name a new directory"),
-    "parts nowhere": many("--workers 2 --output no/where", "is in a directory that does not exist: make it first"),
-    "parts that are CSV": many("--workers 2 --output o", "a cluster reads Parquet alone: write the tables as Parquet"),
-    "parts that match nothing": Mistake("predict z*.parquet kinds.csv --target kind --workers 2 --output o", DATA,
-                                        "no Parquet file is called z*.parquet, which is TRAIN"),
-    "parts that are no Parquet": Mistake("predict b.parquet b.parquet --target kind --workers 2 --output o", DATA,
-                                         "b.parquet is not a Parquet file", {"b.parquet": GOOD}),
-    "parts to predict from one": Mistake("predict k.parquet --target kind --workers 2 --output o", TYPED, "is no TEST"),
-    "parts of parts": many("--workers 2 --output o --holdout 0.5", "is not for --cluster and --workers", "k.parquet"),
-    "parts and folds": many("--workers 2 --output o --folds 2", "--folds is not for --cluster", "k.parquet"),
-    "parts and half of the rows": many("--workers 2 --output o --method split", "--method split is not for --cluster"),
-    "parts and gaps": many("--workers 2 --output o --impute", "leave it out, and fill the gaps before"),
-    "parts and threads": many("--workers 2 --output o --jobs 2", "leave it out; workers have threads of their own"),
-    "parts and a page": many("--workers 2 --output o --report x.html", "--report is not for --cluster and --workers"),
-    "parts and a model": many("--workers 2 --output o --save m.exactcp", "--save is not for --cluster and --workers"),
-    "parts and a model that is there": Mistake("predict k.parquet --model m --workers 2", TYPED, "--model is not for"),
-    "parts and quartiles": many("--workers 2 --output o --scale robust", "use standard or none"),
-    "parts and days": many("--workers 2 --output o --dates days", "--dates days is not for --cluster and --workers"),
-    "parts and pictures": many("--workers 2 --output o --image 1x2", "--image is not for --cluster and --workers"),
-    "parts and marks": many("--workers 2 --output o --decimal ,", "--decimal is not for --cluster and --workers"),
+    "a pattern of files": Mistake("predict k*.parquet kinds.csv --target kind", TYPED, "is a pattern of several files"),
     # other commands
     "a demo in percent": Mistake("demo --confidence 95", TYPED, "use a number between 0 and 1"),
     "a demo nowhere": Mistake("demo --report no/where.html", TYPED, "a directory that does not exist"),
@@ -285,9 +248,7 @@ def folder(tmp_path_factory):
     table = pd.DataFrame({"x": rng.normal(size=60), "z": 100 * rng.normal(size=60)})
     table.assign(kind=np.where(table["x"] > 0, "a", "b")).to_csv(here / "kinds.csv", index=False)
     (here / "kinds").symlink_to("kinds.csv")
-    price = np.exp(table["x"])
-    price[2] = -1.0
-    table.assign(price=price).to_csv(here / "prices.csv", index=False)
+    table.assign(price=np.exp(table["x"])).to_csv(here / "prices.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
         words = ["fit", "kinds.csv", "--target", "kind", "--measure", "knn", "--save", "model.exactcp"]
@@ -299,12 +260,22 @@ def folder(tmp_path_factory):
     (here / "cut.exactcp").write_bytes(model.read_bytes()[:2000])
     _rewritten(model, here / "notes.exactcp", _with_notes(columns=["x", "z"]))
     _rewritten(model, here / "other.exactcp", _with_notes(method="split"))
+    _rewritten(model, here / "logs.exactcp", _with_notes(log=True, low=None, high=None))
+    _rewritten(model, here / "older.exactcp", _with_notes(log=False, low=None, high=None))
     _rewritten(model, here / "evil.exactcp", _with_code)
     return here
 
 
 def test_the_table_is_long_enough():
     assert len(MISTAKES) >= 45
+
+
+def test_notes_that_the_first_release_wrote_are_read(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    commands = [["predict", "--model", f"{name}.exactcp", "kinds.csv"] for name in ("older", "model")]
+    said, now = (CliRunner().invoke(app, words) for words in commands)
+    assert said.exit_code == 0, said.output
+    assert said.stdout == now.stdout
 
 
 @pytest.mark.parametrize("name", MISTAKES)

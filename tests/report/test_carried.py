@@ -17,7 +17,6 @@ from exactcp._percent import percent
 from exactcp.cli._job import Job
 from exactcp.cli._predictors import PREDICTORS
 from exactcp.cli._regress import regress
-from exactcp.cli._target_scale import TargetScale
 from exactcp.measures import KNNResidual
 from exactcp.report import LabelRun, TestRows, carrying, classification_facts, render
 from exactcp.report.carried_labels import carry_labels
@@ -191,7 +190,7 @@ def test_the_command_line_gives_intervals_at_other_levels(method, monkeypatch):
     X, folds = rng.normal(size=(60, 2)), np.arange(60) % 2
     y = np.exp(X[:, 0] + rng.normal(size=60) / 3)
     truth = np.where(np.arange(60) == 5, np.nan, y)
-    how = {"confidences": (0.9,), "measure": KNNResidual(k=3), "scale": TargetScale(log=True), "compare": True}
+    how = {"confidences": (0.9,), "measure": KNNResidual(k=3), "compare": True}
     job = Job("regression", X, X, y, method=method, folds=folds, **how)
     told = regress(job, truth).facts()["script"]
     assert told["levels"] == sorted(TARGET_LEVELS)
@@ -199,13 +198,12 @@ def test_the_command_line_gives_intervals_at_other_levels(method, monkeypatch):
         ends, covered = np.empty((60, 2)), np.empty(60, dtype=bool)
         for fold in (0, 1):
             predictor = PREDICTORS["regression"][method](KNNResidual(k=3), random_state=0)
-            predictor.fit(X[folds != fold], np.log(y[folds != fold]))
+            predictor.fit(X[folds != fold], y[folds != fold])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 own = predictor.predict_interval(X[folds == fold], level)
-            logs = np.log(y[folds == fold])
-            covered[folds == fold] = (own[:, 0] <= logs) & (logs <= own[:, 1])
-            ends[folds == fold] = np.exp(own)
+            covered[folds == fold] = (own[:, 0] <= y[folds == fold]) & (y[folds == fold] <= own[:, 1])
+            ends[folds == fold] = own
         sent = np.array([told["lower"][place], told["upper"][place]], dtype=float).T
         assert np.array_equal(sent, np.round(ends, told["decimals"]))
         known = ~np.isnan(truth)

@@ -5,8 +5,7 @@ exit code 1 (after a traceback, with ``--debug``), and a `MisuseError`, for what
 Standard output carries results alone, so that it can be piped; progress, warnings and summaries go to standard error.
 
 `_predict` and `_drift` read files through `_tables` and make measures of text through `_measure_option`; `_demo` and
-`_predict` hand a facts dict to `exactcp.report`. `_on_cluster` is `predict` for many files: `_parts` cuts them, workers
-look at what columns hold (`_part_columns`), sum and scale (`_part_vectors`), `_part_results` makes rows of the answers.
+`_predict` hand a facts dict to `exactcp.report`.
 """
 
 from exactcp.cli._app import app, main

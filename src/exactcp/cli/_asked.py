@@ -14,7 +14,6 @@ from exactcp.cli._measure_option import make_measure
 from exactcp.cli._misuse import MisuseError
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._tables import Marks
-from exactcp.cli._target_scale import TargetScale
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,6 @@ class Asked:
         Of the measure, each ``name=value``.
     mondrian : "label" or None
     smoothed : bool
-    targets : TargetScale
     seed, jobs : int or None
     scale : {"standard", "robust", "none"}
     impute : bool
@@ -46,7 +44,6 @@ class Asked:
     options: Sequence[str] = ()
     mondrian: str | None = None
     smoothed: bool = False
-    targets: TargetScale = field(default_factory=TargetScale)
     seed: int | None = None
     jobs: int | None = None
     scale: str = "standard"
@@ -62,14 +59,10 @@ class Asked:
         check_jobs(self.jobs)
 
     def read(self, train: Path, test: Path | None = None) -> Problem:
-        """Read the files, and refuse options of the other task, and targets that these exclude."""
+        """Read the files, and refuse options of the other task."""
         encoding = {"scale": self.scale, "impute": self.impute, "categorical": self.categorical}
         problem = read_problem((train, test), self.columns, task=self.task, encoding=encoding, marks=self.marks)
-        self.check_task(problem.task)
-        if not self.targets.is_plain:
-            self.targets.check(problem.y_train, "TRAIN", self.columns.target, in_bounds=True)
-            if problem.truth is not None:
-                self.targets.check(problem.truth, "TEST", self.columns.target, in_bounds=False)
+        self._check_task(problem.task)
         return problem
 
     def job(self, problem: Problem, levels: tuple[float, ...] = (0.95,)) -> Job:
@@ -89,7 +82,6 @@ class Asked:
             jobs=self.jobs,
             method=self.method,
             folds=problem.folds,
-            scale=self.targets,
         )
 
     def with_measure(self, job: Job, kinds: dict[str, str], *, advise: bool = True) -> Job:
@@ -120,7 +112,7 @@ class Asked:
         scale = scale_of(job, self.scale)
         return job.with_transformer(make_transformer(kinds, scale=scale, impute=self.impute))
 
-    def check_task(self, task: str) -> None:
+    def _check_task(self, task: str) -> None:
         """Refuse options of the other task."""
         if task == "classification":
             if self.method in ("cv+", "jackknife+"):
@@ -128,10 +120,6 @@ class Asked:
                     f"--method {self.method} is for regression, and the task is classification: use full, split or "
                     "cross."
                 )
-                raise MisuseError(msg)
-            if not self.targets.is_plain:
-                option = "--log" if self.targets.log else "--min or --max"
-                msg = f"{option} is for regression, and the task is classification: leave it out."
                 raise MisuseError(msg)
             return
         if self.mondrian is not None:

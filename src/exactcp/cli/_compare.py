@@ -18,18 +18,10 @@ from rich.table import Table
 from exactcp._starting import leaving_at_once
 from exactcp._warning import quiet
 from exactcp.cli._choices import Task
-from exactcp.cli._formats import WRITTEN
-from exactcp.cli._misuse import (
-    PAGES,
-    MisuseError,
-    check_can_write,
-    check_confidence,
-    check_marks,
-    check_results_are_taken,
-)
+from exactcp.cli._misuse import MisuseError, check_confidence, check_marks, check_results_are_taken
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import naming_standard_output, print_result
-from exactcp.cli._tables import Marks, write_table
+from exactcp.cli._tables import Marks
 
 HEADINGS = {
     "classification": ("size", "fuzziness"),
@@ -56,13 +48,6 @@ def compare_command(
     task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
     confidence: Annotated[float, typer.Option(help="Confidence level of the sets or intervals.")] = 0.9,
     folds: Annotated[int, typer.Option(min=2, help="Each row is predicted once, from the other folds.")] = 5,
-    choose_on: Annotated[
-        float | None,
-        typer.Option(help="Share of the rows to choose on, such as 0.3: the best is then exact on the others."),
-    ] = None,
-    left: Annotated[
-        Path | None, typer.Option(help="With --choose-on: where the other rows go, to be used with the best.")
-    ] = None,
     max_seconds: Annotated[float, typer.Option(help="Predictors that would take longer are skipped.")] = 300.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0,
     impute: Annotated[
@@ -77,7 +62,6 @@ def compare_command(
     ] = False,
     separator: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
     decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,")] = ".",
-    report: Annotated[Path | None, typer.Option(help="Write a page with the table.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
     """Compare predictors on the rows of DATA: coverage, size of sets or intervals, time and memory; the best first.
@@ -87,8 +71,9 @@ def compare_command(
     """
     check_confidence(confidence)
     check_marks(separator, decimal)
-    _check_choice(choose_on, max_seconds)
-    _check_files(data, left, report, choose_on)
+    if not max_seconds > 0:
+        msg = f"--max-seconds {max_seconds:g} is no time: use a number above 0."
+        raise MisuseError(msg)
     check_results_are_taken({"DATA": data})
     with Console(stderr=True).status("reading"):
         with leaving_at_once():
@@ -104,46 +89,17 @@ def compare_command(
             cv=folds,
             random_state=seed,
             task=problem.task,
-            choose_on=choose_on,
             max_seconds=max_seconds,
             verbose=1,
         )
-    if left is not None:
-        write_table(problem.test.iloc[frame.attrs["left"]], left)
-    marks = {} if left is not None else {"separator": (separator, ","), "decimal": (decimal, ".")}
+    marks = {"separator": (separator, ","), "decimal": (decimal, ".")}
     given = {"task": (task.value, "auto"), "impute": (impute, False), "keep-ids": (keep_ids, False)}
     read_alike = _typed_options({**given, "categorical": (categorical, None), "ignore": (ignore, None), **marks})
-    used = data if left is None else left
-    facts = _facts(frame, (used, target, read_alike), asked=_what_was_asked(data, problem, target, folds, seed))
-    if report is not None:
-        from exactcp.report.ranking import write_ranking
-
-        write_ranking(facts, report)
+    facts = _facts(frame, (data, target, read_alike))
     if as_json:
-        print_result(json.dumps(_comparison_summary(frame, facts, left, report)))
-        return
-    _show(facts, left, report)
-
-
-def _check_choice(choose_on: float | None, max_seconds: float) -> None:
-    if choose_on is not None and not 0 < choose_on < 1:
-        msg = f"--choose-on {choose_on:g} is not a share of the rows: use a number between 0 and 1, such as 0.3."
-        raise MisuseError(msg)
-    if not max_seconds > 0:
-        msg = f"--max-seconds {max_seconds:g} is no time: use a number above 0."
-        raise MisuseError(msg)
-
-
-def _check_files(data: Path, left: Path | None, report: Path | None, choose_on: float | None) -> None:
-    if left is not None:
-        if choose_on is None:
-            raise MisuseError("--left is for the rows that --choose-on leaves: use both, or neither.")
-        check_can_write(left, WRITTEN, {"DATA": data})
-    if report is not None:
-        check_can_write(report, PAGES, {"DATA": data} if left is None else {"DATA": data, "--left": left})
-        from exactcp._optional import require
-
-        require("jinja2", "report", "a report")
+        print_result(json.dumps(_comparison_summary(frame, facts)))
+    else:
+        _show(facts)
 
 
 def _read_one_file(data: Path, columns: Columns, **how: Any) -> Problem:
@@ -168,15 +124,6 @@ def _objects(problem: Problem, categorical: list[str], *, impute: bool) -> Any:
     return table
 
 
-def _what_was_asked(data: Path, problem: Problem, target: str, folds: int, seed: int) -> dict[str, str]:
-    return {
-        "File": f"{data.name}, {problem.test.shape[0]:,} rows",
-        "Target": f"{target} ({problem.task}: {problem.reason})",
-        "Columns": f"{len(problem.features)}",
-        "Folds": f"{folds}, seed {seed}",
-    }
-
-
 def _typed_options(options: dict[str, tuple[Any, Any]]) -> str:
     """Return options as they are typed, those that are not what they are by default.
 
@@ -193,8 +140,8 @@ def _typed_options(options: dict[str, tuple[Any, Any]]) -> str:
     return "".join(words)
 
 
-def _facts(frame: Any, used: tuple[Path, str, str], *, asked: dict[str, str]) -> dict[str, Any]:
-    """Return what the table, the page and the last words are made of; used are a file, its target, and options."""
+def _facts(frame: Any, used: tuple[Path, str, str]) -> dict[str, Any]:
+    """Return what the table and the last words are made of; used are a file, its target, and options."""
     data, target, options = used
     known, task = frame.attrs, frame.attrs["task"]
     level = f"{100 * known['confidence_level']:g} %"
@@ -213,9 +160,7 @@ def _facts(frame: Any, used: tuple[Path, str, str], *, asked: dict[str, str]) ->
         lines[KEPT] = f"{_filled(saving_line(command), data, target)}{options}\n{later}"
     best = "No predictor kept its level" if known["best"] is None else f"{known['best']} is the best"
     return {
-        "title": f"Predictors of {target}",
         "lead": f"{best} of {len(frame)} predictors, at {level} confidence.",
-        "asked": asked,
         "columns": columns,
         "rows": [_cells(name, row, task) for name, row in frame.iterrows()],
         "notes": {name: note for name, note in frame["note"].items() if note},
@@ -250,7 +195,7 @@ def _filled(command: str, data: Path, target: str) -> str:
     return command.replace(DATA, shlex.quote(str(data)), 1).replace(TARGET, shlex.quote(target), 1)
 
 
-def _comparison_summary(frame: Any, facts: dict[str, Any], left: Path | None, report: Path | None) -> dict[str, Any]:
+def _comparison_summary(frame: Any, facts: dict[str, Any]) -> dict[str, Any]:
     """Return the comparison for scripts."""
     rows = frame.reset_index().astype(object)
     _, command, saving = [*facts["lines"].values(), None, None, None][:3]
@@ -261,14 +206,10 @@ def _comparison_summary(frame: Any, facts: dict[str, Any], left: Path | None, re
         "command": command,
         "fit_command": None if saving is None else saving.splitlines()[0],
         "guarantee": facts["guarantee"],
-        "n_chosen_on": len(frame.attrs["chosen_on"]),
-        "rows_left": frame.attrs["left"],
-        "left": None if left is None else str(left),
-        "report": None if report is None else str(report),
     }
 
 
-def _show(facts: dict[str, Any], left: Path | None, report: Path | None) -> None:
+def _show(facts: dict[str, Any]) -> None:
     table = Table(title=escape(facts["lead"]), box=SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for place, heading in enumerate(facts["columns"]):
         table.add_column(heading, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
@@ -285,6 +226,3 @@ def _show(facts: dict[str, Any], left: Path | None, report: Path | None) -> None
             console.print(f"\n{heading}", markup=False)
             console.print(typed, markup=False, soft_wrap=True)
         console.print(f"\n{facts['guarantee']}", markup=False)
-        for name, path in (("Rows left", left), ("Report", report)):
-            if path is not None:
-                console.print(f"{name}: {path}", soft_wrap=True, markup=False)

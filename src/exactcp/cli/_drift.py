@@ -14,13 +14,16 @@ import typer
 
 from exactcp._starting import leaving_at_once
 from exactcp.cli._choices import Mondrian
-from exactcp.cli._measure_option import complete_measure
+from exactcp.cli._measure_option import TASKS, complete_measure, make_measure, measures_of
 from exactcp.cli._misuse import MisuseError, check_marks, check_results_are_taken
 from exactcp.cli._results import print_result
 
 if TYPE_CHECKING:
+    from exactcp import ExchangeabilityTest
     from exactcp.cli._drift_rows import Example
-    from exactcp.exchangeability._watched import WatchedStream
+    from exactcp.exchangeability._watched import Column
+
+WITH_LABELS, WITH_NUMBERS = TASKS
 
 
 class BetOption(StrEnum):
@@ -48,13 +51,6 @@ class Forget(StrEnum):
     all = "all"
 
 
-class Seen(StrEnum):
-    """Whether a stream begins with the rows that a state has seen."""
-
-    skip = "skip"
-    new = "new"
-
-
 class Answer(StrEnum):
     """What a target is."""
 
@@ -63,7 +59,6 @@ class Answer(StrEnum):
 
 
 def drift(
-    ctx: typer.Context,
     stream: Annotated[
         str, typer.Argument(help="CSV, TSV, JSON lines (also packed), Parquet or Excel; - is standard input.")
     ],
@@ -78,9 +73,6 @@ def drift(
     keep_ids: Annotated[bool, typer.Option("--keep-ids", help="Use columns that are named as IDs, too.")] = False,
     scale_by: Annotated[
         Path | None, typer.Option(help="A file of earlier rows, whose means and deviations scale the columns.")
-    ] = None,
-    constants: Annotated[
-        list[str] | None, typer.Option(help="COLUMN=CENTRE,SCALE to scale a column by; repeatable.")
     ] = None,
     measure: Annotated[
         str | None,
@@ -106,15 +98,6 @@ def drift(
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Forget all rows after an alarm.")] = False,
     seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Of the smoothing.")] = None,
-    state: Annotated[
-        Path | None, typer.Option(help="A file to go on from, and to write: several runs are then as one.")
-    ] = None,
-    seen: Annotated[
-        Seen | None,
-        typer.Option(
-            help="With --state: skip the rows that it has seen, with which the stream begins; or all are new."
-        ),
-    ] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="There is no line of names: columns are called 1, 2, 3, ...")
     ] = False,
@@ -130,20 +113,18 @@ def drift(
     ] = False,
 ) -> None:
     """Test, row by row, whether the rows of STREAM are exchangeable, and print an alarm when they have ceased to be."""
-    _check(target, task, mondrian, threshold, seen, state)
+    _check(target, task, mondrian, threshold)
     check_marks(separator, decimal)
-    read = {} if stream == "-" else {"STREAM": Path(stream)}
-    check_results_are_taken(read)
-    if forget is Forget.all and window is None and state is None:
+    check_results_are_taken({} if stream == "-" else {"STREAM": Path(stream)})
+    if forget is Forget.all and window is None:
         raise MisuseError("--forget all is about a window: say how many rows it has with --window.")
     with leaving_at_once():
-        from exactcp.cli import _drift_columns, _drift_rows, _drift_setup, _drift_state
+        from exactcp import ExchangeabilityTest
+        from exactcp.cli._drift_columns import Wishes, decide_columns
+        from exactcp.cli._drift_rows import Reading, StreamExamples, read_sample
         from exactcp.cli._stream import open_stream
 
-    watched = None
-    if state is not None:
-        watched = _drift_state.load_state(state, read if scale_by is None else {**read, "--scale-by": scale_by})
-    parameters = {
+    parameters: dict[str, Any] = {
         "betting": betting.value,
         "alarm": alarm.value,
         "threshold": threshold,
@@ -153,93 +134,105 @@ def drift(
         "restart": "all" if restart else "statistic",
         "random_state": seed,
     }
-    chooser = _drift_setup.MeasureChoice(measure, option or [], seed)
-    wishes = _drift_columns.Wishes(
+    chooser = MeasureChoice(measure, option or [], seed)
+    wishes = Wishes(
         target=target,
         task=chooser.task(target, None if task is None else task.value, mondrian),
         ignore=ignore or [],
         categorical=categorical or [],
         keep_ids=keep_ids,
-        constants=_drift_columns.parse_constants(constants or []),
         decimal=decimal,
     )
-    if watched is not None and state is not None:
-        _drift_setup.check_state(ctx, watched, state, parameters, chooser)
-    elif target is None or wishes.task is not None:
+    if target is None or wishes.task is not None:
         chooser.make(target, wishes.task)  # what is typed wrong is told before the first row comes
-    if window is not None and watched is None and forget is Forget.oldest:
+    if window is not None and forget is Forget.oldest:
         typer.echo(
             "exactcp: with a window that slides, the bound on false alarms holds approximately; --forget all empties "
             "it when it is full, and keeps the bound.",
             err=True,
         )
-    reading = _drift_rows.Reading(wishes, has_header=not no_header, skip_bad=skip_bad)
-    sources = _drift_setup.Sources(state, watched, scale_by, separator)
-    keeper = _drift_state.Keeper(state)
-    n_before, alarms_before = (0, 0) if watched is None else (watched.n_rows, watched.test.alarms_.size)
-    with open_stream(stream, separator) as rows, _drift_state.ending_in_order(wanted=state is not None):
-        found = _drift_rows.StreamExamples(rows, reading, sources.columns(reading))
-        examples: Iterator[Example] = iter(found)
-        if watched is not None:
-            examples = _drift_state.new_examples(examples, watched, None if seen is None else seen.value, stream)
-        try:
-            for example in _with_progress(examples, shown=stream != "-" and not as_json):
-                if watched is None:
-                    watched = _drift_setup.begun(found.columns, chooser, parameters)
-                _take(watched, example, keeper, as_json=as_json)
-        except _drift_state.SeenError:
-            raise
-        except BaseException:
-            keeper.save(watched)
-            raise
-        keeper.save(watched)
-    if watched is None:
+
+    def referred(names: list[str]) -> list[Column]:
+        sample = read_sample(str(scale_by), separator, has_header=not no_header)
+        return decide_columns(names, sample, wishes)
+
+    test = None
+    with open_stream(stream, separator) as rows:
+        reading = Reading(wishes, has_header=not no_header, skip_bad=skip_bad)
+        examples = StreamExamples(rows, reading, None if scale_by is None else referred)
+        for example in _with_progress(iter(examples), shown=stream != "-" and not as_json):
+            if test is None:
+                test = ExchangeabilityTest(chooser.of_columns(examples.columns), **parameters)
+            _take(test, example, as_json=as_json)
+    if test is None:
         msg = f"{'standard input' if stream == '-' else stream} has column names but no rows: expected one at least."
         raise ValueError(msg)
     if not as_json:
-        typer.echo(f"exactcp: {_last_line(watched, n_before, alarms_before)}", err=True)
+        wealth = test.log_martingale_[-1] / math.log(10)
+        found = f"{test.p_values_.size:,} rows, {_counted(test.alarms_.size)}; martingale 10^{wealth:.2f} at the end."
+        typer.echo(f"exactcp: {found}", err=True)
 
 
-def _check(target: str | None, task: Any, mondrian: Any, threshold: float, seen: Any, state: Path | None) -> None:
-    if mondrian is not None and target is None and state is None:
+class MeasureChoice:
+    """The measure that was typed."""
+
+    def __init__(self, name: str | None, options: list[str], seed: int | None) -> None:
+        self.name, self.options, self._seed = name, options, seed
+
+    def task(self, target: str | None, given: str | None, mondrian: Any) -> str | None:
+        """Return the task that was said, or that the measure or categories are for; None if the target must tell."""
+        if given is not None or target is None:
+            return given
+        if mondrian is not None or self.name is None:
+            return None if mondrian is None else WITH_LABELS
+        tasks = [task for task in (WITH_LABELS, WITH_NUMBERS) if _is_for(self.name, task)]
+        return None if len(tasks) == 2 else [*tasks, WITH_LABELS][0]
+
+    def make(self, target: str | None, task: str | None) -> Any:
+        """Return the measure, None for the default of streams without targets."""
+        if task == WITH_NUMBERS:
+            return make_measure(self.name or "knn", self.options, task, seed=self._seed)
+        name = self.name or ("simplified-knn" if self.options and target is None else None)
+        return make_measure(name, self.options, WITH_LABELS, seed=self._seed)
+
+    def of_columns(self, columns: list[Column]) -> Any:
+        """Return the measure for what the columns have turned out to be."""
+        kind = next((column.kind for column in columns if column.kind in ("label", "target")), None)
+        return self.make(kind, WITH_NUMBERS if kind == "target" else WITH_LABELS)
+
+
+def _is_for(name: str, task: str) -> bool:
+    """Tell whether there is such a measure for a task."""
+    key = name.lower().replace("-", "").replace("_", "")
+    return any(key in (short.replace("-", ""), cls.__name__.lower()) for short, cls in measures_of(task).items())
+
+
+def _check(target: str | None, task: Any, mondrian: Any, threshold: float) -> None:
+    if mondrian is not None and target is None:
         raise MisuseError("--mondrian label compares rows of one label: say which column has them with --target.")
-    if task is not None and target is None and state is None:
+    if task is not None and target is None:
         msg = f"--task {task.value} is about a target: say which column has it with --target."
         raise MisuseError(msg)
     if mondrian is not None and task is Answer.regression:
         raise MisuseError("--mondrian label needs labels, and --task regression has targets: leave one out.")
-    if seen is not None and state is None:
-        msg = f"--seen {seen.value} is about the rows that a state has seen: name its file with --state."
-        raise MisuseError(msg)
     if not threshold > 1:
         msg = f"--threshold {threshold:g} is not a level for alarms: use a number above 1."
         raise MisuseError(msg)
 
 
-def _take(watched: WatchedStream, example: Example, keeper: Any, *, as_json: bool) -> None:
-    test = watched.test
+def _take(test: ExchangeabilityTest, example: Example, *, as_json: bool) -> None:
     before = test.alarms_.size
-    keeper.expect(example)
     try:
         p = test.update(example.x, example.y)
     except ValueError as error:
         msg = f"row {example.row}: {error}"
         raise ValueError(msg) from error
-    keeper.take(watched)
-    alarmed, log = test.alarms_.size > before, float(test.log_martingale_[-1])
+    alarmed, log, n = test.alarms_.size > before, float(test.log_martingale_[-1]), test.p_values_.size
     if as_json:
-        step = {"step": test.p_values_.size, "p": p, "log_martingale": log, "alarm": alarmed}
-        print_result(json.dumps(step))
+        print_result(json.dumps({"step": n, "p": p, "log_martingale": log, "alarm": alarmed}))
     elif alarmed:
-        place = "" if watched.n_rows == example.row else f" (step {watched.n_rows})"
+        place = "" if n == example.row else f" (step {n})"
         print_result(f"row {example.row}{place}: alarm, martingale 10^{log / math.log(10):.2f}, p {p:.4g}")
-
-
-def _last_line(watched: WatchedStream, n_before: int, alarms_before: int) -> str:
-    n, alarms = watched.n_rows - n_before, watched.test.alarms_.size - alarms_before
-    wealth = watched.test.log_martingale_[-1] / math.log(10)
-    since = f" ({watched.n_rows:,} rows and {_counted(alarms + alarms_before)} with those before)" if n_before else ""
-    return f"{n:,} rows, {_counted(alarms)}{since}; martingale 10^{wealth:.2f} at the end."
 
 
 def _counted(alarms: int) -> str:

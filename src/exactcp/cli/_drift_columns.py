@@ -1,7 +1,7 @@
 """What the columns of a stream are, and how its cells become numbers: by constants that no row of the stream changes.
 
 What is estimated from the first rows of a stream would treat the later ones differently, and p-values would no longer
-be uniform. So numbers are scaled by given constants, or by those of a reference file, and categories have places that
+be uniform. So numbers are scaled by the constants of a reference file, and categories have places that
 a reference file or a hash gives them.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -34,8 +33,6 @@ class Wishes(NamedTuple):
         None lets the target tell.
     ignore, categorical : list of str
     keep_ids : bool
-    constants : dict
-        Name to centre and scale.
     decimal : {".", ","}
     """
 
@@ -44,7 +41,6 @@ class Wishes(NamedTuple):
     ignore: list[str]
     categorical: list[str]
     keep_ids: bool
-    constants: Mapping[str, tuple[float, float]]
     decimal: str
 
 
@@ -86,26 +82,6 @@ def cell_number(cell: Any, decimal: str) -> float:
         return math.nan
 
 
-def parse_constants(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the constants of columns from texts like "price=12.5,3".
-
-    Examples
-    --------
-    >>> parse_constants(["price=12.5,3"])
-    {'price': (12.5, 3.0)}
-    """
-    constants = {}
-    for text in texts:
-        name, equals, numbers = text.rpartition("=")
-        centre, _, scale = numbers.partition(",")
-        pair = cell_number(centre, "."), cell_number(scale, ".")
-        if not equals or not math.isfinite(pair[0]) or not 0 < pair[1] < math.inf:
-            msg = f"--constants {text} is not COLUMN=CENTRE,SCALE: write for example --constants price=12.5,3."
-            raise MisuseError(msg)
-        constants[name] = pair
-    return constants
-
-
 def check_names(names: list[str], wishes: Wishes) -> None:
     """Refuse names of columns that the stream does not have."""
     if len(set(names)) < len(names):
@@ -116,7 +92,6 @@ def check_names(names: list[str], wishes: Wishes) -> None:
         "--target": [] if wishes.target is None else [wishes.target],
         "--ignore": wishes.ignore,
         "--categorical": wishes.categorical,
-        "--constants": list(wishes.constants),
     }
     for option, columns in wanted.items():
         for name in columns:
@@ -138,22 +113,11 @@ def decide_columns(names: list[str], sample: ColumnSample, wishes: Wishes) -> li
             raise ValueError(msg)
         else:
             columns.append(_decided(name, sample, wishes))
-    for name in wishes.constants:
-        kind = columns[names.index(name)].kind
-        if kind != "number":
-            msg = (
-                f"--constants {name} is for a column of numbers, and {name!r} is {_kind_in_words(kind)}: leave it out."
-            )
-            raise MisuseError(msg)
     if all(column.kind not in ("number", "category") for column in columns):
         raise ValueError(
             "the stream has no column but the target and those left out: expected one with numbers or text."
         )
     return columns
-
-
-def _kind_in_words(kind: str) -> str:
-    return {"category": "text", "left out": "left out"}.get(kind, "the target")
 
 
 def _decided(name: str, sample: ColumnSample, wishes: Wishes) -> Column:
@@ -226,9 +190,9 @@ def _category(name: str, cells: list[Any], sample: ColumnSample) -> Column:
 
 
 def _number_column(name: str, sample: ColumnSample, wishes: Wishes) -> Column:
-    """Return a column of numbers with its constants: those given, or those of the reference file."""
-    if name in wishes.constants or sample.file is None:
-        return Column(name, "number", *wishes.constants.get(name, ()))
+    """Return a column of numbers with the constants of the reference file, if there is one."""
+    if sample.file is None:
+        return Column(name, "number")
     place, values = sample.names.index(name), []
     for row, cells in enumerate(sample.rows, start=1):
         if not is_missing_cell(cells[place]):

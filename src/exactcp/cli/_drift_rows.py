@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +33,6 @@ class Example(NamedTuple):
     x: np.ndarray
     y: Any
 
-    def digest(self, before: str) -> str:
-        """Return a digest of this row and all before it."""
-        return blake2b(before.encode() + self.x.tobytes() + repr(self.y).encode(), digest_size=16).hexdigest()
-
 
 class Reading(NamedTuple):
     """How rows are read: what columns are, whether the first row has names, and what becomes of rows that are none."""
@@ -48,7 +43,7 @@ class Reading(NamedTuple):
 
 
 class StreamExamples:
-    """The examples of a stream; the columns are those of a state, of a reference file, or what the first row says.
+    """The examples of a stream; the columns are those of a reference file, or what the first row says.
 
     Parameters
     ----------

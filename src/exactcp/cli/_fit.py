@@ -18,11 +18,10 @@ from exactcp.cli._asked import Asked, scale_of
 from exactcp.cli._choices import Dates, MethodOption, Scale, Task
 from exactcp.cli._clock import Clock
 from exactcp.cli._formats import is_standard
-from exactcp.cli._misuse import check_bounds, check_marks
+from exactcp.cli._misuse import check_marks
 from exactcp.cli._problem import Columns
 from exactcp.cli._results import print_result
 from exactcp.cli._tables import Marks
-from exactcp.cli._target_scale import TargetScale
 
 
 def fit(
@@ -43,9 +42,6 @@ def fit(
     option: options.MeasureOptions = None,
     mondrian: options.Conditional = None,
     smoothed: options.Smoothed = False,
-    log: options.Log = False,
-    low: options.Low = None,
-    high: options.High = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     scale: options.Scaling = Scale.standard,
@@ -80,7 +76,6 @@ def fit(
         options=option or [],
         mondrian=None if mondrian is None else mondrian.value,
         smoothed=smoothed,
-        targets=TargetScale(log, *check_bounds(low, high, log=log)),
         seed=seed,
         jobs=jobs,
         scale=scale.value,

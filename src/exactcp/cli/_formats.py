@@ -76,13 +76,13 @@ def standard_input() -> tuple[io.BytesIO, str]:
 
 
 @contextmanager
-def reading_parquet(name: str, remedy: str = "name a CSV file .csv") -> Iterator[Any]:
+def reading_parquet(name: str) -> Iterator[Any]:
     """Lend pyarrow's reader; say of a file that it cannot read what it is not."""
     pyarrow = require("pyarrow", "parquet", "reading Parquet files")
     try:
         yield require("pyarrow.parquet", "parquet", "reading Parquet files")
     except pyarrow.ArrowException as error:
-        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): {remedy}."
+        msg = f"{name} is not a Parquet file ({' '.join(str(error).split())}): name a CSV file .csv."
         raise ValueError(msg) from None
 
 

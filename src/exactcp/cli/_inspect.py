@@ -85,7 +85,6 @@ def _notes_told(notes: ModelNotes, labels: list[Any] | None) -> dict[str, str]:
         facts["promise"] = "for each label"
     if notes.smoothed:
         facts["p-values"] = f"smoothed, seed {notes.seed}"
-    facts |= {name.lower(): how for name, how in notes.target_scale.asked().items()}
     facts["columns"] = _some([f"{name} ({_kind(name, notes)})" for name in notes.columns])
     if notes.left_out:
         facts["left out"] = _some([f"{name} ({why})" for name, why in notes.left_out.items()])

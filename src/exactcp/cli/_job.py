@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.cli._target_scale import TargetScale
-
 WITH_FOLDS = ("cross", "cv+", "jackknife+")  # of which 1 - 2 epsilon is proven
 
 
@@ -41,8 +39,6 @@ class Job:
     method : {"full", "split", "cross", "cv+", "jackknife+"}
     folds : ndarray or None
         The fold of each row, where every row is predicted from the other folds: X_test is X_train then.
-    scale : TargetScale
-        Of the targets of regression.
     compare : bool
         Whether split CP runs, too.
     slow : bool
@@ -64,7 +60,6 @@ class Job:
     jobs: int | None = None
     method: str = "full"
     folds: np.ndarray | None = None
-    scale: TargetScale = field(default_factory=TargetScale)
     compare: bool = False
     slow: bool = False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,22 +30,6 @@ def check_confidences(levels: Sequence[float]) -> tuple[float, ...]:
             msg = f"--confidence {level} is given {levels.count(level)} times: give each level once."
             raise MisuseError(msg)
     return tuple(levels)
-
-
-def check_bounds(low: float | None, high: float | None, *, log: bool) -> tuple[float, float]:
-    """Return the bounds of targets, infinite where none is given; refuse those that leave no target."""
-    for name, bound in (("--min", low), ("--max", high)):
-        if bound is not None and not math.isfinite(bound):
-            msg = f"{name} {bound} is not a bound: use a finite number, or leave it out."
-            raise MisuseError(msg)
-    least, most = -math.inf if low is None else low, math.inf if high is None else high
-    if not least < most:
-        msg = f"--min {low} and --max {high} leave no targets: expected the first to be smaller."
-        raise MisuseError(msg)
-    if log and most <= 0:
-        msg = f"--log needs targets above 0, and --max {high:g} leaves none: leave one of them out."
-        raise MisuseError(msg)
-    return least, most
 
 
 def check_marks(separator: str | None, decimal: str) -> None:

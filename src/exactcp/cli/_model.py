@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,9 +19,9 @@ from exactcp.cli._misuse import PAGES, MisuseError, check_can_write
 from exactcp.cli._objects import A_CATEGORY, A_NUMBER
 from exactcp.cli._predictors import PREDICTORS, ask_one, counted, fit_to_be_saved, last, told
 from exactcp.cli._problem import Problem
-from exactcp.cli._target_scale import TargetScale
 
 KEY = "table"  # of the notes
+OF_SCALED_TARGETS = {"log": False, "low": None, "high": None}  # notes that release 0.1.0 wrote
 COMMANDS = "exactcp fit, or exactcp predict --save,"
 
 
@@ -58,9 +57,6 @@ class ModelNotes:
         Whether there is something to scale, fill or encode.
     is_exact : bool
         Whether the promise is exact for new rows.
-    log : bool
-    low, high : float or None
-        Bounds of targets.
     mondrian : str or None
     smoothed : bool
     seed : int
@@ -81,18 +77,9 @@ class ModelNotes:
     impute: bool
     is_prepared: bool
     is_exact: bool
-    log: bool
-    low: float | None
-    high: float | None
     mondrian: str | None
     smoothed: bool
     seed: int
-
-    @property
-    def target_scale(self) -> TargetScale:
-        """The scale of targets."""
-        low, high = self.low, self.high
-        return TargetScale(self.log, -math.inf if low is None else low, math.inf if high is None else high)
 
     @property
     def prepared(self) -> str:
@@ -142,7 +129,6 @@ def learn_model(job: Job, problem: Problem, *, scale: str, impute: bool, target:
         rarest = min((job.y_train == label).mean() for label in last(predictor).classes_)
         smallest = int(rarest * smallest)
     names = {name: problem.X_train[name] for name, kind in problem.kinds.items() if kind == A_CATEGORY}
-    bounds = (None if math.isinf(bound) else bound for bound in (job.scale.low, job.scale.high))
     notes = ModelNotes(
         target,
         job.task,
@@ -159,9 +145,6 @@ def learn_model(job: Job, problem: Problem, *, scale: str, impute: bool, target:
         impute=impute,
         is_prepared=job.transformer is not None,
         is_exact=is_exact,
-        log=job.scale.log,
-        low=next(bounds),
-        high=next(bounds),
         mondrian=job.mondrian,
         smoothed=job.smoothed,
         seed=job.seed or 0,
@@ -225,11 +208,16 @@ def read_notes(path: Path) -> ModelNotes:
         )
         raise ValueError(msg)
     try:
-        found = ModelNotes(**notes[KEY])
+        own = dict(notes[KEY])
+        scaled = [own.pop(name, default) != default for name, default in OF_SCALED_TARGETS.items()]
+        found = ModelNotes(**own)
         _check_notes(found)
     except (TypeError, ValueError, KeyError, AttributeError):
         msg = f"{path} has notes about columns that cannot be meant: it is damaged, or of another version. Fit it anew."
         raise ValueError(msg) from None
+    if any(scaled):
+        msg = f"{path} was fitted with --log, --min or --max, which exactcp no longer has: fit it anew without them."
+        raise ValueError(msg)
     return found
 
 
@@ -247,7 +235,6 @@ def _check_notes(notes: ModelNotes) -> None:
     if not is_well:
         raise ValueError
     notes.how_days()
-    math.isfinite(notes.target_scale.low + notes.target_scale.high)
 
 
 def load_model(path: Path) -> SavedModel:

@@ -36,15 +36,12 @@ class Encoding:
         Columns of categories, whatever they look like.
     decimal : {".", ","}
         The mark with which numbers were read.
-    can_impute : bool
-        Whether who meets missing values may be told to.
     """
 
     scale: str = "standard"
     impute: bool = False
     categorical: tuple[str, ...] = field(default=())
     decimal: str = "."
-    can_impute: bool = True
 
 
 def column_kinds(tables: Mapping[str, Any], encoding: Encoding) -> dict[str, str]:
@@ -67,17 +64,14 @@ def column_kinds(tables: Mapping[str, Any], encoding: Encoding) -> dict[str, str
         columns = {table: frame[name] for table, frame in tables.items()}
         _check_column_kinds(name, columns, encoding)
         if not encoding.impute:
-            remedy = f"or leave the column out with --ignore {name}"
-            if encoding.can_impute:
-                remedy = f"leave the column out with --ignore {name}, or use --impute"
-            refuse_missing_cells(name, columns, remedy)
+            refuse_missing_cells(name, columns, f"leave the column out with --ignore {name}, or use --impute")
         every = pd.concat(columns.values(), ignore_index=True)
         if every.isna().all():
             msg = f"column {name!r} has no values at all: leave it out with --ignore {name}."
             raise ValueError(msg)
         is_numeric = (is_number(every) or types.is_bool_dtype(every)) and name not in encoding.categorical
         kinds[name] = A_NUMBER if is_numeric else A_CATEGORY
-        (_check_numbers if is_numeric else refuse_many_categories)(every, name, encoding)
+        (_check_numbers if is_numeric else _refuse_many_categories)(every, name, encoding)
     return kinds
 
 
@@ -172,7 +166,7 @@ def _check_numbers(column: Any, name: str, encoding: Encoding) -> None:  # noqa:
         raise ValueError(msg)
 
 
-def refuse_many_categories(column: Any, name: str, encoding: Encoding) -> None:
+def _refuse_many_categories(column: Any, name: str, encoding: Encoding) -> None:
     """Refuse a column of texts most of which may be names of rows."""
     different = len(pd.factorize(column, sort=False, use_na_sentinel=False)[1])
     if different > MANY_CATEGORIES and name not in encoding.categorical:

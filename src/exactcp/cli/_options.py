@@ -11,7 +11,6 @@ from exactcp.cli._choices import Dates, MethodOption, Mondrian, Scale, Task
 from exactcp.cli._measure_option import complete_measure
 
 PREDICTION_PANEL, COLUMNS_PANEL, FILES_PANEL = "Prediction", "Columns", "Files"  # panels of the help
-CLUSTER_PANEL = "More data than memory"
 
 TaskOption = Annotated[
     Task, typer.Option(metavar="TASK", help="classification or regression; auto: what the target looks like.")
@@ -60,32 +59,6 @@ Conditional = Annotated[
 Smoothed = Annotated[
     bool,
     typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION_PANEL),
-]
-Log = Annotated[
-    bool,
-    typer.Option(
-        "--log",
-        help="Regression: learn the logarithm of the target, and tell the target.",
-        rich_help_panel=PREDICTION_PANEL,
-    ),
-]
-Low = Annotated[
-    float | None,
-    typer.Option(
-        "--min",
-        metavar="TARGET",
-        help="Regression: no target is below it; intervals are cut.",
-        rich_help_panel=PREDICTION_PANEL,
-    ),
-]
-High = Annotated[
-    float | None,
-    typer.Option(
-        "--max",
-        metavar="TARGET",
-        help="Regression: no target is above it; intervals are cut.",
-        rich_help_panel=PREDICTION_PANEL,
-    ),
 ]
 Seed = Annotated[
     int | None,
@@ -157,25 +130,6 @@ Separator = Annotated[
 ]
 Decimal = Annotated[
     str, typer.Option(metavar="MARK", help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES_PANEL)
-]
-ClusterAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="TRAIN and TEST are quoted patterns or directories of Parquet files, and the workers of this Dask "
-        "scheduler, such as tcp://host:8786, do the work.",
-        rich_help_panel=CLUSTER_PANEL,
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="NUMBER",
-        help="The same with so many processes on this machine, which are started and ended.",
-        rich_help_panel=CLUSTER_PANEL,
-    ),
 ]
 Save = Annotated[
     Path | None,

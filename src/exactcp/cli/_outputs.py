@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,23 +43,16 @@ def joined(test: Any, columns: dict[str, Any]) -> Any:
     """Return the test rows with the new columns; a column of the file that has a new one's name is renamed."""
     import pandas as pd
 
-    renamed = renamed_columns(test.columns, columns)
-    return pd.concat([test.rename(columns=renamed), pd.DataFrame(columns, index=test.index)], axis=1)
-
-
-def renamed_columns(names: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return other names for the columns of test rows that have a new one's, and tell them."""
-    new_names = {*columns}
-    taken, renamed = {*names, *new_names}, {}
-    for name in names:
-        if name in new_names:
+    taken, renamed = {*test.columns, *columns}, {}
+    for name in test.columns:
+        if name in columns:
             new = f"{name}_given"
             while new in taken:
                 new += "_given"
             taken.add(new)
             renamed[name] = new
             typer.echo(f"exactcp: TEST has a column {name!r} already, which is written as {new!r}.", err=True)
-    return renamed
+    return pd.concat([test.rename(columns=renamed), pd.DataFrame(columns, index=test.index)], axis=1)
 
 
 class Results:
@@ -205,9 +197,7 @@ def sentence(summary: dict[str, Any], reason: str) -> str:
     return f"exactcp: {summary['task']} ({reason}) by {summary['measure']}: {', '.join(found)}; {', '.join(parts)}."
 
 
-def doubts(
-    summary: dict[str, Any], *, is_one_file: bool = False, is_model: bool = False, has_report: bool = True
-) -> list[str]:
+def doubts(summary: dict[str, Any], *, is_one_file: bool = False, is_model: bool = False) -> list[str]:
     """Return sentences on labels that cannot be predicted, and on a coverage that is not what was promised."""
     found = []
     new = summary.get("new_labels")
@@ -223,7 +213,7 @@ def doubts(
         whence = "NEW may not come from where the rows of the model do"
         if not is_model:
             whence = "TEST may not come from where TRAIN does"
-        reason = f"{whence}{'; the report (--report) lists what to look at' if has_report else ''}."
+        reason = f"{whence}; the report (--report) lists what to look at."
         if is_one_file:
             reason = "the rows were chosen at random, so that one run in forty is like this; try another --seed."
         found.append(

@@ -16,13 +16,11 @@ from exactcp.cli import _options as options
 from exactcp.cli._asked import Asked, check_jobs, scale_of
 from exactcp.cli._choices import Dates, MethodOption, Scale, Task
 from exactcp.cli._clock import Clock
-from exactcp.cli._cluster_options import asked_place
 from exactcp.cli._formats import WRITTEN, input_name, is_standard
 from exactcp.cli._job import Job
 from exactcp.cli._misuse import (
     PAGES,
     MisuseError,
-    check_bounds,
     check_can_write,
     check_confidences,
     check_marks,
@@ -33,7 +31,6 @@ from exactcp.cli._outputs import Results
 from exactcp.cli._patterns import SEVERAL
 from exactcp.cli._problem import Columns, Problem
 from exactcp.cli._tables import Marks, check_can_make
-from exactcp.cli._target_scale import TargetScale
 
 OF_NEW_ROWS = ("train", "model", "confidence", "jobs", "row_ids", "image", "separator", "decimal", "output", "report")
 
@@ -87,9 +84,6 @@ def predict(
     confidence: options.ConfidenceLevels = None,
     mondrian: options.Conditional = None,
     smoothed: options.Smoothed = False,
-    log: options.Log = False,
-    low: options.Low = None,
-    high: options.High = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     scale: options.Scaling = Scale.standard,
@@ -113,8 +107,7 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx; with --cluster and --workers a "
-            "directory, for a Parquet file a part.",
+            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx.",
             show_default="standard output",
             rich_help_panel=options.FILES_PANEL,
         ),
@@ -128,8 +121,6 @@ def predict(
         ),
     ] = None,
     save: options.Save = None,
-    cluster: options.ClusterAddress = None,
-    workers: options.Workers = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -143,8 +134,7 @@ def predict(
 
     With one file, --holdout 0.25 predicts a random part of its rows, and
     --folds 5 every row from the others. With a model that exactcp fit has saved,
-    --model model.exactcp NEW.csv predicts new rows, without learning anew. With
-    --workers 4, TRAIN and TEST may be many Parquet files, more than memory holds.
+    --model model.exactcp NEW.csv predicts new rows, without learning anew.
 
     The rows are written with new columns: prediction, set_text (labels joined
     by |), confidence, credibility and p_<label> for each label; or, for
@@ -153,14 +143,13 @@ def predict(
     clock = Clock(STARTED if is_command() else time.perf_counter())
     levels = check_confidences(confidence or [0.95])
     marks = _check_marks(separator, decimal)
-    place = asked_place(context, cluster, workers)
     if model is not None:
         _check_only_new_rows(context, test)
     else:
         check_parts(holdout, folds, has_test=test is not None)
     files = {"NEW" if model is not None else "TRAIN": train} | ({} if test is None else {"TEST": test})
     outputs = Results(None if is_standard(output) else output, report, as_json=as_json, clock=clock)
-    shape = None if place is not None else _check_places(outputs, files, image)
+    shape = _check_places(outputs, files, image)
     if model is not None:
         check_jobs(jobs)
         _predict_new_rows(model, train, outputs, (levels, row_ids or [], jobs), marks=marks, shape=shape)
@@ -175,7 +164,6 @@ def predict(
         options=option or [],
         mondrian=None if mondrian is None else mondrian.value,
         smoothed=smoothed,
-        targets=TargetScale(log, *check_bounds(low, high, log=log)),
         seed=seed,
         jobs=jobs,
         scale=scale.value,
@@ -184,11 +172,6 @@ def predict(
         marks=marks,
     )
     asked.check()
-    if place is not None and test is not None:
-        from exactcp.cli._on_cluster import predict_on_cluster
-
-        predict_on_cluster(place, asked, levels, (train, test), output=output, as_json=as_json, clock=clock)
-        return
     with Console(stderr=True).status("reading"):
         _import_predictors()
         if save is not None:
@@ -212,7 +195,6 @@ def predict(
         "Training file": f"{Path(input_name(train)).name}, {problem.X_train.shape[0]:,} rows",
         **({"Test file": Path(input_name(test)).name} if test is not None else {"Rows predicted": str(divided)}),
         "Target": f"{target} ({problem.task}: {problem.reason})",
-        **asked.targets.asked(),
         "Columns": f"{len(problem.features)}, scaled: {scaled}",
     }
     outputs.give(_prepared(job, whole, test, compare=report is not None), problem, described, shape=shape)
@@ -266,13 +248,11 @@ def _predict_new_rows(
         seed=notes.seed if notes.smoothed else None,
         jobs=jobs,
         method=notes.method,
-        scale=notes.target_scale,
     )
     described = {
         "Model": f"{path.name}, of {notes.rows:,} rows",
         "Test file": Path(input_name(new)).name,
         "Target": f"{notes.target} ({notes.task})",
-        **notes.target_scale.asked(),
         "Columns": f"{len(notes.columns)}, scaled: {notes.scale}",
     }
     outputs.give(job, problem, described, shape=shape)
@@ -316,9 +296,7 @@ def _check_places(outputs: Results, files: dict[str, Path], image: str | None) -
     read = _named(dict(files))
     for path in read.values():
         if SEVERAL.search(str(path)) and not path.exists():
-            msg = (
-                f"{path} is a pattern of several files: add --workers 4, or the --cluster ADDRESS of a Dask scheduler."
-            )
+            msg = f"{path} is a pattern of several files: name one file; in Python, exactcp.dask takes many."
             raise MisuseError(msg)
     if output is not None:
         check_can_write(output, WRITTEN, read)

@@ -93,7 +93,7 @@ def fit_to_be_saved(job: Job) -> tuple[Any, bool]:
     predictor : predictor or Pipeline
     is_exact : bool
     """
-    X, y = job.X_train, job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
+    X, y = job.X_train, job.y_train
     if job.method != "split" or job.transformer is None:
         with untold_cost():  # the summary says how exact it is
             return new_predictor(job, job.method).fit(X, y), job.method == "full" or job.transformer is None

@@ -118,7 +118,7 @@ def read_problem(
 
     tables = {"TRAIN": train} if paths[1] is None else {"TRAIN": train, "TEST": test}
     categorical = [*encoding["categorical"]]
-    features, left_out = choose_features(tables, columns, categorical)
+    features, left_out = _choose_features(tables, columns, categorical)
     if task == "auto":
         chosen, reason = _targets.choose_task(train[target], target, marks.decimal)
     else:
@@ -162,7 +162,7 @@ def read_problem(
     )
 
 
-def choose_features(
+def _choose_features(
     tables: dict[str, Any], columns: Columns, categorical: list[str]
 ) -> tuple[list[str], dict[str, str]]:
     """Return the columns that may be learned from, and the others but the target with the reason for each."""

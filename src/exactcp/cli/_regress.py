@@ -71,7 +71,7 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
     """Return what a predictor says, part by part, its regions by level, and how many examples it counted, at least."""
     m = job.X_test.shape[0]
     known = truth is not None and not np.isnan(truth).all()
-    targets = np.full(m, np.nan) if truth is None else job.scale.learned(truth)
+    targets = np.full(m, np.nan) if truth is None else truth
     prediction, p, covered = np.zeros(m), np.full(m, np.nan), np.zeros(m, dtype=bool)
     regions = [[Region(np.empty((0, 2)))] * m for _ in job.confidences]
     at_levels = TargetLevels.blank(_levels_of_a_page(job), m)
@@ -81,20 +81,19 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
         predictor = job.fitted
         if predictor is None:
             predictor = new_predictor(job, method)
-            _, seconds = timed(predictor.fit, part.X_train, job.scale.learned(part.y_train))
+            _, seconds = timed(predictor.fit, part.X_train, part.y_train)
             fit_seconds += seconds
         said, seconds = timed(predictor.predict, part.X_test)
         predict_seconds += seconds
-        prediction[rows] = job.scale.back(said)
+        prediction[rows] = said
         for place, level in enumerate(job.confidences):
             found, seconds = timed(_regions, predictor, part.X_test, level)
             predict_seconds += seconds
-            cut = [Region(job.scale.region(region.intervals)) for region in found]
             if place == 0:
-                covered[rows] = [y in region for y, region in zip(targets[rows].tolist(), cut, strict=True)]
-            for row, region in zip(rows.tolist(), cut, strict=True):
-                regions[place][row] = job.scale.back_region(region)
-        _fill_levels(at_levels, rows, job, predictor, part.X_test, targets[rows])
+                covered[rows] = [y in region for y, region in zip(targets[rows].tolist(), found, strict=True)]
+            for row, region in zip(rows.tolist(), found, strict=True):
+                regions[place][row] = region
+        _fill_levels(at_levels, rows, predictor, part.X_test, targets[rows])
         if method == "full" and known:
             # what a place holder gives is not read
             filled = np.where(np.isnan(targets), np.nanmedian(targets), targets)
@@ -117,26 +116,24 @@ def _levels_of_a_page(job: Job) -> tuple[float, ...]:
     return tuple(sorted({*job.confidences, *more}))
 
 
-def _fill_levels(
-    said: TargetLevels, rows: np.ndarray, job: Job, predictor: Any, X: np.ndarray, targets: np.ndarray
-) -> None:
+def _fill_levels(said: TargetLevels, rows: np.ndarray, predictor: Any, X: np.ndarray, targets: np.ndarray) -> None:
     """Write what a predictor says of some rows at other levels, as a report shows it: without a word about few rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for place, level in enumerate(said.levels):
-            cut = [Region(job.scale.region(region.intervals)) for region in _regions(predictor, X, level)]
-            drawn = [job.scale.back_region(region) for region in cut]
-            said.intervals[place, rows] = np.array([region.hull for region in drawn]).reshape(-1, 2)
-            said.widths[place, rows] = [region.measure for region in drawn]
+            found = _regions(predictor, X, level)
+            said.intervals[place, rows] = np.array([region.hull for region in found]).reshape(-1, 2)
+            said.widths[place, rows] = [region.measure for region in found]
             if said.covered is not None:
-                said.covered[place, rows] = [y in region for y, region in zip(targets.tolist(), cut, strict=True)]
+                said.covered[place, rows] = [y in region for y, region in zip(targets.tolist(), found, strict=True)]
 
 
 def _regions(predictor: Any, X: Any, level: float) -> list[Region]:
     """Return a region for each object; only full CP has some that are not one interval."""
     if isinstance(last(predictor), FullConformalRegressor):
         return list(predictor.predict_region(X, level))
-    return [Region(interval[None]) for interval in predictor.predict_interval(X, level)]
+    # an interval of nan is empty
+    return [Region(ends[None][~np.isnan(ends[:1])]) for ends in predictor.predict_interval(X, level)]
 
 
 def _regression_columns(run: TargetRun, regions: list[list[Region]], job: Job) -> dict[str, Any]:

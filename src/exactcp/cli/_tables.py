@@ -60,7 +60,7 @@ def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = Fal
     """
     pd = require("pandas", "report", "reading tables")
     if path.is_dir():
-        msg = f"{path} is a directory: expected a CSV or Parquet file (exactcp predict --workers 4 takes many)."
+        msg = f"{path} is a directory: expected a CSV or Parquet file (in Python, exactcp.dask takes many)."
         raise ValueError(msg)
     source, kind = standard_input() if is_standard(path) else (path, ending(path))
     name = input_name(path)
@@ -111,20 +111,10 @@ def _read_parquet(pd: Any, source: Path | BytesIO, name: str, target: str) -> An
     with reading_parquet(name) as parquet:
         table = pd.read_parquet(source, engine="pyarrow")
         if target in table.columns and table[target].dtype.kind == "f":
-            keep_whole_numbers(table, target, parquet.read_table(source, columns=[target]))
-    return with_plain_decimals(table)
-
-
-def keep_whole_numbers(frame: Any, target: str, table: Any) -> None:
-    """Let a target be whole numbers where pyarrow's table has such: with missing values they became float64."""
-    column = table.column(target).to_pandas(integer_object_nulls=True)
-    if column.dtype == object:
-        frame[target] = _exact(column)
-
-
-def with_plain_decimals(table: Any) -> Any:
-    """Return a frame with numbers in place of decimals."""
-    pd = require("pandas", "report", "reading tables")
+            # with missing values whole numbers became float64
+            column = parquet.read_table(source, columns=[target]).column(target).to_pandas(integer_object_nulls=True)
+            if column.dtype == object:
+                table[target] = _exact(column)
     for column_name in table.columns:
         kind = pd.api.types.infer_dtype(table[column_name], skipna=True)
         if kind == "decimal":

@@ -34,20 +34,16 @@ def choose_task(target: Any, name: str = "", decimal: str = ".") -> tuple[str, s
 
 def training_labels(target: Any, name: str) -> np.ndarray:
     """Return the labels of a training target: whole numbers stay numbers, everything else is text."""
-    refuse_unknown(target, name)
+    _refuse_nested(target, name)
+    _refuse_missing_targets(target, name)
     labels = _text_labels(target)
-    refuse_few_labels(np.unique(labels), labels.size, name)
-    return labels
-
-
-def refuse_few_labels(classes: np.ndarray, rows: int, name: str) -> None:
-    """Refuse the different labels of so many rows if nothing can be learned of them."""
+    classes = np.unique(labels)
     if classes.size < 2:
         msg = f"the target {name!r} of TRAIN has one label only, {classes[0]!s}: expected two at least."
         raise ValueError(msg)
-    if 2 * classes.size > rows and classes.size > MANY_LABELS:
+    if 2 * classes.size > labels.size and classes.size > MANY_LABELS:
         msg = (
-            f"the target {name!r} of TRAIN has {classes.size} different labels in {rows} rows: expected labels "
+            f"the target {name!r} of TRAIN has {classes.size} different labels in {labels.size} rows: expected labels "
             "that come again; use --task regression if it is a quantity."
         )
         raise ValueError(msg)
@@ -55,12 +51,13 @@ def refuse_few_labels(classes: np.ndarray, rows: int, name: str) -> None:
         if "|" in str(label):
             msg = f"the label {label!r} contains |, which joins the labels of a set: rename it."
             raise ValueError(msg)
+    return labels
 
 
-def training_numbers(target: Any, name: str, decimal: str = ".", table: str = "TRAIN") -> np.ndarray:
+def training_numbers(target: Any, name: str, decimal: str = ".") -> np.ndarray:
     """Return a training target of regression."""
-    _refuse_missing_targets(target, name, table)
-    return _numbers(target, name, table, decimal)
+    _refuse_missing_targets(target, name)
+    return _numbers(target, name, "TRAIN", decimal)
 
 
 def kind_of_labels(training: Any) -> str:
@@ -74,15 +71,11 @@ def labels_or_none(target: Any, kind: str, table: str = "TEST") -> list[str | No
     """Return the labels of rows as text, written as the training ones are, of this kind; None where there is none."""
     _refuse_nested(target, f"of {table}")
     present = target.notna().to_numpy()
-    known = iter(labels_of(target[present], kind).astype(str).tolist())
+    labels = target[present]
+    if kind == "numbers" and is_number(labels):
+        labels = pd.Series(_floats(labels))
+    known = iter(_text_labels(labels, whole=kind != "numbers").astype(str).tolist())
     return [next(known) if there else None for there in present]
-
-
-def labels_of(target: Any, kind: str) -> np.ndarray:
-    """Return labels that are there, written as this kind is."""
-    as_numbers = kind == "numbers" and is_number(target)
-    labels = pd.Series(_floats(target)) if as_numbers else target
-    return _text_labels(labels, whole=kind != "numbers")
 
 
 def known_numbers(target: Any, name: str, decimal: str = ".", table: str = "TEST") -> np.ndarray:
@@ -155,17 +148,11 @@ def _refuse_other_kinds(target: Any, name: str, decimal: str) -> None:
         raise ValueError(msg)
 
 
-def refuse_unknown(target: Any, name: str, table: str = "TRAIN") -> None:
-    """Refuse a training target with cells that have several values, or none."""
-    _refuse_nested(target, name)
-    _refuse_missing_targets(target, name, table)
-
-
-def _refuse_missing_targets(target: Any, name: str, table: str) -> None:
+def _refuse_missing_targets(target: Any, name: str) -> None:
     missing = np.flatnonzero(target.isna())
     if missing.size:
         msg = (
-            f"row {missing[0] + 1} of {table} has no target {name!r} ({missing.size} such rows): remove them, since a "
+            f"row {missing[0] + 1} of TRAIN has no target {name!r} ({missing.size} such rows): remove them, since a "
             "target cannot be imputed."
         )
         raise ValueError(msg)

@@ -55,8 +55,9 @@ def expect_job_seconds(job: Job, least: int | None = None) -> float:
     if pairs < (WORTH_TRYING if least is None else least):
         return 0.0
     X = job.X_train if job.folds is not None else pd.concat([job.X_train, job.X_test], ignore_index=True)
-    y = job.scale.learned(job.y_train) if job.task == "regression" else job.y_train
-    seconds = _pilot.expect_seconds(new_predictor(job, job.method), X, y, _positions(job), _try, enough=LONG_ENOUGH)
+    seconds = _pilot.expect_seconds(
+        new_predictor(job, job.method), X, job.y_train, _positions(job), _try, enough=LONG_ENOUGH
+    )
     return 0.0 if math.isnan(seconds) else seconds
 
 

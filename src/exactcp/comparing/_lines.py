@@ -121,5 +121,5 @@ def guarantee(n_chosen_on: int, n_left: int, n_compared: int) -> str:
         f"The choice among {n_compared} predictors was made with the labels of these {n_chosen_on:,} rows. If the best "
         "is fitted on the same rows, its coverage may be a little lower than its guarantee says: more with more "
         "predictors, less with more rows (0.86 instead of 0.9 for a penalty, 19 rows). To keep it exactly, "
-        "choose on a part that is not used again, such as 0.3 of the rows: choose_on=0.3, or --choose-on 0.3."
+        "choose on a part that is not used again, such as 0.3 of the rows: exactcp.compare(X, y, choose_on=0.3)."
     )

@@ -1,4 +1,4 @@
-"""A stream that is watched across restarts: its test, and how its rows become objects."""
+"""The columns of a stream, and the state of one that `exactcp drift --state` of release 0.1.0 has saved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
 
 class WatchedStream(Estimator):
-    """What a stream has come to.
+    """What a stream has come to; its `test` goes on by `update_many`.
 
     Parameters
     ----------

@@ -55,11 +55,11 @@ def render(facts: dict[str, Any]) -> str:
     from exactcp.report.figures import figures, picture
 
     filters: dict[str, Callable[..., str]] = {"picture": picture, "beside": _beside}
-    return fill("page.html.j2", filters, facts=facts, figures=figures(facts), script=_script(facts))
+    return _rendered(filters, facts=facts, figures=figures(facts), script=_script(facts))
 
 
-def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -> str:
-    """Return a page made of a template, whose values are escaped and none of which may lack."""
+def _rendered(filters: dict[str, Callable[..., str]], **values: Any) -> str:
+    """Return a page made of the template, whose values are escaped and none of which may lack."""
     jinja2 = require("jinja2", "report", "a report")
     from exactcp import __version__
 
@@ -71,7 +71,7 @@ def fill(template: str, filters: dict[str, Callable[..., str]], **values: Any) -
         lstrip_blocks=True,
     )
     environment.filters.update(percent=percent, number=written_number, seconds=seconds, **filters)
-    return str(environment.get_template(template).render(**values, version=__version__))
+    return str(environment.get_template("page.html.j2").render(**values, version=__version__))
 
 
 def write_report(facts: dict[str, Any], path: str | Path) -> Path:
