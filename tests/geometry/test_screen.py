@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import some_basis
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callable_kernels import callable_kernel
-from conftest import some_basis
 from exactcp.geometry import screen as screens
 from exactcp.geometry import sketch as sketches
 from exactcp.geometry.distances import euclidean_block

@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import PATHS
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from conftest import PATHS
 from exactcp import ConformalAnomalyDetector, FullConformalClassifier
 from exactcp.counting.categories import Members, Within, count_by_column, count_ranked, rank_within, sizes_of
 from exactcp.counting.labels import LabelCounts

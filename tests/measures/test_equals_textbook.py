@@ -7,10 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import PATHS
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from conftest import PATHS
 from exactcp import FullConformalClassifier, textbook
 from exactcp.geometry.kinds import KIND_OF
 from exactcp.pvalues import compare_scores

@@ -1,6 +1,6 @@
 """Lines of the package broken on purpose, one at a time: the tests must notice each.
 
-`python -m pytest -m slow tests/test_mutants.py` runs every mutant of every family in a process of its own, on a copy of
+`python -m pytest -m slow tests/mutants/test_mutants.py` runs every mutant of every family in a process of its own, on a copy of
 the package with compiled code of its own. `-k neighbours` runs one family, `-k "extremes"` one mutant.
 
 To add a family, write `tests/mutants/<family>.py` with a `FAMILY`:

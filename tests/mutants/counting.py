@@ -5,10 +5,10 @@ from __future__ import annotations
 from mutants import Family, Mutant
 
 PVALUES = (
-    "test_pvalues.py::test_ties_within_the_tolerance_count_as_equal",
-    "test_pvalues.py::test_the_floor_makes_the_tolerance_absolute_near_zero",
-    "test_pvalues.py::test_infinities_compare_exactly",
-    "test_pvalues.py::test_sorted_counting_equals_plain_counting",
+    "predicting/test_pvalues.py::test_ties_within_the_tolerance_count_as_equal",
+    "predicting/test_pvalues.py::test_the_floor_makes_the_tolerance_absolute_near_zero",
+    "predicting/test_pvalues.py::test_infinities_compare_exactly",
+    "predicting/test_pvalues.py::test_sorted_counting_equals_plain_counting",
 )
 RANKS = (
     "measures/test_equals_textbook.py::test_label_counts_on_every_path[plain-KNN 3-four labels]",

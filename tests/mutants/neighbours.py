@@ -22,7 +22,7 @@ UPDATES = (
     ),
     "measures/test_learning.py::test_a_sliding_window_equals_a_fresh_fit[KNN 3]",
 )
-COPIES = tuple(f"test_changes.py::test_a_shallow_copy_changes_by_itself[KNN-<lambda>{i}]" for i in range(4))
+COPIES = tuple(f"internals/test_changes.py::test_a_shallow_copy_changes_by_itself[KNN-<lambda>{i}]" for i in range(4))
 FORKS = tuple(
     f"measures/test_bag_forks.py::test_two_copies_change[KNN-{first}-{second}]"
     for first in ("learn one", "a label comes")

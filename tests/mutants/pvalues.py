@@ -5,13 +5,13 @@ from __future__ import annotations
 from mutants import Family, Mutant
 
 FORMULAS = (
-    "test_pvalues.py::test_formulas",
-    "test_pvalues.py::test_counts_of_all_examples_and_of_a_labels",
-    "test_pvalues.py::test_ties_within_the_tolerance_count_as_equal",
-    "test_pvalues.py::test_nan_marks_examples_outside_the_category",
-    "test_pvalues.py::test_sorted_counting_equals_plain_counting",
-    "test_pvalues.py::test_residuals_are_compared_with_the_slack_of_both",
-    "test_pvalues.py::test_chains_of_ties_are_one_group",
+    "predicting/test_pvalues.py::test_formulas",
+    "predicting/test_pvalues.py::test_counts_of_all_examples_and_of_a_labels",
+    "predicting/test_pvalues.py::test_ties_within_the_tolerance_count_as_equal",
+    "predicting/test_pvalues.py::test_nan_marks_examples_outside_the_category",
+    "predicting/test_pvalues.py::test_sorted_counting_equals_plain_counting",
+    "predicting/test_pvalues.py::test_residuals_are_compared_with_the_slack_of_both",
+    "predicting/test_pvalues.py::test_chains_of_ties_are_one_group",
 )
 THRESHOLDS = (
     "predicting/test_levels.py::TestThreshold::test_is_the_smallest_count_above_epsilon_for_all_n_and_levels[100]",
@@ -20,8 +20,8 @@ THRESHOLDS = (
     "predicting/test_levels.py::TestThreshold::test_means_of_p_values_are_exact",
     "predicting/test_levels.py::TestThreshold::test_sets_by_counts_and_by_p_values_are_the_rational_ones[100]",
 )
-TAU = ("test_randomness.py::TestTau::test_equals_the_textbook",)
-SEEDS = "test_randomness.py::TestSeeds::"
+TAU = ("contracts/test_randomness.py::TestTau::test_equals_the_textbook",)
+SEEDS = "contracts/test_randomness.py::TestSeeds::"
 
 FAMILY = Family(
     tests=FORMULAS,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutants.density import COUNTED
 from sklearn.neighbors import KernelDensity
 
 from callable_kernels import callable_kernel
@@ -28,7 +29,6 @@ from exactcp.measures.density.kernels.kernel_functions import (
     squared_block,
 )
 from exactcp.pvalues import compare_scores
-from mutants.density import COUNTED
 from problems import PROBLEMS
 from slices import sliced, slow_but
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import ALWAYS_INTERVALS, ALWAYS_SCREENED, some_basis
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from conftest import ALWAYS_INTERVALS, ALWAYS_SCREENED, some_basis
 from exactcp import FullConformalClassifier, pvalues
 from exactcp.counting.labels import choose_labels
 from exactcp.measures import KNN, NN, SimplifiedKNN

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from conftest import always_trees, contracting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from conftest import always_trees, contracting
 from exactcp import (
     ConformalAnomalyDetector,
     ConformalClusterer,

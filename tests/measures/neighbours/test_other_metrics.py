@@ -8,9 +8,9 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
+from conftest import some_basis
 from sklearn.base import clone
 
-from conftest import some_basis
 from exactcp import ExchangeabilityTest, FullConformalClassifier, FullConformalRegressor, VennPredictor, textbook
 from exactcp._parallel import Effort
 from exactcp.geometry.metric import Distance

@@ -7,10 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import contracting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import contracting
 from exactcp import FullConformalRegressor, VennPredictor
 from exactcp.measures import KNNResidual
 from exactcp.measures.neighbours import _neighbourhood_bag, _tuning

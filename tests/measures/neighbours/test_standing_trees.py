@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from conftest import always_trees, contracting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from conftest import always_trees, contracting
 from exactcp import ConformalAnomalyDetector, ExchangeabilityTest, FullConformalClassifier
 from exactcp._compiling import STOPWATCH
 from exactcp.measures import KNN, NN, SimplifiedKNN

@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
+from test_dask import chunked, problem
 
 from exactcp import FullConformalClassifier
 from exactcp.dask import DaskFullConformalClassifier
 from exactcp.measures import KNN
 from exactcp.measures.neighbours._shards import ShardedNeighbours
-from test_dask import chunked, problem
 
 
 @pytest.fixture

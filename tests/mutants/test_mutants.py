@@ -16,9 +16,13 @@ import exactcp
 import mutants
 from record import record
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 PACKAGE = Path(exactcp.__file__).parent
-FAMILIES = {name: import_module(f"mutants.{name}").FAMILY for _, name, _ in pkgutil.iter_modules(mutants.__path__)}
+FAMILIES = {
+    name: import_module(f"mutants.{name}").FAMILY
+    for _, name, _ in pkgutil.iter_modules(mutants.__path__)
+    if not name.startswith("test_")
+}
 ALL = [(family, name) for family, table in FAMILIES.items() for name in table.mutants]
 PATIENCE = 1800  # seconds; a mutant may never come to an end
 PASSED, FAILED = 0, 1  # pytest's exit codes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DOCS = Path(__file__).parents[2] / "docs"
 # run in the normal lane; the others in the slow one
 QUICK = {"plot_diagnosis", "plot_noise_grows"}
 SCRIPTS = [

@@ -786,7 +786,7 @@ def test_regression_around_a_pipeline_of_frames(tmp_path: Path) -> None:
 
 
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "saving.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "saving.md").read_text()
     page = ModuleType("saving_page")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

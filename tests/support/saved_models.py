@@ -1,4 +1,4 @@
-"""Models that are kept in the tests as releases have saved them: `python tests/saved_models.py` writes this release's.
+"""Models as releases have saved them: `python tests/support/saved_models.py` writes this release's.
 
 They are fitted to a few examples with short decimals, so that other processors come to the same numbers.
 """
@@ -26,7 +26,7 @@ from exactcp.exchangeability._watched import Column, WatchedStream
 from exactcp.measures import KDE, KNN, LSSVM, RidgeResidual
 from exactcp.taxonomies import bins
 
-SAVED_HERE = Path(__file__).parent / "saved"
+SAVED_HERE = Path(__file__).parents[1] / "saved"
 X = np.round(np.random.default_rng(7).normal(size=(16, 2)), 2)
 LABELS = np.array(["no", "yes"])[(X[:, 0] + X[:, 1] > 0).astype(int)]
 TARGETS = X[:, 0] - 2 * X[:, 1]

@@ -42,7 +42,7 @@ def handlers():
 
 def ends(family, trials, presses, *words, folder=None):
     """Interrupt first calls of a family in fresh processes; return how every trial ended."""
-    program = Path(__file__).with_name("interrupted_first_calls.py")
+    program = Path(__file__).parents[1] / "support" / "interrupted_first_calls.py"
     environment = os.environ | ({} if folder is None else {"NUMBA_CACHE_DIR": str(folder)})
     command = [sys.executable, program, family, str(trials), str(presses), *words]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

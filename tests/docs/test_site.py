@@ -19,7 +19,7 @@ import pytest
 import exactcp
 from slices import slow_but
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = Path(exactcp.__file__).parent
 ENTRY = re.compile(r"^   ~(exactcp\.[\w.]+)$", re.MULTILINE)

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[1] / "golden"
 DATA = {"iris": load_iris, "wine": load_wine, "diabetes": load_diabetes}
 MODELS = {
     "naive Bayes": GaussianNB(),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a timer that send
 
 def survived(count, seed, *families):
     """Interrupt all public calls of families in a process of their own; return how many interruptions came."""
-    program = Path(__file__).with_name("timed_interruptions.py")
+    program = Path(__file__).parents[1] / "support" / "timed_interruptions.py"
     done = subprocess.run(
         [sys.executable, program, str(count), str(seed), *families], capture_output=True, text=True, check=False
     )

@@ -11,7 +11,7 @@ import pytest
 
 from exactcp import FullConformalClassifier
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def _run(page: str) -> dict:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parent / "cluster_answers.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "cluster_answers.py"
 
 
 def said_by_a_cluster(lane: str, *number: str, timeout: float) -> dict[str, Any]:

@@ -426,7 +426,7 @@ def test_wrong_objects_get_a_sentence(labelled):
 
 
 def test_examples_of_the_page_run():
-    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     namespace = {}
     exec(

@@ -11,7 +11,7 @@ import pytest
 
 from exactcp import ValidityWarning
 
-PAGE = Path(__file__).parents[1] / "docs" / "guarantee.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guarantee.md"
 if not PAGE.exists():
     pytest.skip("the documentation is not part of this distribution", allow_module_level=True)
 guarantee = pytest.importorskip("benchmarks.guarantee")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "docs" / "theory"
 PAGES = sorted(THEORY.glob("*.md"))
 ROW = re.compile(r"^\| \[([A-Z]{2}\.\d+)\]\([\w.#-]+\) \| (.+) \| `([\w.]+):([\w.]+)` \|$", re.MULTILINE)

@@ -7,6 +7,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
+from test_users_mistakes import MISTAKES as MISTAKES_WITH_MODELS
 
 import exactcp
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, metrics
@@ -15,7 +16,6 @@ from exactcp.metrics import scorers
 from exactcp.online import AdaptiveLevel, progressive
 from exactcp.online.river import RiverClassifier, RiverRegressor
 from exactcp.pipeline import make_pipeline
-from test_users_mistakes import MISTAKES as MISTAKES_WITH_MODELS
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("skops")

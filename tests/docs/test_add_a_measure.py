@@ -12,7 +12,7 @@ from pathlib import Path
 import exactcp
 
 PACKAGE = Path(exactcp.__file__).parent
-RECIPE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+RECIPE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 EXPORT = "\nfrom exactcp.measures.models._mean_distance import MeanDistance\n\n__all__ += ['MeanDistance']\n"
 USE = """
 import warnings

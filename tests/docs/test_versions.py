@@ -8,7 +8,7 @@ import pytest
 
 from exactcp import __version__
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(

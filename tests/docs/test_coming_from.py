@@ -9,7 +9,7 @@ import pytest
 
 from golden import FOLDER, sets
 
-PAGE = Path(__file__).parents[1] / "docs" / "coming-from.md"
+PAGE = Path(__file__).parents[2] / "docs" / "coming-from.md"
 
 
 def test_the_ported_quick_starts_answer_what_the_peers_do():
