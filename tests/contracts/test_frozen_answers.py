@@ -1,0 +1,92 @@
+"""The answers are those of the commit that froze them: counts exactly, floats as near as processors agree."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+
+import numpy as np
+import pytest
+
+from frozen_cases import KINDS, every_case
+from frozen_store import Case, Store, difference, exact, faults_of, line_of, name_of, near, thin
+from measure_table import MEASURES
+
+cases_of = cache(every_case)
+MEASURES_OF = [(kind, measure) for kind in KINDS for measure in dict.fromkeys(case.measure for case in cases_of(kind))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_slice_with_everything_of_its_kind(kind):
+    store = Store(kind)
+    assert not [fault for case in thin(cases_of(kind)) for fault in faults_of(case, store)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "measure"), MEASURES_OF)
+def test_all(kind, measure):
+    store = Store(kind)
+    cases = [case for case in cases_of(kind) if case.measure == measure]
+    assert not [fault for case in cases for fault in faults_of(case, store)]
+
+
+def test_the_slice_has_every_measure_and_all_that_is_frozen_is_asked():
+    for kind in KINDS:
+        store, cases = Store(kind), cases_of(kind)
+        kept = thin(cases)
+        for field in ("measure", "problem", "route", "history"):
+            assert {getattr(case, field) for case in kept} == {getattr(case, field) for case in cases}, (kind, field)
+        for case in cases:
+            assert all(store.find(case, operation) is not None for operation in case.operations), name_of(case)
+        assert store.left_over() == []
+    assert {case.measure for case in thin(cases_of("label bags"))} == set(MEASURES)
+
+
+class TestTheCheckCanFail:
+    case = next(case for case in cases_of("label bags") if case.measure == "KNN 3" and case.route == "screened")
+
+    def faults(self, store: Store, case: Case) -> list[str]:
+        return list(faults_of(case, store))
+
+    def test_another_stored_number_is_named(self):
+        store = Store("label bags")
+        assert self.faults(store, self.case) == []
+        store.lines = copy.deepcopy(store.lines)
+        line = store.find(self.case, "counts")
+        words = line[1].split()
+        line[1] = " ".join([words[0], str(int(words[1]) + 1), *words[2:]])
+        (fault,) = self.faults(store, self.case)
+        assert fault.startswith("label bags | KNN 3 | random | screened | fresh | counts: 1 of ")
+
+    def test_another_answer_is_named(self):
+        answers = self.case.ask()
+        for operation, answer in answers.items():
+            values = answer.values.copy()
+            values.flat[-1] += 1
+            wrong = self.case._replace(ask=lambda o=operation, a=answer, v=values: answers | {o: a._replace(values=v)})
+            (fault,) = self.faults(Store("label bags"), wrong)
+            assert fault.startswith(f"{name_of(self.case, operation)}: 1 of ")
+
+    def test_an_answer_that_is_not_written_in_full_has_a_digest(self):
+        values = np.arange(10_000)
+        line = line_of(exact(values))
+        values[17] += 1
+        assert difference(exact(values), line) == "another digest: numbers that are not written differ"
+
+    def test_errors_missing_answers_and_other_shapes(self):
+        def fails():
+            raise ValueError("no")
+
+        store = Store("label bags")
+        assert self.faults(store, self.case._replace(ask=fails)) == [f"{name_of(self.case)}: ValueError: no"]
+        assert "expected answers to" in self.faults(store, self.case._replace(ask=dict))[0]
+        (*_, fault) = self.faults(store, self.case._replace(problem="another"))
+        assert fault.endswith("was never written")
+        assert difference(exact([1, 2]), line_of(exact([1, 2, 3]))) == "shape i 2, was i 3"
+
+    def test_the_tolerance_is_the_only_one(self):
+        known = line_of(near([1.0, np.nan, np.inf], 1e-9))
+        assert difference(near([1.0 + 1e-10, np.nan, np.inf], 1e-9), known) is None
+        assert difference(near([1.0 + 1e-10, np.nan, np.inf], 1e-9), known, bits=True) is not None
+        assert difference(near([1.0 + 1e-8, np.nan, np.inf], 1e-9), known) is not None
+        assert difference(exact([1.0 + 1e-15]), line_of(exact([1.0]))) is not None

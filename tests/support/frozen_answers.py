@@ -1,0 +1,519 @@
+"""What is asked of measures: every one, on every problem, by every route, after every history.
+
+Routes and histories change no answer, so that most are compared with one that is written once (`frozen_store`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import conftest
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from exactcp import FullConformalClassifier, FullConformalRegressor
+from exactcp.geometry import screen
+from exactcp.geometry.kinds import KIND_OF
+from exactcp.measures import KNN, LSSVM, KNNResidual, LassoResidual, RidgeResidual, SimplifiedKNN
+from exactcp.measures.density import _bag, _routes
+from exactcp.measures.density.kernels import dense
+from exactcp.measures.neighbours import _filling, _search, _tuning
+from frozen_store import Answer, Case, exact, near, whole
+from hostile import KINDS, LABELS, hostile
+from measure_table import MEASURES
+from problems import PROBLEMS
+from target_problems import TARGET_PROBLEMS
+
+HISTORIES = ("fresh", "learned", "unlearned", "mixed")
+UPDATED = ("plain", "screened", "differences", "tree", "intervals")  # routes that keep what follows every change
+STEPS = 200  # of a mixed history
+
+
+# --- routes: what forces them is here and nowhere else; answers do not depend on them
+
+
+def _screening(patch: pytest.MonkeyPatch, **knobs: float) -> None:
+    patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(**{**conftest.ALWAYS_SCREENED, **knobs}))
+
+
+def _by_trees(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_filling, "choose_route", conftest.always_trees)
+    patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
+
+
+def _densities(patch: pytest.MonkeyPatch, compact: float) -> None:
+    patch.setattr(_routes, "FEW_OBJECTS", 0)
+    patch.setattr(_routes, "FEW_MULTIPLICATIONS", -1)
+    patch.setattr(_routes, "BLOCK_ROWS", 2)
+    patch.setattr(_bag, "SORT_FROM", 0)
+    patch.setattr(dense, "EXPECTED", {})
+    patch.setattr(dense, "EXPECTED_COMPACT", compact)
+
+
+@contextmanager
+def route(name: str) -> Iterator[None]:
+    """Let measures answer by this route, whatever the size of the data; a route without a force is the plain one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "screened float64":
+            patch.setattr(screen, "_float32_resolves", lambda *_: False)
+        if name in ("screened", "screened float64", "differences"):
+            _screening(patch)
+        if name == "sketched":
+            patch.setattr(_search, "find_basis", conftest.some_basis)
+            _screening(patch)
+        if name == "contracted":
+            conftest.contracting(patch)
+        if name in ("tree", "tree one row", "contracted"):
+            _by_trees(patch)
+        if name == "intervals":
+            _screening(patch, **conftest.ALWAYS_INTERVALS)
+        if name in ("sums dense", "sums direct", "sums screened"):
+            _densities(patch, -1.0 if name == "sums screened" else np.inf)
+        if name == "sums direct":
+            patch.setattr(dense, "TRUST", 0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+
+def is_one_by_one(name: str) -> bool:
+    """Tell whether a route is asked about one row at a time."""
+    return name in ("one row", "tree one row")
+
+
+def _is_fast(measure: Any) -> bool:
+    return measure.get_params().get("metric") in KIND_OF and measure.metric_params is None
+
+
+def routes_of(measure: Any) -> list[str]:
+    """Return the routes that a measure has, the plain one first."""
+    parameters = measure.get_params()
+    if "metric" in parameters:
+        if not _is_fast(measure):
+            return ["plain", "one row", "float32"]
+        if parameters["metric"] != "euclidean":
+            return ["plain", "one row", "differences", "screened float64", "intervals", "float32"]
+        screens = ["screened", "screened float64", "sketched"]
+        return ["plain", "one row", *screens, "tree", "tree one row", "contracted", "intervals", "float32"]
+    if "bandwidth" in parameters:
+        return ["plain", "one row", "sums dense", "sums direct", "sums screened", "float32"]
+    return ["plain", "one row", "float32"]
+
+
+def _narrowed(route_name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    return tuple(array.astype(np.float32) for array in arrays) if route_name == "float32" else arrays
+
+
+# --- histories: each ends with the examples of the problem, in some order
+
+
+class Told(NamedTuple):
+    """What a history does; the numbers are those of examples, the problem's first and then spare ones."""
+
+    fit: Callable[[np.ndarray], Any]
+    learn: Callable[[np.ndarray], Any]
+    unlearn: Callable[[np.ndarray], Any]  # positions
+    ask: Callable[[], Any]
+
+
+def play(history: str, n: int, n_spare: int, told: Told) -> np.ndarray:
+    """Let examples come and go, with questions between; return the numbers of those that are left, all below n."""
+    own, spare = np.arange(n), np.arange(n, n + n_spare)
+    if history == "fresh":
+        told.fit(own)
+        return own
+    if history == "learned":
+        bounds = sorted({(n + 1) // 2, min((n + 1) // 2 + 1, n), min((n + 1) // 2 + 3, n), n})
+        told.fit(own[: bounds[0]])
+        for first, last in pairwise(bounds):
+            told.ask()
+            told.learn(own[first:last])
+        return own
+    if history == "unlearned":
+        known = np.concatenate([spare[::2], own[: n // 2], spare[1::2], own[n // 2 :]])
+        told.fit(known)
+        for some in (spare[-1:], spare[:2], spare[2:-1]):
+            told.ask()
+            gone = np.flatnonzero(np.isin(known, some))
+            told.unlearn(gone)
+            known = np.delete(known, gone)
+        return known
+    return _mixed(n, n_spare, told)
+
+
+def _mixed(n: int, n_spare: int, told: Told) -> np.ndarray:
+    rng, everyone = np.random.default_rng(n), np.arange(n + n_spare)
+    known = everyone[: (n + 1) // 2]
+    least = min(2, known.size)
+    told.fit(known)
+    for step in range(STEPS):
+        others = np.setdiff1d(everyone, known)
+        size = int(rng.integers(1, 4))
+        if others.size and (known.size - size < least or rng.random() < 0.55):
+            new = rng.permutation(others)[:size]
+            told.learn(new)
+            known = np.concatenate([known, new])
+        elif known.size - size >= least:
+            gone = np.sort(rng.permutation(known.size)[:size])
+            told.unlearn(gone)
+            known = np.delete(known, gone)
+        if step % 20 == 0:
+            told.ask()
+    missing = np.setdiff1d(np.arange(n), known)
+    if missing.size:
+        told.learn(missing)
+        known = np.concatenate([known, missing])
+    gone = np.flatnonzero(known >= n)
+    if gone.size:
+        told.unlearn(gone)
+        known = np.delete(known, gone)
+    return known
+
+
+# --- labels: the counts of bags, and what predictors make of them
+
+
+@cache
+def label_problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return objects, codes and test objects of a problem, with spare examples at the end, and how many are not."""
+    if name in PROBLEMS:
+        X, y, X_test = PROBLEMS[name]
+    else:
+        number = KINDS.index(name.removeprefix("hostile "))
+        X, y, X_test = hostile(KINDS[number], LABELS[number % 5], number, 160, 3)
+        y = np.unique(y, return_inverse=True)[1]
+    spare = np.concatenate([X_test[:6], X[::4]])
+    rng = np.random.default_rng(len(y))
+    return (
+        np.concatenate([X, spare]),
+        np.concatenate([y, rng.permutation(np.resize(np.unique(y), len(spare)))]),
+        X_test,
+        len(y),
+    )
+
+
+ILL_CONDITIONED = ("outliers",)  # objects at 1e9 and -1e12: a solution has five digits that do not depend on its order
+
+
+def _score_tolerance(measure: Any, problem: str) -> tuple[float, float]:
+    """Say how far scores may differ: sums round by the order of the processor, and solutions by the condition."""
+    if isinstance(measure, LSSVM):
+        return (1e-4, 1e-4) if problem in ILL_CONDITIONED else (1e-6, 1e-6)
+    return 1e-12, 1e-12 * measure.tie_floor
+
+
+def _stacked(parts: list[Any], fields: int) -> list[np.ndarray]:
+    return [np.concatenate([np.asarray(part[f]) for part in parts]) for f in range(fields)]
+
+
+def ask_label_bag(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+    """Return the counts and scores of a bag, in all and within categories."""
+    X, y, X_test, n = label_problem(problem)
+    X, X_test = _narrowed(route_name, X, X_test)
+    n_labels, has_scores = int(y.max()) + 1, route_name != "intervals"
+    bag, on_the_way = None, []
+
+    def fit(some: np.ndarray) -> None:
+        nonlocal bag
+        bag = clone(measure).bag(X[some], y[some], n_labels)
+
+    def unlearn(gone: np.ndarray) -> None:
+        bag.unlearn(gone)
+
+    def ask() -> None:
+        on_the_way.append(np.concatenate([field[0] for field in bag.label_counts(X_test[:1])[:4]]))
+
+    with route(route_name):
+        told = Told(fit, lambda some: bag.learn(X[some], y[some]), unlearn, ask)
+        order = play(history, n, len(y) - n, told)
+        blocks = [X_test[i : i + 1] for i in range(len(X_test))] if is_one_by_one(route_name) else [X_test]
+        found = [bag.label_counts(block) for block in blocks]
+        wanted = (np.arange(len(X_test))[:, None] + np.arange(n_labels)) % 5 - 1
+        places = np.cumsum([0, *(len(block) for block in blocks)])
+        within = [
+            bag.category_counts(block, order % 3, wanted[place : place + len(block)])
+            for block, place in zip(blocks, places, strict=False)
+        ]
+    answers = {"counts": exact(_stacked(found, 4))}
+    if within[0] is not None:
+        answers["categories"] = exact(_stacked(within, 4))
+    if has_scores:
+        scores = near(np.concatenate([part.scores for part in found]), *_score_tolerance(measure, problem))
+        answers["scores"] = scores._replace(is_check=True)
+    if history != "fresh":
+        answers[f"counts of one row on the way, {history}"] = exact(np.array(on_the_way, np.int64).reshape(-1))
+    return answers
+
+
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    " by label": {"mondrian": "label"},
+    " by place": {"mondrian": lambda X, y: (np.asarray(X)[:, 0] > 0) + 2 * (y == "a")},
+    " smoothed": {"smoothed": True, "random_state": 3},
+}
+
+
+def ask_classifier(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+    """Return what the public methods of a full conformal classifier say."""
+    X, codes, X_test, n = label_problem(problem)
+    X, X_test = _narrowed(route_name, X, X_test)
+    y, answers = np.array(list("abcdefghij"))[codes], {}
+    for how, parameters in CONFIGURATIONS.items():
+        if is_one_by_one(route_name) and how == " smoothed":
+            continue  # draws belong to a batch
+        clf = FullConformalClassifier(clone(measure), **parameters, n_jobs=1)
+        with route(route_name):
+            told = Told(
+                lambda some, clf=clf: clf.fit(X[some], y[some], classes=np.unique(y)),
+                lambda some, clf=clf: clf.partial_fit(X[some], y[some]),
+                lambda gone, clf=clf: clf.unlearn(gone),
+                lambda clf=clf: clf.predict_p(X_test[:1]),
+            )
+            play(history, n, len(y) - n, told)
+            blocks = [X_test[i : i + 1] for i in range(len(X_test))] if is_one_by_one(route_name) else [X_test]
+            p = np.concatenate([clf.predict_p(block) for block in blocks])
+            answers[f"predict_p{how}"] = exact(p) if how else whole(p, n)
+            sets = [np.asarray(clf.predict_set(block, [0.5, 0.9])) for block in blocks]
+            answers[f"predict_set{how}"] = exact(np.concatenate(sets))
+            if not how:
+                answers["predict"] = exact(np.concatenate([clf.predict(block) for block in blocks]))
+    return answers
+
+
+def _operations_of_label_bag(route_name: str, history: str) -> tuple[str, ...]:
+    found = ["counts", "categories", *(["scores"] if route_name != "intervals" else [])]
+    return (*found, *([f"counts of one row on the way, {history}"] if history != "fresh" else []))
+
+
+def _operations_of_classifier(route_name: str) -> tuple[str, ...]:
+    hows = [how for how in CONFIGURATIONS if not (is_one_by_one(route_name) and how == " smoothed")]
+    return tuple(
+        name for how in hows for name in (f"predict_p{how}", f"predict_set{how}", *(["predict"] if not how else []))
+    )
+
+
+def _fits_float32(problem: str) -> bool:
+    X = label_problem(problem)[0]
+    size = np.abs(X).max()
+    return bool(size == 0 or 1e-30 < size < 1e30)
+
+
+def label_cases() -> Iterator[Case]:
+    """Yield what is asked of the measures with labels."""
+    for name, measure in MEASURES.items():
+        hostiles = [f"hostile {kind}" for kind in KINDS] if _is_fast(measure) else []
+        for problem in [*PROBLEMS, *hostiles]:
+            for route_name in routes_of(measure):
+                if route_name == "float32" and not _fits_float32(problem):
+                    continue
+                for history in HISTORIES:
+                    of = (name, problem, route_name, history)
+                    ask = partial(ask_label_bag, name, measure, *of[1:])
+                    yield Case("label bags", *of, _operations_of_label_bag(*of[2:]), ask, history == "mixed")
+
+
+def classifier_cases() -> Iterator[Case]:
+    """Yield what is asked of full conformal classifiers: all histories by the plain route, the others after a fit."""
+    for name, measure in MEASURES.items():
+        for problem in PROBLEMS:
+            for route_name in routes_of(measure):
+                for history in HISTORIES if route_name == "plain" else HISTORIES[:1]:
+                    if route_name == "float32" and not _fits_float32(problem):
+                        continue
+                    of = (name, problem, route_name, history)
+                    ask = partial(ask_classifier, name, measure, *of[1:])
+                    yield Case("classifiers", *of, _operations_of_classifier(route_name), ask, history == "mixed")
+
+
+# --- targets
+
+
+RESIDUALS = {
+    "k-NN 1": KNNResidual(k=1),
+    "k-NN 4": KNNResidual(k=4),
+    "k-NN 15": KNNResidual(),
+    "k-NN 3 manhattan": KNNResidual(k=3, metric="manhattan"),
+    "k-NN 2 chebyshev": KNNResidual(k=2, metric="chebyshev"),
+    "ridge": RidgeResidual(rho=0.1),
+    "ridge through the origin": RidgeResidual(rho=0.1, fit_intercept=False),
+    "ordinary ridge": RidgeResidual(residual="ordinary"),
+    "deleted ridge": RidgeResidual(residual="deleted"),
+    "kernel ridge": RidgeResidual(kernel="rbf"),
+    "ridge svd": RidgeResidual(rho=0.7, solver="svd"),
+    "lasso": LassoResidual(lam=0.3),
+}
+LEVELS = [0.5, 0.8, 0.9]
+
+
+@cache
+def target_problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return objects, targets and test objects of a problem, with spare examples at the end, and how many are not."""
+    X, y, X_test = TARGET_PROBLEMS[name]
+    spare = np.concatenate([X_test[:2], X[::4], X[:1]])
+    some = np.resize(np.concatenate([y[::-1], y.mean(keepdims=True)]), len(spare))
+    return np.concatenate([X, spare]), np.concatenate([y, some]), X_test, len(y)
+
+
+def _asked_targets(y: np.ndarray) -> np.ndarray:
+    width = float(np.ptp(y)) or 1.0
+    return np.concatenate([y[:3], [y.mean() + 0.01 * width, y.min() - 0.3 * width, y.max() + 0.2 * width]])
+
+
+def _end_tolerance(measure: Any, problem: str, y: np.ndarray) -> tuple[float, float]:
+    """Say how far ends may differ: those of k-NN are sums of few targets, those of the others come from solutions."""
+    share = 1e-6 if problem not in ILL_CONDITIONED else 1e-4
+    share = 1e-10 if isinstance(measure, KNNResidual) else share
+    return share, share * float(np.abs(y).max())
+
+
+def ask_regressor(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+    """Return what the public methods of a full conformal regressor say."""
+    X, y, X_test, n = target_problem(problem)
+    X, X_test = _narrowed(route_name, X, X_test)
+    answers: dict[str, Answer] = {}
+    targets, tolerance = _asked_targets(y[:n]), _end_tolerance(measure, problem, y[:n])
+    rows, asked = np.repeat(X_test, targets.size, axis=0), np.tile(targets, len(X_test))
+    for how, parameters in (("", {}), (" by place", {"mondrian": lambda X: np.asarray(X)[:, 0] > 0})):
+        reg = FullConformalRegressor(clone(measure), **parameters, n_jobs=1)
+        with route(route_name):
+            told = Told(
+                lambda some, reg=reg: reg.fit(X[some], y[some]),
+                lambda some, reg=reg: reg.partial_fit(X[some], y[some]),
+                lambda gone, reg=reg: reg.unlearn(gone),
+                lambda reg=reg: reg.predict_interval(X_test[:1], 0.5),
+            )
+            play(history, n, len(y) - n, told)
+            if is_one_by_one(route_name):
+                p = np.concatenate([reg.predict_p(rows[i : i + 1], asked[i : i + 1]) for i in range(len(rows))])
+                intervals = np.concatenate([reg.predict_interval(x[None], LEVELS) for x in X_test])
+            else:
+                p, intervals = reg.predict_p(rows, asked), reg.predict_interval(X_test, LEVELS)
+            answers[f"predict_p{how}"] = exact(p) if how else whole(p, n)
+            answers[f"predict_interval{how}"] = near(intervals, *tolerance)
+            if not how:
+                regions = [region.to_numpy() for region in reg.predict_region(X_test, 0.5)]
+                answers["pieces of predict_region"] = exact([len(region) for region in regions])
+                answers["predict_region"] = near(np.concatenate(regions), *tolerance)
+                answers["predict"] = near(reg.predict(X_test), *tolerance)
+    return answers
+
+
+TARGET_OPERATIONS = (
+    *("predict_p", "predict_interval", "pieces of predict_region", "predict_region", "predict"),
+    *("predict_p by place", "predict_interval by place"),
+)
+
+
+def target_cases() -> Iterator[Case]:
+    """Yield what is asked of the measures with targets."""
+    for name, measure in RESIDUALS.items():
+        for problem in TARGET_PROBLEMS:
+            for route_name in [one for one in routes_of(measure) if one != "intervals"]:
+                for history in HISTORIES if route_name in UPDATED else HISTORIES[:3]:
+                    of = (name, problem, route_name, history)
+                    ask = partial(ask_regressor, name, measure, *of[1:])
+                    yield Case("regressors", *of, TARGET_OPERATIONS, ask, history == "mixed")
+
+
+# --- sizes at which routes are taken without force: these stay when what forces a route is another
+
+
+def _large(kind: str, n: int, p: int, n_labels: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n + p)
+    X = rng.normal(size=(n + m, p))
+    if kind == "ties":
+        X = np.round(2 * X)
+    if kind == "a plane":
+        X = X[:, :3] @ rng.normal(size=(3, p)) + 1e-3 * X
+    if kind == "finer than float32":
+        X = 0.75 + 2.0**-26 * np.round(8 * X)
+        X[: n // 2] -= 0.75
+    y = np.concatenate([np.arange(n_labels), rng.integers(0, n_labels, n - n_labels)])
+    X[:n] += 0.3 * rng.normal(size=(n_labels, p))[y] if kind in ("normal", "a plane") else 0.0
+    return X[:n], y, X[n:]
+
+
+LARGE = {
+    "1,500 rows of 20": ("normal", 1500, 20, 3, 400),
+    "1,500 rows of 20 with ties": ("ties", 1500, 20, 2, 400),
+    "1,500 rows finer than float32": ("finer than float32", 1500, 20, 2, 400),
+    "6,000 rows of 3": ("normal", 6000, 3, 2, 200),
+    "2,500 rows of 12 near a plane": ("a plane", 2500, 12, 2, 200),
+    "2,500 rows of 40 labels": ("normal", 2500, 5, 40, 200),
+}
+LARGE_MEASURES = {
+    "KNN 5": KNN(k=5),
+    "SimplifiedKNN 3": SimplifiedKNN(k=3),
+    "KNN 5 manhattan": KNN(k=5, metric="manhattan"),
+    "SimplifiedKNN 3 chebyshev": SimplifiedKNN(k=3, metric="chebyshev"),
+    "KNN 5 cosine": KNN(k=5, metric="cosine"),
+}
+LARGE_RESIDUALS = {"k-NN 5": KNNResidual(k=5), "k-NN 5 manhattan": KNNResidual(k=5, metric="manhattan")}
+
+
+def ask_large(measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+    """Return what predictors say of many rows, searched for by a public parameter or as they choose."""
+    X, codes, X_test = _large(*LARGE[problem])
+    is_regression = isinstance(measure, KNNResidual)
+    y = np.sin(X[:, 0]) + codes if is_regression else codes
+    search = {"search": route_name.split(maxsplit=1)[0]} if route_name != "auto" else {}
+    kind = FullConformalRegressor if is_regression else FullConformalClassifier
+    predictor, n = kind(clone(measure).set_params(**search), n_jobs=1), len(y)
+    if history == "fresh":
+        predictor.fit(X, y)
+    elif history == "learned":
+        predictor.fit(X[:-40], y[:-40]).partial_fit(X[-40:-39], y[-40:-39]).partial_fit(X[-39:], y[-39:])
+    else:
+        spare = X[:40] + 0.5
+        predictor.fit(np.concatenate([X, spare]), np.concatenate([y, y[:40]]))
+        predictor.predict_p(X_test[:1], y[:1]) if is_regression else predictor.predict_p(X_test[:1])
+        predictor.unlearn([n + 3]).unlearn(np.arange(n, n + 39))
+    blocks = [row[None] for row in X_test[:40]] if route_name.endswith("one row") else [X_test[:40], X_test]
+    if is_regression:
+        p = np.concatenate([predictor.predict_p(block, np.cos(block[:, 1])) for block in blocks])
+        ends = np.concatenate([predictor.predict_interval(block, LEVELS) for block in blocks])
+        return dict(
+            zip(
+                _large_operations(route_name, "predict_interval"),
+                (whole(p, n), near(ends[:40], 1e-10, 1e-10)),
+                strict=True,
+            )
+        )
+    p = np.concatenate([predictor.predict_p(block) for block in blocks])
+    sets = np.concatenate([np.asarray(predictor.predict_set(block, [0.8, 0.95])) for block in blocks])
+    return dict(zip(_large_operations(route_name, "predict_set"), (whole(p, n), exact(sets)), strict=True))
+
+
+def _large_operations(route_name: str, second: str) -> tuple[str, str]:
+    """Return names that tell how many rows are asked about: fewer, where each is asked about alone."""
+    rows = " of 40 rows" if route_name.endswith("one row") else ""
+    return f"predict_p{rows}", f"{second}{rows}"
+
+
+def large_cases() -> Iterator[Case]:
+    """Yield what is asked where sizes decide on the route."""
+    for name, measure in {**LARGE_MEASURES, **LARGE_RESIDUALS}.items():
+        routes = ["brute", "auto", "brute one row"]
+        if measure.metric == "euclidean":
+            routes += ["tree", "tree one row"]
+        second = "predict_interval" if name in LARGE_RESIDUALS else "predict_set"
+        for problem in LARGE:
+            for route_name in routes:
+                for history in HISTORIES[:3]:
+                    ask = partial(ask_large, measure, problem, route_name, history)
+                    yield Case(
+                        "sizes",
+                        name,
+                        problem,
+                        route_name,
+                        history,
+                        _large_operations(route_name, second),
+                        ask,
+                        is_dear=True,
+                    )
