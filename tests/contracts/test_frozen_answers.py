@@ -71,7 +71,7 @@ class TestTheCheckCanFail:
         values = np.arange(10_000)
         line = line_of(exact(values))
         values[17] += 1
-        assert difference(exact(values), line) == "another digest: numbers that are not written differ"
+        assert difference(exact(values), line) == "another digest: digits or numbers that are not written differ"
 
     def test_errors_missing_answers_and_other_shapes(self):
         def fails():
