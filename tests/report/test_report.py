@@ -19,8 +19,8 @@ import pytest
 from scipy.stats import betabinom, binom
 
 from chromium import find_chromium
+from exactcp.metrics.expectation import expected_counts, expected_coverage, judge
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
-from exactcp.report.expectation import expected_counts, expected_coverage, judge
 
 CSS = (Path(__file__).parents[2] / "src/exactcp/report/templates/page.css").read_text()
 VOID = {"img", "meta", "br", "link", "hr", "input"}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from exactcp.metrics.expectation import expected_counts
 from exactcp.pvalues import as_decimal, significance
-from exactcp.report.expectation import expected_counts
 
 LABEL_LEVELS = tuple(
     [place / 200 for place in range(1, 200)] + [place / 1000 for place in range(991, 1000) if place != 995]
