@@ -355,6 +355,23 @@ class TestPrecision:
         assert not said(lambda: detector.fit(X.astype(np.float32)).predict_p(X.astype(np.float32)))
         assert said(lambda: detector.predict_p(X), "float64")
 
+    def test_it_is_told_once_in_a_stream_and_raised_until_it_is_heeded(self):
+        clf, single = FullConformalClassifier(KNN(1)).fit(X[:20], ALL[:20]), NEW.astype(np.float32)
+
+        def stream():
+            for i in range(5):
+                clf.predict_set(single[i : i + 1], 0.9)
+                clf.partial_fit(NEW[i : i + 1], [i])
+
+        assert len(said(stream, "float32", "the only ones of their label")) == 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ValidityWarning)
+            for objects in (single, NEW):
+                clf.fit(X[:20], ALL[:20])
+                for _ in range(2):
+                    with pytest.raises(ValidityWarning):
+                        clf.predict_set(objects, 0.9)
+
     def test_frames_and_whole_numbers(self):
         frame = pd.DataFrame(X, columns=list("abc"))
         clf = FullConformalClassifier().fit(frame, LABELS)

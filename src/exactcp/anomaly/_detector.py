@@ -27,6 +27,7 @@ from exactcp.measures._folds import CV
 from exactcp.measures._model import name_of, warn_of_batches
 from exactcp.measures.models._detector import DetectorScore, is_detector, why_no_detector
 from exactcp.predicting.calibrated_bag import CalibratedBag
+from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.preprocessing import PREPROCESSING
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.predicting.validity import KnownExamples
@@ -266,7 +267,6 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             self.measures_ = measures
         self.offset_ = float(np.nextafter(float(self.epsilon), 1.0))
         self._seed = seed
-        self._warned_levels = set()
         return self
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:
@@ -329,7 +329,7 @@ class ConformalAnomalyDetector(AnomalyAnswers):
         self._known = None if self._known is None else self._known.after(objects, None, are_learned=False)
         self._bag = self._bag.calibrated(objects)
         self.calibration_scores_ = self._bag.calibration_scores
-        self._warned_levels = set()
+        self._warned_levels = ONCE_A_FIT & self._warned_levels
         return self
 
     def _forgotten(self, positions: np.ndarray) -> None:

@@ -101,7 +101,6 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
         self._seed, self._sizes = seed, None if fixed is not None else np.bincount(codes)
-        self._warned_levels: set[str] = set()
         return self
 
     def _evaluate(self, X: Any, categories: Any = None) -> Evaluation:

@@ -223,7 +223,6 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         self._training_categories = None if self._counts_by_label() else numbers
         self.classes_, self.measure_, self._declared, self._seed = classes, measure, fixed, seed
         self._bag = self._begin_bag(objects, codes, classes.size)
-        self._warned_levels = set()
         return self
 
     def _label_sizes(self) -> np.ndarray | None:

@@ -20,6 +20,7 @@ from exactcp.measures._model import look_at_model, share_right
 from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part, fitting_examples
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
+from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
 from exactcp.predicting.validity import KnownExamples
 
@@ -229,7 +230,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
 
     def _calibrated(self, calibration: Calibration) -> None:
         self._calibration, self.calibration_scores_ = calibration, calibration.scores
-        self._warned_levels: set[str] = set()
+        self._warned_levels = ONCE_A_FIT & self._warned_levels
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_calibration" in vars(self)

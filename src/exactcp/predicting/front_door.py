@@ -7,7 +7,7 @@ is, and models say themselves what they do not take. Columns that hold categorie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class FrontDoor(Estimator):
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
     _preprocessing: Preprocessing | None = None
     _precision = ""  # of the objects of `fit`
-    _warned_levels: set[str]
+    _warned_levels: Set[str] = frozenset()
     _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
 
     def _kind(self) -> Objects:
@@ -126,8 +126,8 @@ class FrontDoor(Estimator):
         self._require_fitted()
         asked, said = precision_of(X), self.__dict__.setdefault("_warned_levels", set())  # which views share
         if {asked, self._precision} == {"float32", "float64"} and "dtype" not in said:
-            said.add("dtype")
             warn_of_precision(self._precision, asked)
+            said.add("dtype")
         if self._preprocessing is not None and self._preprocessing.is_together:
             return self._meet(X)
         return self._take_one_by_one(X)

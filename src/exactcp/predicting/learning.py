@@ -12,6 +12,7 @@ from exactcp._changes import changes, forked, learn, unlearn
 from exactcp._parallel import effort_of
 from exactcp._validation import check_indices
 from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.names import Names
 from exactcp.predicting.validity import KnownExamples
 
@@ -113,13 +114,13 @@ class Learning(FrontDoor):
         numbers = self._sort(X, objects, y, categories, more=True)
         if self._training_categories is not None:
             self._training_categories = np.concatenate([self._training_categories, numbers])
-        self._warned_levels = set()
+        self._warned_levels = ONCE_A_FIT & self._warned_levels
 
     def _forgotten(self, positions: np.ndarray) -> None:
         """Take note that the bag is to forget examples."""
         if self._training_categories is not None:
             self._training_categories = np.delete(self._training_categories, positions)
-        self._known, self._warned_levels = None, set()
+        self._known, self._warned_levels = None, ONCE_A_FIT & self._warned_levels
 
     def _forget(self, positions: np.ndarray) -> None:
         """Let the bag forget examples; one at least stays."""

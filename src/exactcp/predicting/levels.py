@@ -11,6 +11,7 @@ import numpy as np
 from exactcp._warning import ValidityWarning, warn
 from exactcp.pvalues import as_decimal, fewest_examples, list_levels, significance
 
+ONCE_A_FIT = {"classes", "dtype"}  # what is not said again when the examples have changed
 CATEGORY = " (in the smallest category, if there are categories)"
 
 
@@ -75,7 +76,7 @@ def warn_of_too_few(
 
 
 def warn_of_unseen(estimator: Any, sizes: np.ndarray | None, epsilon: Fraction) -> None:
-    """Say once, until the examples change, that labels which no example has may cost more than half of epsilon.
+    """Say once for each fit that labels which no example has may cost more than half of epsilon.
 
     The share of examples that are alone with their label estimates the probability of a new label (Good and Turing).
     """
@@ -84,9 +85,9 @@ def warn_of_unseen(estimator: Any, sizes: np.ndarray | None, epsilon: Fraction) 
         return
     n, alone = int(sizes.sum()), int((sizes == 1).sum())
     if alone > epsilon / 2 * n:
-        warned.add("classes")
         msg = (
             f"{alone} of {n} examples are the only ones of their label: about {alone / n:.0%} of new objects have one "
             "that no example has and no set holds. Give all labels that may come: fit(X, y, classes=[...])."
         )
         warn(msg, ValidityWarning)
+        warned.add("classes")

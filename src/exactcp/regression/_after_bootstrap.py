@@ -209,7 +209,6 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         self.estimators_, self.n_resamplings_ = models.models, len(models.models)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
-        self._warned_levels: set[str] = set()
         self._warn_of_few_samples()
         return self
 

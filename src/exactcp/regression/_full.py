@@ -178,7 +178,6 @@ class FullConformalRegressor(MondrianIntervals, Learning):
         self.measure_ = measure
         self._bag = self._begin_bag(objects, y)
         self._seed = seed
-        self._warned_levels = set()
         return self
 
     def _build(self, objects: Any, y: np.ndarray) -> Any:

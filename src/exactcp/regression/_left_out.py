@@ -73,7 +73,6 @@ class _LeftOutRegressor(IntervalPrediction):
         self.measure_ = measure.fit(X, y, **parameters)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
-        self._warned_levels: set[str] = set()
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

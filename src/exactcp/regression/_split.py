@@ -25,6 +25,7 @@ from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._ranked_scores import Band, band_of, look_at_band
 from exactcp.predicting.calibration import check_own_calibration, divide, fit_part, fitting_examples
 from exactcp.predicting.intervals import MondrianIntervals
+from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
 from exactcp.predicting.validity import KnownExamples
 from exactcp.regions import Region, Regions
@@ -205,7 +206,7 @@ class SplitConformalRegressor(MondrianIntervals):
     def _set(self, calibration: TargetCalibration) -> None:
         self._calibration = calibration
         self.calibration_scores_ = calibration.scores()
-        self._warned_levels: set[str] = set()
+        self._warned_levels = ONCE_A_FIT & self._warned_levels
 
     @changes
     def calibrate(self, X: Any, y: Any, categories: Any = None) -> Self:
