@@ -27,6 +27,7 @@ from exactcp import (
     CVPlusRegressor,
     FullConformalClassifier,
     FullConformalRegressor,
+    JackknifeAfterBootstrapRegressor,
     JackknifePlusRegressor,
     SplitConformalClassifier,
     SplitConformalRegressor,
@@ -182,6 +183,8 @@ class TestBatches:
         [
             (SplitConformalClassifier(make_pipeline(FunctionTransformer(_scaled), LogisticRegression())), LABELS),
             (SplitConformalRegressor(make_pipeline(FunctionTransformer(_scaled), Ridge())), TARGETS),
+            (CrossConformalClassifier(make_pipeline(FunctionTransformer(_scaled), LogisticRegression()), cv=3), LABELS),
+            (CVPlusRegressor(make_pipeline(FunctionTransformer(_scaled), Ridge()), cv=3), TARGETS),
             (
                 ConformalAnomalyDetector(make_pipeline(FunctionTransformer(_scaled), IsolationForest(n_estimators=20))),
                 None,
@@ -265,6 +268,24 @@ class TestCopies:
         for predictor in (FullConformalClassifier(KNN(3)), SplitConformalClassifier(GaussianNB())):
             assert len(said(lambda p=predictor: p.fit(objects[rows], labels[rows]), "are copies of others")) == 1
             assert not said(lambda p=predictor: p.fit(objects, labels))
+
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [
+            (CrossConformalClassifier(GaussianNB(), cv=3), LABELS),
+            (AggregatedConformalClassifier(GaussianNB(), n_splits=2), LABELS),
+            (CVPlusRegressor(Ridge(), cv=3), TARGETS),
+            (JackknifePlusRegressor(), TARGETS),
+            (JackknifeAfterBootstrapRegressor(Ridge(), n_resamplings=20), TARGETS),
+            (ConformalAnomalyDetector(IsolationForest(n_estimators=5)), None),
+            (ConformalAnomalyDetector(IsolationForest(n_estimators=5), cv=3), None),
+        ],
+    )
+    def test_copies_in_other_folds(self, predictor, y):
+        rows = np.resize(ALL, 240)
+        answers = () if y is None else (y[rows],)
+        assert len(said(lambda: predictor.fit(X[rows], *answers), "are copies of others")) == 1
+        assert not said(lambda: predictor.fit(X, *(() if y is None else (y,))))
 
     def test_few_different_rows_are_natural(self):
         grid = RNG.integers(0, 3, size=(100, 2)).astype(float)

@@ -252,8 +252,8 @@ class ConformalAnomalyDetector(AnomalyAnswers):
             numbers = np.concatenate([numbers[out] for _, out in split])
             self.calibration_scores_ = self._bag.calibration_scores
             measures = self._bag.measures
-            is_one = self.cv is None and not measure.is_fixed
-            self._known = KnownExamples(take_rows(objects, split[0][0]), None) if is_one else None
+            known = KnownExamples(take_rows(objects, split[0][0]), None).warn_of_copies()
+            self._known = known if self.cv is None and not measure.is_fixed else None
             two = take_rows(objects, split[0][1][:2])
             warn_of_batches(name_of(measure.estimator), measures[0].score, two, measures[0].score(two))
         else:

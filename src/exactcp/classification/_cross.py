@@ -26,6 +26,7 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.measures._folds import CV, Fold, make_folds
+from exactcp.measures._model import look_at_model, share_right
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
@@ -87,6 +88,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         seed = draw_seed(self.random_state)
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
+        self._note(objects, y)
         classes, codes, fixed = classes_and_codes(measure, y, classes)
         check_two_classes(classes, self)
         numbers = self._sort(X, objects, y, categories)
@@ -98,6 +100,9 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
             calibration = Calibration(part, classes, fit_part(part, objects, y, fitting, parameters))
             taken = take_rows(objects, out)
             calibrations.append(calibration.with_examples(taken, codes[out], numbers[out], Effort(self.n_jobs)))
+        first, out = calibrations[0], split[0][1]
+        right = share_right(first.said, codes[out])
+        look_at_model(measure, first.score_labels, take_rows(objects, out), first.said, right)
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
         self._seed, self._sizes = seed, None if fixed is not None else np.bincount(codes)

@@ -22,7 +22,6 @@ from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
 from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, TAXONOMY, TaxonomyLike
-from exactcp.predicting.validity import KnownExamples
 
 
 class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
@@ -82,8 +81,6 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
            [False, False,  True],
            [False, False,  True]])
     """
-
-    _known: KnownExamples | None = None  # of those that fit
 
     allowed_parameters: ClassVar = {
         "measure": LABEL_MEASURE,

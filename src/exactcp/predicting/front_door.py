@@ -33,7 +33,7 @@ from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
 from exactcp.predicting.taxonomy import Taxonomy, columns_of_taxonomy, without_columns
-from exactcp.predicting.validity import precision_of, warn_of_precision, warn_of_search
+from exactcp.predicting.validity import KnownExamples, precision_of, warn_of_precision, warn_of_search
 
 
 class FrontDoor(Estimator):
@@ -49,6 +49,7 @@ class FrontDoor(Estimator):
     _taxonomy: Taxonomy = Taxonomy(None, beside=False)  # of predictors without categories
     _preprocessing: Preprocessing | None = None
     _precision = ""  # of the objects of `fit`
+    _known: KnownExamples | None = None  # until examples are forgotten, which may come again
     _warned_levels: Set[str] = frozenset()
     _met: tuple[Any, Any, WaitingBag] | None = None  # of a view: X, its objects, and the bag that waited for them
 
@@ -219,6 +220,10 @@ class FrontDoor(Estimator):
     def _take_targeted(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, np.ndarray]:
         """Return the objects and targets of `fit`, or others beside them."""
         return self._take_examples(X, y, check_regression_examples, check_targets, reset=reset)
+
+    def _note(self, objects: Any, y: Any) -> None:
+        """Take note of the examples of `fit`, which are recognised if they come again, and say if many are copies."""
+        self._known = None if self._takes_pairs() else KnownExamples(objects, y).warn_of_copies()
 
     def _take_examples(
         self, X: Any, y: Any, check_vectors: Callable[..., Any], check_y: Callable[[Any], np.ndarray], *, reset: bool

@@ -36,6 +36,7 @@ class IntervalPrediction(FramePrediction, RegressorMixin, FrontDoor):
         if y.size < 2:
             msg = f"{type(self).__name__} got n_samples={y.size} (1 sample): expected 2, so that one can be left out."
             raise ValueError(msg)
+        self._note(X, y)
         return X, y
 
     @reads

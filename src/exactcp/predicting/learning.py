@@ -14,7 +14,6 @@ from exactcp._validation import check_indices
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.names import Names
-from exactcp.predicting.validity import KnownExamples
 
 
 class Learning(FrontDoor):
@@ -23,7 +22,6 @@ class Learning(FrontDoor):
     _names: Names | None = None
     _training_categories: Any = None  # numbers (n,), where p-values are made within categories
     _learns = True  # what comes by partial_fit, and does not calibrate alone
-    _known: KnownExamples | None = None  # until examples are forgotten, which may come again
 
     @property
     def n_examples_(self) -> int:
@@ -102,10 +100,6 @@ class Learning(FrontDoor):
             self._forget(positions)
             self._count_features()
         return self
-
-    def _note(self, objects: Any, y: Any) -> None:
-        """Take note of the examples of `fit`, so that they are recognised if they come again."""
-        self._known = None if self._takes_pairs() else KnownExamples(objects, y).warn_of_copies()
 
     def _learned(self, X: Any, objects: Any, y: Any, categories: Any) -> None:
         """Take note of examples, given as X, before the bag learns them."""

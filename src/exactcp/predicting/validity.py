@@ -54,7 +54,7 @@ class KnownExamples:
         if self._copies > BY_CHANCE and share > COPIED and not self._are_natural:
             msg = (
                 f"About {share:.0%} of the examples are copies of others: coverage can be 0.71 instead of 0.9. Leave "
-                "copies out. To treat all labels alike, give mondrian='label'."
+                "copies out. A classifier treats rare labels like others with mondrian='label'."
             )
             warn(msg, ValidityWarning)
         return self

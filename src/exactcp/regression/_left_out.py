@@ -13,12 +13,12 @@ from sklearn.model_selection import LeaveOneOut
 from exactcp._changes import changes
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import SEEDED, check_parameters, one_of
-from exactcp._rows import count_rows
+from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import TARGET_MEASURE, regression_measure
 from exactcp.measures._folds import CV, make_folds
 from exactcp.measures._left_out import LeftOut
-from exactcp.measures._ranked_scores import band_of
+from exactcp.measures._ranked_scores import band_of, look_at_band
 from exactcp.predicting.intervals import IntervalPrediction, ends_at
 from exactcp.predicting.left_out_models import RefittedModels
 from exactcp.regression._limits import LIMIT, Limits
@@ -71,6 +71,8 @@ class _LeftOutRegressor(IntervalPrediction):
         parameters = self._route(fit_parameters)
         self._left_out = self._leave_out(measure, X, y, seed, parameters)
         self.measure_ = measure.fit(X, y, **parameters)
+        few = take_rows(X, np.arange(min(10, y.size)))
+        look_at_band(self.measure_, few, y[:10], band_of(self.measure_, few))
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]
         return self

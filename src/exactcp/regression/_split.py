@@ -27,7 +27,6 @@ from exactcp.predicting.calibration import check_own_calibration, divide, fit_pa
 from exactcp.predicting.intervals import MondrianIntervals
 from exactcp.predicting.levels import ONCE_A_FIT
 from exactcp.predicting.taxonomy import MONDRIAN_COLUMNS, OBJECT_TAXONOMY, TaxonomyLike
-from exactcp.predicting.validity import KnownExamples
 from exactcp.regions import Region, Regions
 from exactcp.regression._calibration import SIDES, TargetCalibration
 from exactcp.regression._distributions import PredictiveDistribution
@@ -101,8 +100,6 @@ class SplitConformalRegressor(MondrianIntervals):
            [113.8, 299.7],
            [-36.9, 149. ]])
     """
-
-    _known: KnownExamples | None = None  # of those that fit
 
     allowed_parameters: ClassVar = {
         "measure": TARGET_MEASURE,
