@@ -13,13 +13,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn import pipeline
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from exactcp._changes import twin
 from exactcp._estimator import Estimator
 from exactcp._rows import count_rows, take_rows
-from exactcp.measures._model import is_frozen, task_of, warn_of_batches
+from exactcp.measures._model import is_frozen, task_of, unshared, warn_of_batches
 from exactcp.predicting import preprocessing
 
 __all__ = ["Pipeline", "make_pipeline"]
@@ -288,24 +290,21 @@ class Pipeline(pipeline.Pipeline):
         remedy = f"use {inside}, which is exactly valid" if inside else "use a transformer that needs no y"
         for step in before:
             preprocessing.refuse_supervised(step, where, remedy)
-        beside = copy(self)
-        beside.steps = [*self.steps[:-1], (name, _Labelled(last, y))]
+        beside, draft = copy(self), twin(last)
+        fresh = [(key, one if one in (None, "passthrough") else unshared(clone(one))) for key, one in self.steps[:-1]]
+        beside.steps = [*fresh, (name, _Labelled(draft, y))]
         try:
             made = getattr(super(Pipeline, beside), method)(X, **params)
         except (ValueError, TypeError) as error:
-            if (
-                y is not None and learning and preprocessing.asks_for_labels(error)
-            ):  # SelectKBest says it only when it is fitted
+            if y is not None and learning and preprocessing.asks_for_labels(error):  # only now, in a union
                 raise ValueError(preprocessing.supervised(" or ".join(learning), where, remedy)) from error
             raise
         if learning:
             _warn_of(learning, last)
-        self.steps = [*beside.steps[:-1], (name, last)]
         if before:
-            two = take_rows(X, np.arange(min(2, count_rows(X))))
-            seen = self._transformed(two)
-            if isinstance(seen, np.ndarray) and seen.dtype.kind == "f":
-                warn_of_batches(where, self._transformed, two, seen)
+            two, transform = take_rows(X, np.arange(min(2, count_rows(X)))), beside[:-1].transform
+            warn_of_batches(where, transform, two, transform(two))
+        self.steps, last.__dict__ = [*beside.steps[:-1], (name, last)], vars(draft)
         return made
 
     def _transformed(self, X: Any) -> Any:

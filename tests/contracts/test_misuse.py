@@ -353,14 +353,20 @@ class TestLimits:
         for predictor in (SplitConformalRegressor, CVPlusRegressor, JackknifePlusRegressor):
             fits = [
                 lambda p=predictor, how=how: p(**how).fit(X, TARGETS)
-                for how in ({"y_min": low, "y_max": high}, {"y_max": high})
+                for how in ({"y_min": low, "y_max": high}, {"y_max": high}, {"y_min": -100, "y_max": high})
             ]
-            assert [len(said(fit, "exactly the extremes of y")) for fit in fits] == [1, 1]
+            assert [len(said(fit, "look taken from y")) for fit in fits] == [1, 1, 1]
             assert not said(lambda p=predictor: p(y_min=low - 1, y_max=high + 1).fit(X, TARGETS))
 
-    def test_a_natural_zero(self):
+    def test_taken_from_all_targets(self):
+        reg = SplitConformalRegressor(Ridge(), y_min=TARGETS.min(), y_max=TARGETS.max())
+        assert len(said(lambda: reg.fit(X[:60], TARGETS[:60], X[60:], TARGETS[60:]), "look taken from y")) == 1
+
+    def test_natural_limits(self):
         counts = np.maximum(0, np.round(TARGETS))
         assert not said(lambda: SplitConformalRegressor(y_min=0).fit(X, counts))
+        for targets, low, high in ((np.clip(counts + 1, 1, 3), 1, 3), (np.clip(TARGETS, 0, 1), 0, 1)):
+            assert not said(lambda t=targets, a=low, b=high: CVPlusRegressor(Ridge(), y_min=a, y_max=b).fit(X, t))
 
     def test_too_few_examples_with_limits(self):
         reg = CVPlusRegressor(Ridge(), cv=3, y_min=-100, y_max=100).fit(X[:15], TARGETS[:15])
@@ -425,6 +431,25 @@ class TestSearches:
         candidates = {"a": FullConformalRegressor(RidgeResidual()), "b": FullConformalRegressor()}
         assert len(said(lambda: exactcp.compare(X, TARGETS, candidates), "choose_on")) == 1
         assert not said(lambda: exactcp.compare(X, TARGETS, candidates, choose_on=0.5))
+
+
+def test_a_pipeline_keeps_a_copy_of_a_frozen_step():
+    scaler = StandardScaler().fit(NEW)
+    pipe = make_conformal_pipeline(FrozenEstimator(scaler), FullConformalClassifier(KNN(3))).fit(X, LABELS)
+    before = pipe.predict_p(NEW)
+    scaler.fit(100 * NEW[:, ::-1] ** 3)
+    assert (pipe.predict_p(NEW) == before).all()
+
+
+def test_a_refused_fit_of_a_pipeline_changes_nothing():
+    pipe = make_conformal_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))
+    assert len(said(lambda: pipe.fit(X, LABELS), "training objects alone")) == 1
+    before = pipe.predict_p(NEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ValidityWarning)
+        with pytest.raises(ValidityWarning):
+            pipe.fit(9 * X[:60] + 1, 1 - LABELS[:60])
+    assert (pipe.predict_p(NEW) == before).all()
 
 
 def test_warnings_can_be_errors_and_change_nothing():

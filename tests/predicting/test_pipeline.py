@@ -13,6 +13,7 @@ from sklearn import config_context
 from sklearn import pipeline as plain
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
@@ -234,6 +235,7 @@ class TestLabels:
         [
             (SelectKBest(k=2), "SelectKBest"),
             (LinearDiscriminantAnalysis(), "LinearDiscriminantAnalysis"),
+            (PLSRegression(1), "PLSRegression"),
             (make_column_transformer((TargetEncoder(), [0])), "TargetEncoder"),
             (plain.make_pipeline(FunctionTransformer(), SelectKBest(k=2)), "SelectKBest"),
             (SelectFromModel(LogisticRegression()), "SelectFromModel"),

@@ -136,8 +136,7 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
     if measure.objects is not Objects.ANYTHING or is_precomputed(getattr(measure, "estimator", None)):
         return
     name = name_of(getattr(measure, "estimator", getattr(measure, "lower", measure)))
-    if said.shape[0] > 1:
-        warn_of_batches(name, ask, X, said)
+    warn_of_batches(name, ask, X, said)
     if measure.is_fixed and said.shape[0] >= ENOUGH_TO_JUDGE and right >= NEARLY_ALL:
         msg = (
             f"{name} is frozen, and nearly perfect on the examples that calibrate it. If it has learned them, coverage "
@@ -146,8 +145,10 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
         warn(msg, ValidityWarning)
 
 
-def warn_of_batches(name: str, ask: Callable[[Any], np.ndarray], X: Any, said: np.ndarray) -> None:
+def warn_of_batches(name: str, ask: Callable[[Any], Any], X: Any, said: Any) -> None:
     """Say if the first row of X gets another answer alone than it got among others, which is the first of `said`."""
+    if not isinstance(said, np.ndarray) or said.dtype.kind != "f" or not len(said):
+        return
     spread = 1e-3 * float(np.ptp(said)) if np.isfinite(said).all() else 0.0
     try:
         with np.errstate(all="ignore"):

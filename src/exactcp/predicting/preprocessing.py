@@ -86,8 +86,7 @@ class Preprocessing:
             with _without_labels(model, "fit", X):
                 self.fitted = model.fit(X)
         made = self.transform(X)
-        if isinstance(made, np.ndarray) and made.dtype.kind == "f":
-            warn_of_batches(name_of(self._transformer), self.transform, X, made)
+        warn_of_batches(name_of(self._transformer), self.transform, X, made)
         return made
 
     def transform(self, X: Any) -> Any:
@@ -271,7 +270,13 @@ def _without_labels(model: Any, method: str, X: Any) -> Iterator[None]:
         raise
 
 
-_ASKING_FOR_LABELS = ("requires y to be passed", "target y is None", "argument: 'y'", "y cannot be None")
+_ASKING_FOR_LABELS = (
+    "requires y to be passed",
+    "target y is None",
+    "argument: 'y'",
+    "y cannot be None",
+    "y contains NaN",
+)
 
 
 def asks_for_labels(error: Exception) -> bool:

@@ -42,12 +42,13 @@ class Limits(NamedTuple):
             raise ValueError(msg)
 
     def warn_if_taken_from(self, y: np.ndarray) -> None:
-        """Say if the limits are the extremes of the targets, which new ones may exceed."""
-        given = [(limit, own) for limit, own in zip(self, (y.min(), y.max()), strict=True) if np.isfinite(limit)]
-        if any(limit != 0 for limit, _ in given) and all(limit == own for limit, own in given):
+        """Say if a limit is an extreme of the targets, which new ones may exceed; many are at a natural limit."""
+        ends = zip(("y_min", "y_max"), self, (y.min(), y.max()), strict=True)
+        taken = [f"{name}={end}" for name, limit, end in ends if limit == end != 0 and (y == end).sum() == 1]
+        if taken:
             msg = (
-                f"{' and '.join(str(limit) for limit, _ in given)} in y_min and y_max are exactly the extremes of y. "
-                "Targets beyond are in no interval: coverage can be 0.91 instead of 0.95. Give limits known beforehand."
+                f"Limits that look taken from y: {', '.join(taken)}. Targets beyond are in no interval: "
+                "coverage can be 0.91 instead of 0.95. Give limits that are known beforehand."
             )
             warn(msg, ValidityWarning)
 
