@@ -224,6 +224,12 @@ def symmetric_order(X: Any, y: Any = None) -> np.ndarray:
     return np.argsort(keys, kind="stable") if y is None else np.lexsort((y, keys))
 
 
+def in_symmetric_order(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return examples in that order."""
+    order = symmetric_order(X, y)
+    return take_rows(X, order), y[order]
+
+
 def frame_columns(X: Any) -> list[np.ndarray]:
     """Return the columns of a frame as arrays."""
     if _is_arrow(X):

@@ -233,8 +233,6 @@ class ConformalClusterer(ClusterMixin, Estimator):
     def _axes_around(self, Z: np.ndarray) -> list[np.ndarray]:
         """Return the axes of a grid around objects, wide enough for p <= epsilon on its border if that is found."""
         ends = own = np.array([Z.min(axis=0), Z.max(axis=0)])
-        if pvalues.threshold(self.epsilon, Z.shape[0]) == 0:  # no p-value is at most epsilon
-            return self._axes_between(own)
         for _ in range(MOST_BORDERS):
             is_open = self._open_sides(self._axes_between(ends)) & (own[0] < own[1])
             if not is_open.any():

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from exactcp._changes import twin
 from exactcp._estimator import Estimator
 from exactcp._rows import count_rows, take_rows
-from exactcp.measures._model import is_frozen, task_of, unshared, warn_of_batches
+from exactcp.measures._model import task_of, unshared, warn_of_batches
 from exactcp.predicting import preprocessing
 
 __all__ = ["Pipeline", "make_pipeline"]
@@ -66,9 +66,8 @@ _HOLDING = (pipeline.Pipeline, pipeline.FeatureUnion, ColumnTransformer)  # whic
 
 def _learning(transformers: list[Any]) -> list[str]:
     """Return the names of those that learn something when they are fitted, also within another one."""
-    parts = [part for one in transformers for part in preprocessing.held_parts(one) if hasattr(part, "transform")]
-    own = [part for part in parts if not is_frozen(part) and not isinstance(part, _HOLDING)]
-    learning = [part for part in own if not hasattr(part, "__sklearn_tags__") or get_tags(part).requires_fit]
+    parts = [part for one in transformers for part in preprocessing.unfrozen(one) if not isinstance(part, _HOLDING)]
+    learning = [part for part in parts if not hasattr(part, "__sklearn_tags__") or get_tags(part).requires_fit]
     return list(dict.fromkeys(type(part).__name__ for part in learning))
 
 
@@ -99,15 +98,10 @@ class _Labelled:
         self._step, self._y = step, y
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._step, name)
-
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:  # noqa: ARG002
-        """Fit the step with its labels."""
-        return self._step.fit(X, self._y, **params)
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:  # noqa: ARG002
-        """Fit the step with its labels, and return what it predicts."""
-        return self._step.fit_predict(X, self._y, **params)
+        method = getattr(self._step, name)
+        if name not in {"fit", "fit_predict"}:
+            return method
+        return lambda X, y=None, **params: method(X, self._y, **params)  # noqa: ARG005
 
 
 class Pipeline(pipeline.Pipeline):

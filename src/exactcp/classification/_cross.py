@@ -26,7 +26,6 @@ from exactcp._seeds import draw_seed
 from exactcp._validation import check_calibration_size
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.measures._folds import CV, Fold, make_folds
-from exactcp.measures._model import look_at_model, share_right
 from exactcp.predicting.calibration import Calibration, fit_part
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
@@ -100,9 +99,8 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
             calibration = Calibration(part, classes, fit_part(part, objects, y, fitting, parameters))
             taken = take_rows(objects, out)
             calibrations.append(calibration.with_examples(taken, codes[out], numbers[out], Effort(self.n_jobs)))
-        first, out = calibrations[0], split[0][1]
-        right = share_right(first.said, codes[out])
-        look_at_model(measure, first.score_labels, take_rows(objects, out), first.said, right)
+        out = split[0][1]
+        calibrations[0].look_at_model(take_rows(objects, out), codes[out])
         self.classes_, self._calibrations = classes, calibrations
         self.measures_ = [calibration.measure for calibration in calibrations]
         self._seed, self._sizes = seed, None if fixed is not None else np.bincount(codes)

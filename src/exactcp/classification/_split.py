@@ -16,7 +16,6 @@ from exactcp._parameters import BOOLEAN, CALIBRATION_SIZE, SEEDED, check_paramet
 from exactcp._rows import take_rows
 from exactcp._seeds import draw_seed
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
-from exactcp.measures._model import look_at_model, share_right
 from exactcp.predicting.calibration import Calibration, check_own_calibration, divide, fit_part, fitting_examples
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.labels import Evaluation, LabelPrediction, Size, classes_and_codes
@@ -166,8 +165,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         of = parts.calibrating
         examples = take_rows(parts.objects, of), codes[of], numbers[of]
         self._calibrated(Calibration(measure, classes, columns).with_examples(*examples, effort_of(self)))
-        ask, said = self._calibration.score_labels, self._calibration.said
-        look_at_model(measure, ask, examples[0], said, share_right(said, codes[of]))
+        self._calibration.look_at_model(*examples[:2])
         self.classes_, self.measure_, self._seed, self._sizes = classes, measure, seed, sizes
         return self
 

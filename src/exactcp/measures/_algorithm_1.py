@@ -14,7 +14,7 @@ from exactcp._changes import ReplacingBag
 from exactcp._cloning import fresh
 from exactcp._compared import is_column
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, symmetric_order, take_rows
+from exactcp._rows import copy_rows, count_rows, drop_rows, in_symmetric_order, join_rows, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.categories import Within
@@ -118,9 +118,7 @@ class _LookedUp:
 
     def fit(self, numbers: np.ndarray, y: np.ndarray) -> _LookedUp:
         """Fit the measure on these rows, in an order that does not depend on their numbers."""
-        rows = self._at(numbers)
-        order = symmetric_order(rows, y)
-        self._measure.fit(take_rows(rows, order), y[order])
+        self._measure.fit(*in_symmetric_order(self._at(numbers), y))
         return self
 
     def score(self, numbers: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -264,8 +262,7 @@ class StandardTargetBag(_Refitting, AffineBag):
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) of a fresh fit."""
-        order = symmetric_order(self._X, self._y)
-        fitted = clone(self._measure).fit(take_rows(self._X, order), self._y[order])
+        fitted = clone(self._measure).fit(*in_symmetric_order(self._X, self._y))
         return np.asarray(fitted.predict(X), dtype=np.float64)
 
     def counts(

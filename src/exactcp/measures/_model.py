@@ -168,12 +168,6 @@ def share_right(scores: np.ndarray, codes: np.ndarray) -> float:
     return float((scores[np.arange(len(scores)), codes[: len(scores)]] <= scores.min(axis=1)).mean())
 
 
-def explained(y: np.ndarray, predictions: np.ndarray) -> float:
-    """Return the share of the targets' variance that predictions explain."""
-    variance = float(np.var(y))
-    return 1.0 - float(np.mean((y - predictions) ** 2)) / variance if variance > 0 else 0.0
-
-
 _NO_NAN = (
     "expected numbers, since nothing can be compared with nan. Impute the object's missing values, or mend the model."
 )

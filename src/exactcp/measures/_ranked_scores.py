@@ -19,7 +19,7 @@ from exactcp import pvalues
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.targets import own_slacks, slack_of, typical_size
 from exactcp.measures._contract import RegressionMeasure
-from exactcp.measures._model import explained, look_at_model
+from exactcp.measures._model import look_at_model
 
 MANY, SAMPLE = 16_384, 1024  # scores from which a sample pays, and at least as many in it
 _UNITS = np.broadcast_to(np.float64(1.0), sys.maxsize // 8)  # of any number of objects: they take no room
@@ -71,7 +71,8 @@ def band_of(measure: Any, X: Any, effort: Effort = FREE) -> Band:
 
 def look_at_band(measure: Any, X: Any, y: np.ndarray, band: Band) -> None:
     """Say what shows in a model's answers about these examples, which are this band."""
-    said, right = np.column_stack(band.rows(slice(100))), explained(y, band.center()) if measure.is_fixed else 0.0
+    said, missed = np.column_stack(band.rows(slice(100))), np.mean((y - band.center()) ** 2)
+    right = 1.0 - float(missed / y.var()) if y.min() < y.max() else 0.0  # the share of the variance that is explained
     look_at_model(measure, lambda one: np.column_stack(band_of(measure, one)), X, said, right)
 
 

@@ -19,7 +19,7 @@ from exactcp._validation import check_calibration_size, check_square
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures._folds import Fold
-from exactcp.measures._model import Introduced
+from exactcp.measures._model import Introduced, look_at_model, share_right
 from exactcp.predicting.validity import FEWER_KEYS, KnownExamples
 
 
@@ -118,6 +118,10 @@ class Calibration:
         made = self._with_scores(scores[np.arange(codes.size), codes], categories)
         made.said = scores[:100].copy()  # by which a model is judged
         return made
+
+    def look_at_model(self, X: Any, codes: np.ndarray) -> None:
+        """Say what shows in the measure's answers about the examples that calibrate."""
+        look_at_model(self.measure, self.score_labels, X, self.said, share_right(self.said, codes))
 
     def with_more(self, X: Any, codes: np.ndarray, categories: np.ndarray, effort: Effort) -> Calibration:
         """Return it calibrated with these examples, too."""

@@ -240,22 +240,19 @@ def warn_of_training(what: str, remedy: str) -> None:
     warn(msg, ValidityWarning)
 
 
-def held_parts(transformer: Any) -> list[Any]:
-    """Return a transformer and what it holds, except what is in a frozen one."""
+def unfrozen(transformer: Any) -> list[Any]:
+    """Return a transformer and those that it holds, except frozen ones and what is in them."""
     held = transformer.get_params() if hasattr(transformer, "get_params") and not is_frozen(transformer) else {}
     frozen = tuple(f"{name}__" for name, value in held.items() if is_frozen(value))
-    return [transformer, *(value for name, value in held.items() if not (frozen and name.startswith(frozen)))]
+    parts = [transformer, *(value for name, value in held.items() if not name.startswith(frozen))]
+    return [part for part in parts if hasattr(part, "transform") and not is_frozen(part)]
 
 
-def refuse_supervised(
-    transformer: Any, where: str = "preprocess", remedy: str = "use a transformer that needs no y"
-) -> None:
+def refuse_supervised(transformer: Any, *how: str) -> None:
     """Refuse a transformer that learns from labels, which test objects do not have, and one that holds such a one."""
-    for part in held_parts(transformer):
-        if is_frozen(part) or not (hasattr(part, "transform") and hasattr(part, "__sklearn_tags__")):
-            continue
-        if get_tags(part).target_tags.required:
-            raise ValueError(supervised(type(part).__name__, where, remedy))
+    for part in unfrozen(transformer):
+        if hasattr(part, "__sklearn_tags__") and get_tags(part).target_tags.required:
+            raise ValueError(supervised(type(part).__name__, *how))
 
 
 @contextmanager

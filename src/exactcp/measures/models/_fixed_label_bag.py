@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class FixedLabelBag(ReplacingBag, LabelBagBase):
         self._rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
         codes = np.array(codes)
         scores = self._scores(X, FREE)
-        look_at_model(measure, partial(self._scores, effort=FREE), X, scores, share_right(scores, codes))
+        look_at_model(measure, lambda one: self._scores(one, FREE), X, scores, share_right(scores, codes))
         self._set(self._own(scores, codes), codes)
 
     def _set(self, own: np.ndarray, codes: np.ndarray) -> None:

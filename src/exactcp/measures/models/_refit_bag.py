@@ -11,7 +11,7 @@ import numpy as np
 from exactcp._changes import ReplacingBag
 from exactcp._cloning import fresh
 from exactcp._parallel import FREE, Effort, map_blocks
-from exactcp._rows import copy_rows, count_rows, drop_rows, join_rows, symmetric_order, take_rows
+from exactcp._rows import copy_rows, count_rows, drop_rows, in_symmetric_order, join_rows, symmetric_order, take_rows
 from exactcp._stored_frames import KeepsRows
 from exactcp._warning import warn
 from exactcp.counting.categories import Within
@@ -31,12 +31,11 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         self._set(copy_rows(X), np.array(y))
 
     def _set(self, X: Any, y: np.ndarray) -> None:
-        order = symmetric_order(X, y)
-        ordered = y[order]
-        fitted = fresh(self._measure).fit(take_rows(X, order), ordered)
+        rows, targets = in_symmetric_order(X, y)
+        fitted = fresh(self._measure).fit(rows, targets)
         self._X, self._y, self._fitted = X, y, fitted
         self._scale = float(np.abs(y).max(initial=0.0))
-        self._spread = float(ordered.std()) or self._scale or 1.0
+        self._spread = float(targets.std()) or self._scale or 1.0
 
     @property
     def n(self) -> int:
@@ -70,10 +69,8 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
             return scores[:-1], float(scores[-1])
         for place, i in enumerate(order.tolist()):
             alone = np.array([place])
-            if i == self.n:
-                left = self._fitted
-            else:
-                left = fresh(self._measure).fit(drop_rows(X, alone), np.delete(targets, place))
+            rest = drop_rows(X, alone), np.delete(targets, place)
+            left = self._fitted if i == self.n else fresh(self._measure).fit(*rest)
             scores[i] = left.score(take_rows(X, alone), targets[alone])[0]
         return scores[:-1], float(scores[-1])
 
