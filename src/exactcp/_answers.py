@@ -191,6 +191,8 @@ def _as_number(value: Any) -> float:
 
 def positions_of(labels: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the position of each label in the sorted classes, any if it is not there, and whether it is."""
+    if classes.size == 0:
+        return np.zeros(labels.size, np.int64), np.zeros(labels.size, bool)
     position = np.minimum(np.searchsorted(classes, labels), classes.size - 1)
     return position, classes[position] == labels
 
@@ -205,16 +207,12 @@ def encode(y: np.ndarray, classes: np.ndarray, *, what: str, remedy: str) -> np.
     return np.asarray(position, dtype=np.int64)
 
 
-def check_two_classes(classes: np.ndarray, estimator: Any, *, more_may_come: bool = False) -> None:
+def check_two_classes(classes: np.ndarray, estimator: Any) -> None:
     """Refuse labels of one class."""
     if classes.size < 2:
-        later = (
-            "Declare the others with partial_fit(X, y, classes=...) if they will come later."
-            if more_may_come
-            else "Give examples of the others, or use ConformalAnomalyDetector for one class."
-        )
         msg = (
             f"{type(estimator).__name__} got examples of one class only ({classes.tolist()[0]!r}); expected at least "
-            f"two: there is nothing to tell apart. {later}"
+            "two: there is nothing to tell apart. Give examples of the others, give fit their labels in classes= if "
+            "it takes them, or use ConformalAnomalyDetector for one class."
         )
         raise ValueError(msg)

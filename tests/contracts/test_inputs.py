@@ -239,9 +239,10 @@ class TestAdvice:
         assert "partial_fit" not in str(raised.value)
 
     def test_one_label_where_others_can_come(self):
-        for clf in (FullConformalClassifier(), VennPredictor()):
-            with pytest.raises(ValueError, match=r"Declare the others with partial_fit\(X, y, classes=...\)"):
+        for clf in (FullConformalClassifier(), SplitConformalClassifier(), VennPredictor()):
+            with pytest.raises(ValueError, match="give fit their labels in classes="):
                 clf.fit(X, np.zeros(12))
+            clf.fit(X, np.zeros(12), classes=[0.0, 1.0])
 
     def test_refits_without_labels(self):
         class Distance(Measure):

@@ -74,6 +74,12 @@ def test_many_labels_of_one_example_are_told_once(predictor):
         predictor.fit(X, y, classes=LABELS).predict_set(X, confidence_level=0.9)
 
 
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_an_empty_list_of_labels_is_refused(predictor):
+    with pytest.raises(ValueError, match=r"give all labels in classes=\."):
+        predictor.fit(np.eye(4), np.arange(4), classes=[])
+
+
 def test_the_share_decides():
     y = np.repeat(np.arange(10), 10)
     X = np.random.default_rng(0).normal(size=(100, 2)) + y[:, None]

@@ -218,7 +218,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         self._name(ids, y.size)
         self._note(objects, y)
         classes, codes, fixed = classes_and_codes(measure, y, declared)
-        check_two_classes(classes, self, more_may_come=True)
+        check_two_classes(classes, self)
         numbers = self._sort(X, objects, y, categories)
         self._training_categories = None if self._counts_by_label() else numbers
         self.classes_, self.measure_, self._declared, self._seed = classes, measure, fixed, seed

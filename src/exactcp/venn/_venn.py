@@ -184,7 +184,7 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         self._name(ids, y.size)
         self._note(X, y)
         classes = np.unique(y if declared is None else declared)
-        check_two_classes(classes, self, more_may_come=True)
+        check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
         if distance.is_precomputed:
             check_square(X)
