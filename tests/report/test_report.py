@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import betabinom, binom
 
 from chromium import find_chromium
-from exactcp.metrics.expectation import expected_counts, expected_coverage, judge
+from exactcp.metrics.bands import expected_counts, expected_coverage, judge
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
 
 CSS = (Path(__file__).parents[2] / "src/exactcp/report/templates/page.css").read_text()

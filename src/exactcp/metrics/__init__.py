@@ -22,7 +22,7 @@ Examples
 """
 
 from exactcp.metrics import scorers
-from exactcp.metrics.bands import binomial_band
+from exactcp.metrics.bands import binomial_band, expected_coverage
 from exactcp.metrics.clustering import purity
 from exactcp.metrics.comparison import Comparison, compare
 from exactcp.metrics.criteria import (
@@ -74,6 +74,7 @@ __all__ = [
     "evaluate",
     "excess",
     "expected_calibration_error",
+    "expected_coverage",
     "fuzziness",
     "fuzziness_per_object",
     "interval_coverage",

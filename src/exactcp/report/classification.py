@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exactcp import metrics, pvalues
-from exactcp.metrics.expectation import coverage_facts
+from exactcp.metrics.bands import coverage_facts
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.carried_labels import carry_label_rows, carry_labels
 from exactcp.report.levels import CURVE_LEVELS, LABEL_LEVELS, describe_levels, stops

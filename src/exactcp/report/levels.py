@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from exactcp.metrics.expectation import expected_counts
+from exactcp.metrics.bands import expected_counts
 from exactcp.pvalues import as_decimal, significance
 
 LABEL_LEVELS = tuple(

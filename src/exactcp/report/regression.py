@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.metrics.expectation import coverage_facts
+from exactcp.metrics.bands import coverage_facts
 from exactcp.metrics.validity import coverage_curve
 from exactcp.report.carried_targets import TargetLevels, carry_target_rows
 from exactcp.report.levels import CURVE_LEVELS, describe_levels, expected_at, stops
