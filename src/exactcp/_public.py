@@ -9,7 +9,7 @@ from exactcp.classification import (
     SplitConformalClassifier,
 )
 from exactcp.clustering import ConformalClusterer
-from exactcp.comparing import compare_predictors as compare
+from exactcp.comparing import compare
 from exactcp.exchangeability import ExchangeabilityTest
 from exactcp.exchangeability.selection import ExchangeabilitySelector
 from exactcp.regression import (

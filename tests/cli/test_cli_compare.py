@@ -89,7 +89,7 @@ def test_the_table_is_for_people(folder, monkeypatch):
         cv=2,
         random_state=0,
     )
-    monkeypatch.setattr("exactcp.comparing.compare_predictors", lambda *_, **__: known)
+    monkeypatch.setattr("exactcp.comparing.compare", lambda *_, **__: known)
     result = run("compare", "prices.csv", "--target", "price", "--ignore", "y")
     assert result.exit_code == 0, result.output
     told = " ".join(result.stdout.split())
@@ -103,10 +103,8 @@ def test_the_table_is_for_people(folder, monkeypatch):
 
 def test_the_best_can_be_kept_by_the_commands_that_are_printed(folder, monkeypatch):
     X, y = _numbers()
-    known = exactcp.compare(X, y, {"mine": exactcp.FullConformalRegressor()}, 0.8, cv=2, random_state=0)
-    known.attrs["command"] = "exactcp predict DATA NEW --target TARGET --method full --measure knn --confidence 0.8"
-    known.attrs["commands"] = {"mine": known.attrs["command"]}
-    monkeypatch.setattr("exactcp.comparing.compare_predictors", lambda *_, **__: known)
+    known = exactcp.compare(X, y, {"full KNNResidual": exactcp.FullConformalRegressor()}, 0.8, cv=2, random_state=0)
+    monkeypatch.setattr("exactcp.comparing.compare", lambda *_, **__: known)
     compare = ("compare", "prices.csv", "--target", "price", "--confidence", "0.8", "--ignore", "y")
     printed = run(*compare).stdout.split("To keep a model of it for rows to come\n")[1].splitlines()
     said = json.loads(run(*compare, "--json").stdout)

@@ -43,7 +43,7 @@ def test_a_long_prediction_is_told_before_and_while_it_runs(seconds, is_told, pa
         assert tried.predict_seconds > 0
         return seconds
 
-    monkeypatch.setattr("exactcp.comparing._pilot.expect_seconds", expect)
+    monkeypatch.setattr("exactcp.cli._pilot.expect_seconds", expect)
     monkeypatch.setattr("exactcp.cli._waiting.WORTH_TRYING", 1)
     said = run(*parts).stderr
     rows = N if parts[0] == "--folds" else N // 2
@@ -53,14 +53,14 @@ def test_a_long_prediction_is_told_before_and_while_it_runs(seconds, is_told, pa
 
 
 def test_short_predictions_are_not_tried(monkeypatch):
-    monkeypatch.setattr("exactcp.comparing._pilot.expect_seconds", pytest.fail)
+    monkeypatch.setattr("exactcp.cli._pilot.expect_seconds", pytest.fail)
     run("--holdout", "0.5")
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(75.0, True), (9.0, False)])
 @pytest.mark.parametrize("method", ["full", "split"])
 def test_a_long_fit_is_told_before_it_begins(seconds, is_told, method, monkeypatch):
-    monkeypatch.setattr("exactcp.comparing._pilot.expect_seconds", lambda *_, **__: seconds)
+    monkeypatch.setattr("exactcp.cli._pilot.expect_seconds", lambda *_, **__: seconds)
     monkeypatch.setattr("exactcp.cli._waiting.WORTH_FITTING", 1)
     words = ["fit", "data.csv", "--target", "kind", "--measure", "knn", "--option", "k=2", "--method", method]
     result = CliRunner().invoke(app, [*words, "--save", "model.exactcp"])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +28,8 @@ from exactcp import (
     SplitConformalRegressor,
 )
 from exactcp._rows import symmetric_order, take_rows
-from exactcp.comparing import _compare, _pilot
-from exactcp.comparing._candidates import default_candidates
+from exactcp.comparing._candidates import default_candidates, python_lines
 from exactcp.comparing._columns import category_columns, vectoriser
-from exactcp.comparing._lines import python_lines
-from exactcp.comparing._memory import with_peak
 from exactcp.measures import KNN, LSSVM, KNNResidual, RidgeResidual
 from slices import sliced
 
@@ -184,7 +184,7 @@ def test_lines_of_python_do_what_they_say(labelled, targeted, task, kind):
     if kind == "categories":
         X = X.assign(colour=["red", "green"] * (len(y) // 2))
     categories = category_columns(X)
-    found = default_candidates(task, categories=categories, n_columns=3, confidence_level=0.8, seed=1)
+    found = default_candidates(task, categories=categories, confidence_level=0.8, seed=1)
     for candidate in found:
         namespace = {"X": X[:30], "y": y[:30], "X_new": X[30:]}
         lines = python_lines(candidate, X, task, 0.8).splitlines()
@@ -225,51 +225,76 @@ def test_a_frame_of_categories_is_encoded(labelled, rng):
 
 
 class Slow(FullConformalClassifier):
-    """Takes 20 ms for ten examples."""
+    """Takes a quarter of a second a fold, in pieces."""
 
     def fit(self, X, y):
-        time.sleep(0.002 * len(X))
+        for _ in range(250):
+            time.sleep(0.001)
         return super().fit(X, y)
 
 
-def test_what_takes_too_long_is_skipped(labelled, capsys):
-    X, y = np.tile(labelled[0], (4, 1)), np.tile(labelled[1], 4)
-    mine = {"slow": Slow(KNN()), "fast": FullConformalClassifier(KNN())}
-    frame = exactcp.compare(X, y, mine, cv=2, random_state=0, max_seconds=0.2, verbose=1)
-    assert list(frame.index) == ["fast", "slow"]
-    assert re.fullmatch(r"skipped: about \d+\.\d s expected, and max_seconds=0.2", frame.loc["slow", "note"])
-    assert frame.loc["slow", NUMBERS].isna().all()
-    # 84 rows in each of two folds: 0.336 s at least
-    assert frame.loc["slow", "expected_seconds"] > 0.3
+def test_each_is_stopped_when_its_share_of_the_time_is_used_up(labelled, capsys):
+    mine = {"fast": FullConformalClassifier(KNN()), "slow": Slow(KNN()), "last": FullConformalClassifier(KNN(3))}
+    before = signal.getsignal(signal.SIGINT), threading.active_count()
+    start = time.perf_counter()
+    frame = exactcp.compare(*labelled, mine, cv=20, random_state=0, max_seconds=2, verbose=1)
+    assert time.perf_counter() - start < 4  # slow takes 5 s; its share is 1 s, and machines may be busy
+    assert (signal.getsignal(signal.SIGINT), threading.active_count()) == before
+    done = int(re.match(r"stopped after (\d+) of 20 folds: its share was \d.\d s", frame.loc["slow", "note"])[1])
+    assert 0 < done < 20
+    folds = list(KFold(20, shuffle=True, random_state=0).split(labelled[0]))[:done]
+    said = by_hand_labels(FullConformalClassifier(KNN()), *labelled, folds, 0.9)
+    check_against_hand(frame, "slow", said, "set_size", "fuzziness")
+    assert frame.loc["fast", "note"] == frame.loc["last", "note"] == ""
     told = capsys.readouterr().err
-    assert "slow: skipped" in told
-    assert "comparing 1 predictors in 2 folds: about 1 s left" in told
-    assert exactcp.compare(X, y, mine, cv=2, random_state=0, max_seconds=None)["coverage"].notna().all()
+    assert "comparing 3 predictors in 20 folds" in told
+    assert f"slow {'.' * done} stopped after" in told
 
 
-def test_what_takes_longer_than_expected_is_given_up(labelled, monkeypatch):
-    X, y = np.tile(labelled[0], (4, 1)), np.tile(labelled[1], 4)
-    monkeypatch.setattr(_compare, "expect_seconds", lambda *_: math.nan)
-    mine = {"slow": Slow(KNN()), "fast": FullConformalClassifier(KNN())}
-    frame = exactcp.compare(X, y, mine, cv=3, random_state=0, max_seconds=0.2)
-    assert frame.loc["slow", "note"].startswith("skipped after 1 of 3 folds")
-    assert frame.attrs["best"] == "fast"
+def test_no_progress_outside_a_terminal(labelled, capsys):
+    exactcp.compare(*labelled, {"knn": FullConformalClassifier(KNN())}, cv=2, random_state=0)
+    assert capsys.readouterr().err == ""
 
 
-def test_time_grows_as_the_last_tries_say(monkeypatch):
-    seconds = {50: 1.0, 100: 2.0, 200: 8.0}  # the square of n at the end
+def test_in_another_thread_it_stops_between_folds(labelled):
+    mine = {"slow": Slow(KNN()), "last": FullConformalClassifier(KNN())}
+    with ThreadPoolExecutor(1) as pool:
+        frame = pool.submit(exactcp.compare, *labelled, mine, cv=3, random_state=0, max_seconds=0.2).result()
+    assert frame.loc["slow", "note"].startswith("stopped after 1 of 3 folds")
+    assert frame.loc["last", "note"].startswith("not tried: max_seconds=0.2 was used up")
 
-    def question(predictor, X, y, fold):
-        n, m = fold[0].size, fold[1].size
-        return _pilot.FoldAnswers(m, m, 1.0, 0.0, seconds[n] / 1000, 0.001 * m)
 
-    folds = [(np.arange(1000), np.arange(10))] * 3
-    # 1000 rows: 5 ** 2 times 0.008 s; each of 10 objects takes 1 ms whatever n is
-    monkeypatch.setattr(_pilot, "ENOUGH_SECONDS", 0.015)
-    np.testing.assert_allclose(_pilot.expect_seconds(None, None, None, folds, question), 3 * (0.2 + 0.01))
-    # less is enough: the first two tries, which are linear, in 0.012 s
-    first_two = _pilot.expect_seconds(None, None, None, folds, question, enough=0.0115)
-    np.testing.assert_allclose(first_two, 3 * (0.02 + 0.01))
+class Pressed(FullConformalClassifier):
+    """Somebody presses Ctrl-C in its first fit."""
+
+    def fit(self, X, y):
+        signal.raise_signal(signal.SIGINT)
+        return super().fit(X, y)
+
+
+def test_what_is_known_is_returned_when_interrupted(labelled):
+    known, pressed = FullConformalClassifier(KNN()), Pressed(KNN())
+    before = signal.getsignal(signal.SIGINT)
+    frame = exactcp.compare(*labelled, {"known": known, "pressed": pressed, "later": known}, cv=2, random_state=0)
+    assert frame["note"].to_dict() == {
+        "known": "",
+        "pressed": "interrupted after 0 of 2 folds",
+        "later": "not tried: interrupted",
+    }
+    assert frame.attrs["best"] == "known"
+    with pytest.raises(KeyboardInterrupt):
+        exactcp.compare(*labelled, {"pressed": pressed, "known": known}, cv=2, random_state=0)
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_kernels_of_many_rows_are_not_tried():
+    rng = np.random.default_rng(0)
+    candidates = {
+        one.name: one for one in default_candidates("regression", categories=[], confidence_level=0.9, seed=0)
+    }
+    X = rng.normal(size=(candidates["full RidgeResidual rbf"].most_rows + 1, 1))
+    frame = exactcp.compare(X, X[:, 0] + rng.normal(size=len(X)), cv=2, random_state=0, max_seconds=0.5)
+    assert frame.loc["full RidgeResidual rbf", "note"].startswith("not tried: its time grows as the cube")
 
 
 def test_one_that_fails_is_a_row_with_its_reason(labelled):
@@ -351,19 +376,6 @@ def test_the_best_keeps_its_level(targeted):
     frame = exactcp.compare(X, y, mine, 0.95, cv=4, random_state=0)
     assert frame.loc["wrong", "coverage"] == 0
     assert frame.attrs["best"] == "wide"
-
-
-def test_commands_name_what_the_command_line_has(by_default):
-    commands = by_default.attrs["commands"]
-    assert set(by_default.index) - set(commands) == {"split CQR HistGradientBoosting"}
-    assert commands["CV+ RidgeResidual"] == (
-        "exactcp predict DATA NEW --target TARGET --method cross --measure ridge --confidence 0.9 --seed 4"
-    )
-
-
-def test_peak_of_memory_is_seen():
-    _, peak = with_peak(lambda: np.ones(4_000_000).sum())
-    assert math.isnan(peak) or 30 < peak < 200
 
 
 def test_names_of_a_list(labelled):

@@ -18,6 +18,7 @@ from rich.table import Table
 from exactcp._starting import leaving_at_once
 from exactcp._warning import quiet
 from exactcp.cli._choices import Task
+from exactcp.cli._measure_option import measures_of
 from exactcp.cli._misuse import MisuseError, check_confidence, check_marks, check_results_are_taken
 from exactcp.cli._problem import Columns, Problem, read_problem
 from exactcp.cli._results import naming_standard_output, print_result
@@ -37,8 +38,7 @@ WORDS = {
 KEPT = "To keep a model of it for rows to come"
 MEANING = (
     "The smaller the better; the best is the first whose coverage is not lower than chance explains. The band of a "
-    "coverage is exact, at 95 %. Times are those of one fit and of one object; MB is the peak of memory beyond "
-    "what the process had before."
+    "coverage is exact, at 95 %. Times are those of one fit and of one object."
 )
 
 
@@ -48,7 +48,7 @@ def compare_command(
     task: Annotated[Task, typer.Option(help="By default, what the target looks like.")] = Task.auto,
     confidence: Annotated[float, typer.Option(help="Confidence level of the sets or intervals.")] = 0.9,
     folds: Annotated[int, typer.Option(min=2, help="Each row is predicted once, from the other folds.")] = 5,
-    max_seconds: Annotated[float, typer.Option(help="Predictors that would take longer are skipped.")] = 300.0,
+    max_seconds: Annotated[float, typer.Option(help="Of all predictors together; each has an equal share.")] = 60.0,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0,
     impute: Annotated[
         bool, typer.Option("--impute", help="Fill missing values instead of refusing them: the median, or a category.")
@@ -64,7 +64,7 @@ def compare_command(
     decimal: Annotated[str, typer.Option(help="The decimal mark of a CSV file: . or ,")] = ".",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:
-    """Compare predictors on the rows of DATA: coverage, size of sets or intervals, time and memory; the best first.
+    """Compare predictors on the rows of DATA: coverage, size of sets or intervals, and time; the best first.
 
     It prints the line of Python and the command that use the best one. Columns are read, scaled and encoded as by
     `exactcp predict`.
@@ -77,12 +77,12 @@ def compare_command(
     check_results_are_taken({"DATA": data})
     with Console(stderr=True).status("reading"):
         with leaving_at_once():
-            from exactcp.comparing import compare_predictors
+            from exactcp.comparing import compare
         encoding = {"scale": "none", "impute": impute, "categorical": tuple(categorical or ())}
         columns = Columns(target, ignore or [], keep_ids=keep_ids)
         problem = _read_one_file(data, columns, task=task.value, encoding=encoding, marks=Marks(separator, decimal))
     with quiet("The choice among"):  # which is printed
-        frame = compare_predictors(
+        frame = compare(
             _objects(problem, categorical or [], impute=impute),
             problem.y_train,
             confidence_level=confidence,
@@ -145,19 +145,18 @@ def _facts(frame: Any, used: tuple[Path, str, str]) -> dict[str, Any]:
     data, target, options = used
     known, task = frame.attrs, frame.attrs["task"]
     level = f"{100 * known['confidence_level']:g} %"
-    columns = ["predictor", "coverage", "band", *HEADINGS[task], "fit", "object", "MB"]
+    columns = ["predictor", "coverage", "band", *HEADINGS[task], "fit", "object"]
     lines = {}
     if known["best"] is not None:
         lines[f"In Python: {known['best']}"] = known["python"]
-    named = next((name for name in frame.index if name in known["commands"]), None)
-    usable = known["best"] if known["command"] is not None else named
+    usable = next((name for name in [known["best"], *frame.index] if options_of(name, task) is not None), None)
     if known["best"] is not None and usable is not None:
-        from exactcp.comparing._lines import MODEL, saving_line
-
-        command = known["commands"][usable]
-        lines[f"On the command line: {usable}"] = _filled(command, data, target) + options
-        later = f"exactcp predict --model {MODEL} NEW --confidence {known['confidence_level']!r}"
-        lines[KEPT] = f"{_filled(saving_line(command), data, target)}{options}\n{later}"
+        words = f"--target {shlex.quote(target)} {options_of(usable, task)}"
+        level, seed, file = known["confidence_level"], known["random_state"], shlex.quote(str(data))
+        command = f"exactcp predict {file} NEW {words} --confidence {level!r} --seed {seed}{options}"
+        lines[f"On the command line: {usable}"] = command
+        later = f"exactcp predict --model model.exactcp NEW --confidence {level!r}"
+        lines[KEPT] = f"exactcp fit {file} {words} --seed {seed} --save model.exactcp{options}\n{later}"
     best = "No predictor kept its level" if known["best"] is None else f"{known['best']} is the best"
     return {
         "lead": f"{best} of {len(frame)} predictors, at {level} confidence.",
@@ -174,7 +173,7 @@ def _cells(name: str, row: Any, task: str) -> dict[str, Any]:
     from exactcp.experiments.wording import UNKNOWN, duration
 
     if math.isnan(row["coverage"]):
-        return {"best": False, "cells": [name, *[UNKNOWN] * 7]}
+        return {"best": False, "cells": [name, *[UNKNOWN] * 6]}
     size, criterion = ("set_size", "fuzziness") if task == "classification" else ("width", "interval_score")
     cells = [
         name,
@@ -184,15 +183,29 @@ def _cells(name: str, row: Any, task: str) -> dict[str, Any]:
         f"{row[criterion]:.4g}",
         duration(row["fit_seconds"]),
         duration(row["prediction_seconds"]),
-        UNKNOWN if math.isnan(row["peak_mb"]) else f"{row['peak_mb']:,.0f}",
     ]
     return {"best": bool(row["best"]), "cells": cells}
 
 
-def _filled(command: str, data: Path, target: str) -> str:
-    from exactcp.comparing._lines import DATA, TARGET
+def options_of(name: str | None, task: str) -> str | None:
+    """Return what `exactcp predict` is told to use a predictor of the comparison; None if it cannot be.
 
-    return command.replace(DATA, shlex.quote(str(data)), 1).replace(TARGET, shlex.quote(target), 1)
+    Examples
+    --------
+    >>> options_of("full LSSVM rbf", "classification")
+    '--method full --measure lssvm --option kernel=rbf'
+    """
+    method, measure, *rest = [*(name or "none").split(), ""]
+    if method == "split" and rest == [""]:
+        if measure == "LogisticRegression":
+            return f"--method split --measure model --option estimator={measure} --option estimator__max_iter=1000"
+        kind = "Classifier" if task == "classification" else "Regressor"
+        return f"--method split --measure model --option estimator={measure}{kind}"
+    known = {cls.__name__: short for short, cls in measures_of(task).items()}
+    if method == "split" or measure not in known:
+        return None
+    kernel = " --option kernel=rbf" if rest[0] == "rbf" else ""
+    return f"--method {'cross' if method == 'CV+' else method} --measure {known[measure]}{kernel}"
 
 
 def _comparison_summary(frame: Any, facts: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ import typer
 from sklearn.base import clone
 
 from exactcp._compiling import NOTICE, NOTICED, STOPWATCH
+from exactcp.cli import _pilot
 from exactcp.cli._job import Job, timed
+from exactcp.cli._pilot import FoldAnswers, FoldPositions
 from exactcp.cli._predictors import meet, new_predictor
 from exactcp.cli._refits import SLOW, expect_refits
-from exactcp.comparing import _pilot
-from exactcp.comparing._trial import FoldAnswers, FoldPositions
 from exactcp.experiments.wording import duration
 
 WORTH_TRYING = 100_000  # pairs of a row to learn from and a row to predict: fewer take no time
@@ -86,7 +86,7 @@ def _try(predictor: Any, X: Any, y: np.ndarray, positions: FoldPositions) -> Fol
     fit = clone(predictor).set_params(**_silent(predictor)).fit
     tried, fit_seconds = _timed_warm(fit, X.iloc[training], y[training])
     _, predict_seconds = _timed_warm(tried.predict_frame, X.iloc[test])
-    return FoldAnswers(test.size, 0, math.nan, math.nan, fit_seconds, predict_seconds)
+    return FoldAnswers(test.size, fit_seconds, predict_seconds)
 
 
 def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

@@ -1,13 +1,10 @@
-"""Which predictor for these data? Several are fitted and asked in every fold, and stand side by side in one frame.
+"""Which predictor for these data? `exactcp.compare` fits several in every fold, and shows them in one frame.
 
-- `_compare` is the entrance, `exactcp.compare`: it checks what it is given, and makes the frame.
-- `_candidates` are the predictors that are tried where none are named, and what each needs; `_columns` is how objects
-  become vectors, by a rule that sees all objects and no label.
-- `_pilot` tells from few rows how long a candidate will take; `_trial` fits and asks it fold by fold, and keeps what it
-  said; `_memory` is the peak of memory meanwhile.
-- `_lines` are the lines of Python and of the command line that use the best one, and the word about its guarantee.
+- `_compare` checks what it is given, runs each candidate within its share of the time, and makes the frame.
+- `_candidates` has the predictors that are tried where none are named, and the lines of Python that use one.
+- `_columns` is how objects become vectors, by a rule that sees all objects and no label.
 """
 
-from exactcp.comparing._compare import compare_predictors
+from exactcp.comparing._compare import compare
 
-__all__ = ["compare_predictors"]
+__all__ = ["compare"]

@@ -1,4 +1,4 @@
-"""The predictors that are compared: the user's, or those that suit the task."""
+"""The predictors that are compared, the user's or those that suit the task, and the lines of Python that use one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.pipeline import make_pipeline
 
+from exactcp._rows import is_frame
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.comparing._columns import vectoriser
 from exactcp.measures import (
@@ -18,6 +19,7 @@ from exactcp.measures import (
     KNNResidual,
     LassoResidual,
     ModelQuantile,
+    ModelResidual,
     RandomForest,
     RegressionMeasure,
     RidgeResidual,
@@ -26,6 +28,7 @@ from exactcp.pvalues import significance
 from exactcp.regression import CVPlusRegressor, FullConformalRegressor, SplitConformalRegressor
 
 OF_LABELS, OF_TARGETS = "classification", "regression"
+MOST_ROWS_OF_KERNELS = 5_000  # solving with 4,000 training rows takes seconds, which nothing can stop
 
 
 @dataclass(frozen=True)
@@ -39,28 +42,24 @@ class Candidate:
         Unfitted; it is cloned for each fold.
     preparation : transformer or None
         Fitted to all objects without labels before the predictor sees them; None: it sees X as it is.
-    options : str or None
-        What `exactcp predict` is told to use it; None if the command line has no such predictor.
+    most_rows : int or None
+        With more rows it is not tried; None: it is tried with any number.
     """
 
     name: str
     predictor: Any
     preparation: Any = None
-    options: str | None = None
+    most_rows: int | None = None
 
 
-def default_candidates(
-    task: str, *, categories: list[Any], n_columns: int, confidence_level: float, seed: int
-) -> list[Candidate]:
-    """Return the candidates of a task.
+def default_candidates(task: str, *, categories: list[Any], confidence_level: float, seed: int) -> list[Candidate]:
+    """Return the candidates of a task, cheap ones first.
 
     Parameters
     ----------
     task : {"classification", "regression"}
     categories : list
         Columns of X that hold categories.
-    n_columns : int
-        Of the objects as vectors: the rbf kernels have gamma = 1 / n_columns.
     confidence_level : float
         For the quantiles of quantile regression.
     seed : int
@@ -70,88 +69,61 @@ def default_candidates(
     -------
     list of Candidate
     """
-    gamma = 1 / n_columns
+    scaled, plain = vectoriser(categories, scaled=True), vectoriser(categories, scaled=False)
     if task == OF_LABELS:
-        return _classifiers(categories, gamma, seed)
-    return _regressors(categories, gamma, float(significance(confidence_level)), seed)
+        return _classifiers(scaled, plain, seed)
+    return _regressors(scaled, plain, float(significance(confidence_level)), seed)
 
 
-def _classifiers(categories: list[Any], gamma: float, seed: int) -> list[Candidate]:
+def _classifiers(scaled: Any, plain: Any, seed: int) -> list[Candidate]:
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
-    scaled, plain = vectoriser(categories, scaled=True), vectoriser(categories, scaled=False)
-    full = [
-        ("KNN", KNN(), scaled, "knn"),
-        ("RandomForest", RandomForest(), plain, "random-forest"),
-        ("LSSVM linear", LSSVM(), scaled, "lssvm"),
-        ("LSSVM rbf", LSSVM(kernel="rbf", gamma=gamma), scaled, f"lssvm --option kernel=rbf --option gamma={gamma!r}"),
-        ("KDE", KDE(), scaled, "kde"),
-    ]
-    split = [
-        ("LogisticRegression", scaled, LogisticRegression(max_iter=1000), " --option estimator__max_iter=1000"),
-        ("HistGradientBoosting", plain, HistGradientBoostingClassifier(), ""),
-        ("RandomForest", plain, RandomForestClassifier(), ""),
-    ]
+    def full(name: str, measure: Any, preparation: Any = scaled, most_rows: int | None = None) -> Candidate:
+        predictor = FullConformalClassifier(measure, random_state=seed)
+        return Candidate(f"full {name}", predictor, preparation, most_rows)
+
+    def split(name: str, model: Any, preparation: Any = plain) -> Candidate:
+        return Candidate(f"split {name}", SplitConformalClassifier(_model(preparation, model), random_state=seed))
+
     return [
-        *(
-            Candidate(f"full {name}", FullConformalClassifier(measure, random_state=seed), ready, _measure(options))
-            for name, measure, ready, options in full
-        ),
-        *(
-            Candidate(
-                f"split {name}",
-                SplitConformalClassifier(_model(ready, model), random_state=seed),
-                options=_measure(f"model --option estimator={type(model).__name__}{more}", "split"),
-            )
-            for name, ready, model, more in split
-        ),
+        full("KNN", KNN()),
+        split("LogisticRegression", LogisticRegression(max_iter=1000), scaled),
+        full("LSSVM linear", LSSVM()),
+        full("KDE", KDE()),
+        split("RandomForest", RandomForestClassifier()),
+        split("HistGradientBoosting", HistGradientBoostingClassifier()),
+        full("LSSVM rbf", LSSVM(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
+        full("RandomForest", RandomForest(), plain),
     ]
 
 
-def _regressors(categories: list[Any], gamma: float, epsilon: float, seed: int) -> list[Candidate]:
+def _regressors(scaled: Any, plain: Any, epsilon: float, seed: int) -> list[Candidate]:
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
-    scaled, plain = vectoriser(categories, scaled=True), vectoriser(categories, scaled=False)
-    rbf = f"ridge --option kernel=rbf --option gamma={gamma!r}"
-    full = [
-        ("KNNResidual", KNNResidual(), "knn"),
-        ("RidgeResidual linear", RidgeResidual(), "ridge"),
-        ("RidgeResidual rbf", RidgeResidual(kernel="rbf", gamma=gamma), rbf),
-        ("LassoResidual", LassoResidual(), "lasso"),
-    ]
-    forest = "model --option estimator=RandomForestRegressor"
-    quantiles = [
-        _model(plain, HistGradientBoostingRegressor(loss="quantile", quantile=quantile))
-        for quantile in (epsilon / 2, 1 - epsilon / 2)
-    ]
+    def full(name: str, measure: Any, most_rows: int | None = None) -> Candidate:
+        return Candidate(f"full {name}", FullConformalRegressor(measure, random_state=seed), scaled, most_rows)
+
+    def split(name: str, measure: Any, preparation: Any = None) -> Candidate:
+        return Candidate(f"split {name}", SplitConformalRegressor(measure, random_state=seed), preparation)
+
+    ends = [HistGradientBoostingRegressor(loss="quantile", quantile=q) for q in (epsilon / 2, 1 - epsilon / 2)]
+    by_neighbours = ModelResidual(HistGradientBoostingRegressor(), difficulty="knn")
     return [
-        *(
-            Candidate(f"full {name}", FullConformalRegressor(measure, random_state=seed), scaled, _measure(options))
-            for name, measure, options in full
-        ),
-        Candidate(
-            "split RandomForest",
-            SplitConformalRegressor(_model(plain, RandomForestRegressor()), random_state=seed),
-            options=_measure(forest, "split"),
-        ),
-        Candidate(
-            "split CQR HistGradientBoosting",
-            SplitConformalRegressor(ModelQuantile(*quantiles), random_state=seed),
-        ),
-        Candidate(
-            "CV+ RidgeResidual", CVPlusRegressor(RidgeResidual(), random_state=seed), scaled, _measure("ridge", "cross")
-        ),
+        full("RidgeResidual linear", RidgeResidual()),
+        full("KNNResidual", KNNResidual()),
+        Candidate("CV+ RidgeResidual", CVPlusRegressor(RidgeResidual(), random_state=seed), scaled),
+        split("RandomForest", _model(plain, RandomForestRegressor())),
+        split("CQR HistGradientBoosting", ModelQuantile(*[_model(plain, end) for end in ends])),
+        split("HistGradientBoosting difficulty knn", by_neighbours, scaled),
+        full("RidgeResidual rbf", RidgeResidual(kernel="rbf"), MOST_ROWS_OF_KERNELS),
+        full("LassoResidual", LassoResidual()),
     ]
 
 
 def _model(preparation: Any, model: Any) -> Any:
     """Return a model with its own preparation, which learns from the rows that the model learns from."""
     return model if preparation is None else make_pipeline(preparation, model)
-
-
-def _measure(options: str, method: str = "full") -> str:
-    return f"--method {method} --measure {options}"
 
 
 def own_candidates(predictors: Any) -> list[Candidate]:
@@ -168,7 +140,11 @@ def own_candidates(predictors: Any) -> list[Candidate]:
     if isinstance(predictors, Mapping):
         found = [Candidate(str(name), predictor) for name, predictor in predictors.items()]
     elif isinstance(predictors, Iterable) and not isinstance(predictors, str) and not hasattr(predictors, "fit"):
-        found = _with_names(list(predictors))
+        predictors = list(predictors)
+        names = [" ".join(repr(predictor).split()) for predictor in predictors]
+        before = [names[:place].count(name) for place, name in enumerate(names)]
+        unique = [f"{name} ({number + 1})" if number else name for name, number in zip(names, before, strict=True)]
+        found = [Candidate(name, predictor) for name, predictor in zip(unique, predictors, strict=True)]
     else:
         msg = (
             f"predictors={predictors!r} is neither a dict nor a list: give {{name: predictor}} or [predictor, ...], or "
@@ -182,17 +158,6 @@ def own_candidates(predictors: Any) -> list[Candidate]:
         told = ", ".join(f"{name} is for {task}" for name, task in tasks.items())
         msg = f"predictors are of different tasks ({told}): compare those of one task."
         raise ValueError(msg)
-    return found
-
-
-def _with_names(predictors: list[Any]) -> list[Candidate]:
-    """Name predictors as they would be written; those that would be written alike are numbered."""
-    names = [" ".join(repr(predictor).split()) for predictor in predictors]
-    seen: dict[str, int] = {}
-    found = []
-    for name, predictor in zip(names, predictors, strict=True):
-        seen[name] = seen.get(name, 0) + 1
-        found.append(Candidate(name if seen[name] == 1 else f"{name} ({seen[name]})", predictor))
     return found
 
 
@@ -219,3 +184,65 @@ def task_of_predictor(candidate: Candidate) -> str:
 
 def _predicts_numbers(value: Any) -> bool:
     return isinstance(value, RegressionMeasure) or (isinstance(value, BaseEstimator) and is_regressor(value))
+
+
+def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: float) -> str:
+    """Return lines of Python that predict `X_new` from `X` and `y` with a candidate, its preparation included.
+
+    A predictor that has `preprocess=` gets the preparation there, which fits it to the objects of each question too.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    X : objects
+        Of the comparison: how frames are joined differs from how arrays are.
+    task : {"classification", "regression"}
+    confidence_level : float
+
+    Returns
+    -------
+    str
+    """
+    method = "predict_set" if task == OF_LABELS else "predict_interval"
+    predictor, preparation = candidate.predictor, candidate.preparation
+    if preparation is not None and "preprocess" in predictor.get_params(deep=False):
+        predictor, preparation = clone(predictor).set_params(preprocess=preparation), None
+    lines = sorted(_imports(predictor, preparation))
+    training, new = "X", "X_new"
+    if preparation is not None:
+        lines.insert(0, "import pandas as pd" if is_frame(X) else "import numpy as np")
+        both = "pd.concat([X, X_new])" if is_frame(X) else "np.vstack([X, X_new])"
+        # all objects together and no label, which leaves them exchangeable
+        lines.append(f"objects = {_written(preparation)}.fit_transform({both})")
+        training, new = "objects[:len(X)]", "objects[len(X):]"
+    lines.append(f"predictor = {_written(predictor)}.fit({training}, y)")
+    lines.append(f"predictor.{method}({new}, confidence_level={confidence_level!r})")
+    return "\n".join(lines)
+
+
+def _written(estimator: Any) -> str:
+    return " ".join(estimator.__repr__(N_CHAR_MAX=10**6).split())
+
+
+def _imports(*parts: Any) -> set[str]:
+    """Return a line for each class that estimators are made of; None is none."""
+    held = [one for part in parts if part is not None for one in (part, *part.get_params(deep=True).values())]
+    made = [type(one) for one in held if hasattr(one, "get_params") and not isinstance(one, type)]
+    return {f"from {_public_module(cls)} import {cls.__name__}" for cls in made}
+
+
+def _public_module(cls: type) -> str:
+    """Return the module from which users import a class.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from exactcp.measures import KNN
+    >>> _public_module(RandomForestClassifier), _public_module(KNN)
+    ('sklearn.ensemble', 'exactcp.measures')
+    """
+    parts = cls.__module__.split(".")
+    if parts[0] == "exactcp":
+        return "exactcp.measures" if parts[1] == "measures" else "exactcp"
+    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
+    return ".".join(parts[: private[0]] if private else parts)

@@ -77,9 +77,3 @@ def vectoriser(categories: list[Any], *, scaled: bool) -> Any:
         return rest if scaled else None
     encoder = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
     return ColumnTransformer([("categories", encoder, categories)], remainder=rest)
-
-
-def count_columns(X: Any, categories: list[Any]) -> int:
-    """Return how many columns the vectors have."""
-    width = 1 if np.ndim(X) < 2 else int(X.shape[1])
-    return width + sum(int(X[name].nunique(dropna=False)) - 1 for name in categories)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp.comparing._trial import FoldAnswers, FoldPositions, Question
+
+class FoldAnswers(NamedTuple):
+    """What a try took, of how many objects."""
+
+    n: int
+    fit_seconds: float
+    predict_seconds: float
+
+
+FoldPositions = tuple[np.ndarray, np.ndarray]  # positions of training and of test examples
+Question = Callable[[Any, Any, np.ndarray, FoldPositions], FoldAnswers]
 
 FIRST_ROWS = 50
 ENOUGH_SECONDS = 0.3  # seconds: a try that took as long tells how long more rows take
