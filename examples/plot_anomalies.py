@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from exactcp import ConformalAnomalyDetector
 from exactcp.measures import SimplifiedKNN
-from exactcp.metrics import select
+from exactcp.metrics import select_discoveries
 
 data = load_breast_cancer()
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ X = StandardScaler().fit_transform(data.data[np.concatenate([train, new])])
 detector = ConformalAnomalyDetector(SimplifiedKNN(k=10)).fit(X[: len(train)])
 p = detector.predict_p(X[len(train) :])
 
-rules = {"p ≤ 5 %": p <= 0.05, "Benjamini-Hochberg, 10 %": select(p, q=0.1)}
+rules = {"p ≤ 5 %": p <= 0.05, "Benjamini-Hochberg, 10 %": select_discoveries(p, q=0.1)}
 for name, chosen in rules.items():
     print(
         f"{name}: {chosen.sum()} of {len(new)} chosen, "
@@ -72,4 +72,8 @@ fig.tight_layout()
 # ``method="by"`` is proven for any p-values, and has no use for so few. And no p-value
 # is below 1 / (n + 1), 1 / 251 here: to find a few among very many, n must be large.
 
-print(f"Benjamini-Yekutieli, 10 %: {select(p, q=0.1, method='by').sum()} chosen")
+print(
+    "Benjamini-Yekutieli, 10 %:",
+    select_discoveries(p, q=0.1, method="by").sum(),
+    "chosen",
+)

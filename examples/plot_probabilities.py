@@ -15,12 +15,13 @@ lower and an upper one, and the label is as frequent as they say.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from exactcp import VennAbersPredictor
 from exactcp.inspection import VennReliabilityDisplay
-from exactcp.metrics import expected_calibration_error, log_loss
+from exactcp.metrics import expected_calibration_error
 
 X, digit = load_digits(return_X_y=True)
 y = np.where(digit % 2 == 0, "even", "odd")
@@ -37,7 +38,7 @@ for name, clf in (("naive Bayes", bayes), ("Venn-Abers", venn)):
     proba = clf.predict_proba(X_test)
     print(
         f"{name}: right {100 * clf.score(X_test, y_test):.1f} %, "
-        f"log loss {log_loss(proba, y_test, classes=clf.classes_):.3f}, "
+        f"log loss {log_loss(y_test, proba):.3f}, "
         f"calibration error "
         f"{expected_calibration_error(proba, y_test, classes=clf.classes_):.3f}"
     )

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from exactcp import ConformalAnomalyDetector, textbook
 from exactcp.measures import KDE, KNN, LSSVM, Measure, SimplifiedKNN
-from exactcp.metrics import select
+from exactcp.metrics import select_discoveries
 from measure_table import MEASURES
 from problems import PROBLEMS
 
@@ -164,9 +164,9 @@ class TestSelection:
              0.7590, 1.0]
         )  # fmt: skip
         shuffled = np.random.default_rng(0).permutation(15)
-        mask = select(p[shuffled], 0.05, "bh")
+        mask = select_discoveries(p[shuffled], 0.05, "bh")
         np.testing.assert_array_equal(np.sort(p[shuffled][mask]), p[:4])
-        assert select(p, 0.05, "by").sum() == 3
+        assert select_discoveries(p, 0.05, "by").sum() == 3
 
     @pytest.mark.parametrize("method", ["bh", "by"])
     def test_equals_the_definition(self, method, rng):
@@ -175,7 +175,7 @@ class TestSelection:
             m, ordered = p.size, np.sort(p)
             alpha = 0.2 if method == "bh" else 0.2 / sum(1 / j for j in range(1, m + 1))
             k = max((k for k in range(1, m + 1) if ordered[k - 1] <= alpha * k / m), default=0)
-            np.testing.assert_array_equal(select(p, 0.2, method), p <= (ordered[k - 1] if k else -1.0))
+            np.testing.assert_array_equal(select_discoveries(p, 0.2, method), p <= (ordered[k - 1] if k else -1.0))
 
     @pytest.mark.parametrize("method", ["bh", "by"])
     def test_false_discoveries_are_few(self, method):
@@ -205,17 +205,19 @@ class TestSelection:
             ([0.5], 0.1, "holm", "use 'bh' or 'by'"),
         ):
             with pytest.raises(ValueError, match=sentence):
-                select(p, q, method)
-        assert select([]).shape == (0,)
+                select_discoveries(p, q, method)
+        assert select_discoveries([]).shape == (0,)
 
     @pytest.mark.parametrize("method", ["bh", "by"])
     def test_equals_scipys_adjusted_p_values_off_the_edges(self, method, rng):
         for _ in range(20):
             p = rng.random(rng.integers(1, 40)) ** 2
-            np.testing.assert_array_equal(select(p, 0.2, method), false_discovery_control(p, method=method) <= 0.2)
+            np.testing.assert_array_equal(
+                select_discoveries(p, 0.2, method), false_discovery_control(p, method=method) <= 0.2
+            )
 
     def test_meets_decimal_levels_exactly(self):
         for m in range(1, 60):
             p = np.array([k / (10 * m) for k in range(1, m + 1)])  # p_(k) = 0.1 k/m, every one on the edge
-            assert select(p, 0.1).all()
-            assert not select(np.nextafter(p, 1.0), 0.1).any()
+            assert select_discoveries(p, 0.1).all()
+            assert not select_discoveries(np.nextafter(p, 1.0), 0.1).any()

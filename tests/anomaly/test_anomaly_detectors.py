@@ -30,7 +30,7 @@ from sklearn.utils.fixes import parse_version
 from exactcp import ConformalAnomalyDetector
 from exactcp._rows import take_rows
 from exactcp.measures import KDE, SimplifiedKNN
-from exactcp.metrics import select
+from exactcp.metrics import select_discoveries
 from exactcp.pvalues import tau_of_objects
 from problems import PROBLEMS
 from slices import both_lanes, slow_but
@@ -240,7 +240,7 @@ class TestCalibration:
         detector.partial_fit(rng.normal(size=(1, 2)))
         np.testing.assert_array_equal(detector.predict(X_test + 50), -1)
         both = np.concatenate([X_test, X_test + 50])
-        np.testing.assert_array_equal(detector.select(both, fdr=0.2), select(detector.predict_p(both), 0.2))
+        np.testing.assert_array_equal(detector.select(both, fdr=0.2), select_discoveries(detector.predict_p(both), 0.2))
 
 
 class TestState:

@@ -148,7 +148,7 @@ def test_experiments_share_what_they_measure(output, one_process):
 def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file, one_process):
     from exactcp import FullConformalClassifier
     from exactcp.measures import SimplifiedKNN
-    from exactcp.metrics import fuzziness_per_object
+    from exactcp.metrics.labels import fuzziness_per_object
 
     done = reproduce(tiny("mnist"), output, data=digits_file)
     with np.load(digits_file) as file:

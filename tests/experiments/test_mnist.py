@@ -9,7 +9,7 @@ import pytest
 
 from exactcp import FullConformalClassifier
 from exactcp.measures import KDE, KNN, NN, RandomForest, SimplifiedKNN
-from exactcp.metrics import fuzziness_per_object
+from exactcp.metrics.labels import fuzziness_per_object
 
 MNIST = Path(__file__).parents[3] / "shared" / "data" / "mnist.npz"
 

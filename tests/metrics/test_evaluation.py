@@ -145,8 +145,9 @@ class TestScorers:
         assert search.best_params_ == {"measure__alpha": 0.1}
 
     def test_they_can_be_sent_to_workers(self):
-        for scorer in (scorers.fuzziness_scorer, scorers.mean_set_size_scorer(0.8), scorers.interval_score_scorer(0.8)):
-            assert pickle.loads(pickle.dumps(scorer)) == scorer
+        clf = FullConformalClassifier(KNN(3)).fit(X[TRAIN], LABELS[TRAIN])
+        for scorer in (scorers.fuzziness_scorer, scorers.mean_set_size_scorer(0.8)):
+            assert pickle.loads(pickle.dumps(scorer))(clf, X[TEST]) == scorer(clf, X[TEST])
 
     def test_what_is_no_level_is_refused_at_once(self):
         for scorer in (scorers.mean_set_size_scorer, scorers.interval_score_scorer):

@@ -178,25 +178,25 @@ FAMILY = Family(
             DISTRIBUTIONS,
         ),
         "metrics of a binary level": Mutant(
-            "metrics/validity.py", "1 - pvalues.as_decimal(level) for level", "1 - level for level", METRICS
+            "metrics/bands.py", "1 - as_decimal(level) for level", "1 - level for level", METRICS
         ),
         "the summary's own level": Mutant(
-            "metrics/summary.py",
-            "sets = pvalues.exceeds(checked, epsilon)",
-            "sets = checked >= float(epsilon)",
+            "metrics/labels.py",
+            "sets = pvalues.exceeds(checked, pvalues.significance(confidence_level))",
+            "sets = checked >= float(pvalues.significance(confidence_level))",
             METRICS,
         ),
         "errors of all labels": Mutant(
-            "metrics/validity.py",
+            "metrics/labels.py",
             "errors, totals = (true & ~checked).sum(axis=0)",
             "errors, totals = (~checked).sum(axis=0)",
             METRICS,
         ),
         "the largest p is kept": Mutant(
-            "metrics/_inputs.py", "np.sort(p, axis=1)[:, :-1]", "np.sort(p, axis=1)[:, 1:]", METRICS
+            "metrics/labels.py", "np.sort(p, axis=1)[:, :-1]", "np.sort(p, axis=1)[:, 1:]", METRICS
         ),
         "the true label is false": Mutant(
-            "metrics/_inputs.py", "return sizes(sets) - hits(sets, y, classes)", "return sizes(sets)", METRICS
+            "metrics/labels.py", '"observed_excess": size - covered', '"observed_excess": size', METRICS
         ),
     },
 )

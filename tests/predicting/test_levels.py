@@ -31,7 +31,7 @@ from exactcp import (
 from exactcp.cli import app
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
-from exactcp.metrics import select
+from exactcp.metrics import select_discoveries
 from exactcp.online import ProgressiveResult, progressive
 from exactcp.regression import PredictiveDistribution
 from exactcp.report import LabelRun, classification_facts
@@ -147,7 +147,7 @@ def test_classifiers(kind, n, level):
     assert facts["coverage"] == sets[:, 0].mean()
     curve = facts["calibration"][0]
     assert curve["coverages"][round(level * 100) - 1] == sets[:, 0].mean()
-    assert (metrics.validity.coverage_curve(p[:, 0], [level]) == sets[:, 0].mean()).all()
+    assert (metrics.bands.coverage_curve(p[:, 0], [level]) == sets[:, 0].mean()).all()
 
 
 @pytest.mark.filterwarnings("ignore:confidence_level=0.1 asks for")
@@ -294,9 +294,9 @@ class TestAnomalies:
                 for k in range(1, m + 1):
                     edge = float(Fraction(str(fdr)) * k / m)
                     p = np.r_[np.full(k, edge), np.ones(m - k)]
-                    assert select(p, fdr, "bh").sum() == k
+                    assert select_discoveries(p, fdr, "bh").sum() == k
                     above = np.r_[np.full(k, np.nextafter(edge, 1)), np.ones(m - k)]
-                    assert select(above, fdr, "bh").sum() == 0
+                    assert select_discoveries(above, fdr, "bh").sum() == 0
 
 
 def test_clusters_are_where_p_exceeds_epsilon(rng):

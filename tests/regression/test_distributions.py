@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from exactcp import FullConformalRegressor, SplitConformalRegressor, metrics, textbook
 from exactcp.measures import KNNResidual, RidgeResidual
+from exactcp.metrics.intervals import crps_per_object
 from exactcp.regression import PredictiveDistribution
 from exactcp.textbook.algorithm import algorithm_1
 from slices import both_lanes
@@ -134,7 +135,7 @@ def test_crps_is_the_integral_of_its_definition():
         )
         assert value == pytest.approx(expected, rel=1e-9)
     assert metrics.crps(points, y) == pytest.approx(found.mean())
-    np.testing.assert_allclose(metrics.crps_per_object(np.array([[1.0, 3.0]]) + 1e9, [1e9 + 2.0]), [0.5])
+    np.testing.assert_allclose(crps_per_object(np.array([[1.0, 3.0]]) + 1e9, [1e9 + 2.0]), [0.5])
 
 
 @pytest.mark.parametrize(("points", "y"), [([[1.0]], [1.0, 2.0]), ([], []), ([[]], [1.0]), ([[[1.0]]], [1.0])])

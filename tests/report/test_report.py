@@ -6,20 +6,16 @@ import base64
 import hashlib
 import html.parser
 import json
-import math
 import re
 import subprocess
-from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom, binom
 
 from chromium import find_chromium
-from exactcp.metrics.bands import expected_counts, expected_coverage, judge
 from exactcp.report import LabelRun, TargetRun, TestRows, classification_facts, regression_facts, render, write_report
 
 CSS = (Path(__file__).parents[2] / "src/exactcp/report/templates/page.css").read_text()
@@ -225,33 +221,6 @@ def test_the_page_gives_a_verdict(share, verdict, words):
         words in text.replace("<strong>", "").replace("</strong>", "") for _, hidden, text in shown if not hidden
     )
     assert Outline(whole).open == []
-
-
-def test_a_verdict_takes_the_chance_of_the_training_rows_into_account():
-    """With 30 calibrating rows and 2,000 test rows, coverage varies far more than test rows alone would let it."""
-    rng = np.random.default_rng(0)
-    wrong = {None: 0, 30: 0}
-    for _ in range(400):
-        calibration, test = rng.uniform(size=30), rng.uniform(size=2000)
-        p = ((calibration[:, None] >= test).sum(axis=0) + 1) / 31
-        for n in wrong:
-            wrong[n] += judge(float((p > 0.1).mean()), expected_coverage(0.9, 2000, n)) == "below"
-    assert wrong[30] <= binom.ppf(0.999, 400, 0.025)
-    assert wrong[None] > binom.ppf(0.999, 400, 0.025)
-
-
-@pytest.mark.parametrize(("n", "n_calibration"), [(1, 19), (7, 9), (100, 100), (500, 1297), (2000, 30)])
-def test_the_band_is_the_beta_binomial_law(n, n_calibration):
-    epsilons = [Fraction(k, 200) for k in range(1, 200, 7)] + [Fraction(1), Fraction(3, 2)]
-    found = expected_counts(epsilons, n, n_calibration)
-    for epsilon, ends in zip(epsilons, found.tolist(), strict=True):
-        missed = math.floor(epsilon * (n_calibration + 1))
-        if epsilon >= 1:  # nothing is promised
-            assert ends == [0, n]
-        elif missed == 0:
-            assert ends == [n, n]
-        else:
-            assert ends == betabinom.ppf([0.025, 0.975], n, n_calibration + 1 - missed, missed).tolist()
 
 
 def test_rows_that_do_not_differ_are_not_called_hard():

@@ -12,7 +12,7 @@ from exactcp import pvalues
 from exactcp._changes import reads
 from exactcp._parallel import effort_of
 from exactcp._rows import count_rows
-from exactcp.metrics.discoveries import METHOD, RATE, largest_discovery, select
+from exactcp.metrics.bands import METHOD, RATE, largest_discovery, select_discoveries
 from exactcp.predicting.frames import FramePrediction
 from exactcp.predicting.learning import Learning
 from exactcp.predicting.levels import Levels, warn_of_too_few
@@ -175,6 +175,6 @@ class AnomalyAnswers(FramePrediction, OutlierMixin, Learning):
         METHOD.check("method", method)
         RATE.check("fdr", fdr)
         p = self.predict_p(X, categories)
-        selected = select(p, fdr, method)
+        selected = select_discoveries(p, fdr, method)
         self._warn_of_silence(f"fdr={fdr}", largest_discovery(fdr, method, p.size))
         return selected

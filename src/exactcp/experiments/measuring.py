@@ -177,6 +177,6 @@ def _efficiency(point: Point, p: np.ndarray) -> dict[str, Any]:
     """Return the fuzziness of every test example on MNIST: tests compare the methods example by example."""
     if point.task != "mnist":
         return {}
-    from exactcp.metrics import fuzziness_per_object
+    from exactcp.metrics.labels import fuzziness_per_object
 
     return {"fuzziness": (fuzziness_per_object(p) / (p.shape[1] - 1)).tolist()}

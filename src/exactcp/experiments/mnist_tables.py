@@ -89,7 +89,7 @@ def _fuzziness(run: Run, found: dict[tuple[str, str], Measurement]) -> str:
         if full is None or split is None or full.size < 2:
             rows.append([*row, UNKNOWN, UNKNOWN])
             continue
-        tests = metrics.compare(full, split)
+        tests = metrics.paired_test(full, split)
         marked = (f"{probability(p)}{'*' if p < 0.01 else ''}" for p in (tests.welch_p, tests.paired_p))
         rows.append([*row, *marked])
     headings = ["", "CP, here", "the paper", "ICP, here", "the paper", "Welch's p", "paired p"]

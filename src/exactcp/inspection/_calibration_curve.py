@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from exactcp.inspection._display import Display
-from exactcp.metrics.validity import coverage_curve
+from exactcp.metrics.bands import coverage_curve
 
 LEVELS = np.arange(1, 100) / 100
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from exactcp._percent import percent
 from exactcp.inspection._display import Display
-from exactcp.metrics import CoverageTable, coverage_by_bin, coverage_by_group
+from exactcp.metrics.groups import CoverageTable, coverage_by_bin, coverage_by_group
 
 MOST_GROUPS = 12  # more different numbers than this are put into bins
 

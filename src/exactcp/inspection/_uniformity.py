@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from exactcp.inspection._display import Display
-from exactcp.metrics.validity import p_value_uniformity
+from exactcp.metrics import p_value_uniformity
 
 BINS = 20
 BAND = (0.025, 0.975)

@@ -12,11 +12,6 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def without_largest(p: Floats) -> Floats:
-    """Each row sorted, without its largest value: (m, l - 1)."""
-    return np.sort(p, axis=1)[:, :-1]
-
-
 def false_p(p: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Floats:
     """P-values with 0 in the place of the true label: (m, l)."""
     checked = check_p(p)
@@ -33,11 +28,6 @@ def hits(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Bools:
     checked = check_sets(sets)
     true = is_true(y, known_classes(sets, classes), checked.shape, unseen=True)
     return np.asarray((checked & true).any(axis=1))
-
-
-def false_sizes(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.intp]:
-    """Count the false labels in each set: (m,)."""
-    return sizes(sets) - hits(sets, y, classes)
 
 
 def known_classes(sets: ArrayLike, classes: ArrayLike | None) -> ArrayLike | None:

@@ -14,8 +14,8 @@ from exactcp._frame import make_frame
 from exactcp._rows import take_rows
 from exactcp.metrics._inputs import hits, sizes
 from exactcp.metrics.bands import binomial_band
-from exactcp.metrics.criteria import fuzziness
 from exactcp.metrics.intervals import check_intervals, holds, interval_score, mean_width, widths
+from exactcp.metrics.labels import fuzziness
 
 USUAL_LEVELS = (0.8, 0.9, 0.95)
 
@@ -78,7 +78,7 @@ def evaluate(
     else:
         raise TypeError(
             f"{type(predictor).__name__} has no prediction sets or intervals; expected a fitted conformal classifier "
-            "or regressor: judge probabilities with log_loss and expected_calibration_error, anomalies with select"
+            "or regressor: judge probabilities with expected_calibration_error, anomalies with select_discoveries"
         )
     covered = rows.pop("covered")
     found, n = covered.sum(axis=0), covered.shape[0]

@@ -1,18 +1,17 @@
-"""Coverage, width and scores of prediction intervals.
+"""Coverage, width and scores of prediction intervals and of predictive distributions.
 
 An interval that is empty, with ends that are nan or the lower one above the upper, has no width and covers nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exactcp import pvalues
-from exactcp._parameters import share
 from exactcp.metrics._inputs import Bools, Floats
-
-_QUANTILE = share("the level of a quantile")
 
 
 def interval_coverage(intervals: ArrayLike, y: ArrayLike) -> float:
@@ -87,16 +86,13 @@ def interval_score(intervals: ArrayLike, y: ArrayLike, confidence_level: float =
     return float((widths(ends) + penalty * outside).mean())
 
 
-def pinball_loss(quantiles: ArrayLike, y: ArrayLike, level: float) -> float:
-    """Mean pinball loss of quantiles; smaller is better.
+def crps(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> float:
+    """Mean continuous ranked probability score of distributions with equal weights on points; smaller is better.
 
     Parameters
     ----------
-    quantiles : array of shape (m,), predicted quantiles, or one end of intervals
+    points : m arrays, or array of shape (m, n), the points of each distribution in any order
     y : array of shape (m,), the true targets
-    level : float
-        Between 0 and 1. The lower end of an interval at a confidence level is the quantile of (1 - confidence_level) /
-        2, the upper end that of (1 + confidence_level) / 2.
 
     Returns
     -------
@@ -104,14 +100,50 @@ def pinball_loss(quantiles: ArrayLike, y: ArrayLike, level: float) -> float:
 
     Examples
     --------
-    >>> from exactcp.metrics import pinball_loss
-    >>> pinball_loss([1.0, 1.0], [3.0, 0.0], 0.75)
-    0.875
+    >>> from exactcp.metrics import crps
+    >>> crps([[1.0, 3.0]], [2.0])
+    0.5
     """
-    _QUANTILE.check("level", level)
-    predicted = _check_column(quantiles, "quantiles", "one end of predict_interval(X), or a column of quantiles")
-    distance = check_true_targets(y, predicted.size) - predicted
-    return float(np.maximum(level * distance, (level - 1) * distance).mean())
+    return float(crps_per_object(points, y).mean())
+
+
+def crps_per_object(points: Sequence[ArrayLike] | np.ndarray, y: ArrayLike) -> np.ndarray:
+    """Continuous ranked probability score of each distribution: `E|Y - y| - E|Y - Y'|/2`.
+
+    Parameters
+    ----------
+    points : m arrays, or array of shape (m, n), the points of each distribution in any order
+    y : array of shape (m,), the true targets
+
+    Returns
+    -------
+    ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from exactcp.metrics.intervals import crps_per_object
+    >>> crps_per_object([[1.0, 3.0], [0.0]], [2.0, 5.0])
+    array([0.5, 5. ])
+    """
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.shape != (len(points),) or len(points) == 0:
+        raise ValueError(
+            f"y has shape {targets.shape} and there are {len(points)} distributions; expected one target for each: "
+            "pass the true targets of the test objects"
+        )
+    out = np.empty(targets.size)
+    for i, row in enumerate(points):
+        t = np.sort(np.asarray(row, dtype=np.float64))
+        if t.ndim != 1 or t.size == 0:
+            raise ValueError(
+                f"distribution {i} has points of shape {t.shape}; expected a flat array of one point at least: "
+                "pass the points of a PredictiveDistribution"
+            )
+        # sum over pairs of |t_i - t_j| = 2 sum_j (2 j - n + 1) t_(j), j from 0; centred: large targets lose no digits
+        centred = t - t[t.size // 2]
+        spread = 2.0 * ((2.0 * np.arange(t.size) - t.size + 1.0) @ centred) / t.size**2
+        out[i] = np.abs(t - targets[i]).mean() - 0.5 * spread
+    return out
 
 
 def holds(intervals: ArrayLike, y: ArrayLike) -> Bools:
@@ -142,7 +174,13 @@ def check_intervals(intervals: ArrayLike) -> Floats:
 
 def check_true_targets(y: ArrayLike, m: int) -> Floats:
     """Return true targets as a finite float64 array (m,), or a sentence that says what is wrong."""
-    targets = _check_column(y, "y", "the true targets")
+    targets = np.asarray(y)
+    if targets.ndim != 1 or targets.size == 0 or targets.dtype.kind not in "fiu":
+        raise ValueError(
+            f"y of dtype {targets.dtype} have shape {targets.shape}; expected numbers of shape (m,), m >= 1: pass the "
+            "true targets"
+        )
+    targets = targets.astype(np.float64, copy=False)
     if targets.size != m:
         raise ValueError(
             f"y has shape {targets.shape} and there are {m} predictions; expected shape ({m},): pass one true target "
@@ -151,14 +189,3 @@ def check_true_targets(y: ArrayLike, m: int) -> Floats:
     if not np.isfinite(targets).all():
         raise ValueError("y has a nan or infinite value; expected finite targets: leave out test objects without one")
     return targets
-
-
-def _check_column(values: ArrayLike, name: str, what: str) -> Floats:
-    """Numbers as a flat float64 array."""
-    column = np.asarray(values)
-    if column.ndim != 1 or column.size == 0 or column.dtype.kind not in "fiu":
-        raise ValueError(
-            f"{name} of dtype {column.dtype} have shape {column.shape}; expected numbers of shape (m,), m >= 1: "
-            f"pass {what}"
-        )
-    return column.astype(np.float64, copy=False)

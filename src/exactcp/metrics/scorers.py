@@ -20,12 +20,12 @@ Fitted on other rows than those of the choice, it keeps its guarantee:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from exactcp import pvalues
-from exactcp.metrics.criteria import fuzziness, set_size
 from exactcp.metrics.intervals import interval_score
+from exactcp.metrics.labels import fuzziness, set_size
 
 __all__ = ["fuzziness_scorer", "interval_score_scorer", "mean_set_size_scorer"]
 
@@ -87,7 +87,7 @@ def mean_set_size_scorer(confidence_level: float = 0.95) -> Scorer:
     array([-0.96, -0.82, -0.9 ])
     """
     pvalues.significance(confidence_level)  # or a sentence, at once
-    return _SetSizeScorer(confidence_level)
+    return partial(_score_sets, confidence_level)
 
 
 def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
@@ -116,7 +116,7 @@ def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
     array([-250.9, -226.8, -224.3])
     """
     pvalues.significance(confidence_level)
-    return _IntervalScorer(confidence_level)
+    return partial(_score_intervals, confidence_level)
 
 
 def _check_asked(estimator: Any, question: str) -> None:
@@ -136,21 +136,11 @@ _SCORED = {
 }
 
 
-@dataclass(frozen=True)
-class _SetSizeScorer:
-    """A class, so that it can be pickled and sent to workers."""
-
-    confidence_level: float
-
-    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        _check_asked(estimator, "predict_set")
-        return -set_size(estimator.predict_set(X, self.confidence_level))
+def _score_sets(confidence_level: float, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG001
+    _check_asked(estimator, "predict_set")
+    return -set_size(estimator.predict_set(X, confidence_level))
 
 
-@dataclass(frozen=True)
-class _IntervalScorer:
-    confidence_level: float
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        _check_asked(estimator, "predict_interval")
-        return -interval_score(estimator.predict_interval(X, self.confidence_level), y, self.confidence_level)
+def _score_intervals(confidence_level: float, estimator: Any, X: Any, y: Any) -> float:
+    _check_asked(estimator, "predict_interval")
+    return -interval_score(estimator.predict_interval(X, confidence_level), y, confidence_level)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from exactcp import metrics, pvalues
+from exactcp import pvalues
 from exactcp._html import TABLE_ROWS, bar, table
+from exactcp.metrics.intervals import crps_per_object
 
 DISTRIBUTION_TOLERANCE = (
     1e-12  # a target and a critical target tie if they differ by less than this part of their sizes
@@ -227,7 +228,7 @@ class PredictiveDistribution:
         ndarray of shape (m,)
             Of the distribution with the same weight at every critical target; Pi itself has 1 / (n + 1) at infinity.
         """
-        return metrics.crps_per_object(self.points, y)
+        return crps_per_object(self.points, y)
 
     def to_numpy(self) -> np.ndarray:
         """Return the critical targets (m, n), filled up with nan where categories differ in size.

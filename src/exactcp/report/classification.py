@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from exactcp import metrics, pvalues
-from exactcp.metrics.bands import coverage_facts
-from exactcp.metrics.validity import coverage_curve
+from exactcp.metrics.bands import coverage_curve
 from exactcp.report.carried_labels import carry_label_rows, carry_labels
-from exactcp.report.levels import CURVE_LEVELS, LABEL_LEVELS, describe_levels, stops
+from exactcp.report.levels import CURVE_LEVELS, LABEL_LEVELS, coverage_facts, describe_levels, stops
 from exactcp.report.rows import SHOWN_ROWS, TestRows
 
 

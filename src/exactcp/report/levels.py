@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from exactcp.metrics.bands import expected_counts
+from exactcp.metrics.bands import expected_counts, expected_coverage, judge
 from exactcp.pvalues import as_decimal, significance
 
 LABEL_LEVELS = tuple(
@@ -75,3 +75,16 @@ def _times_missed(asked: float, promised: float) -> Fraction | None:
     """Return how many times epsilon may be missed: once, or twice; None if it is neither."""
     times = (1 - as_decimal(promised)) / significance(asked)
     return times if times in (1, 2) else None
+
+
+def coverage_facts(coverage: float | None, promised: float, n_known: int, n_calibration: int | None) -> dict[str, Any]:
+    """Return what a page says about coverage: what was measured on how many rows, what to expect, and the verdict."""
+    expected = expected_coverage(promised, n_known, n_calibration)
+    return {
+        "n_known": n_known,
+        "n_calibration": n_calibration,
+        "coverage": coverage,
+        "promised_level": promised,
+        "expected_coverage": expected,
+        "verdict": judge(coverage, expected),
+    }

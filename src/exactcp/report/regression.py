@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.metrics.bands import coverage_facts
-from exactcp.metrics.validity import coverage_curve
+from exactcp.metrics.bands import coverage_curve
 from exactcp.report.carried_targets import TargetLevels, carry_target_rows
-from exactcp.report.levels import CURVE_LEVELS, describe_levels, expected_at, stops
+from exactcp.report.levels import CURVE_LEVELS, coverage_facts, describe_levels, expected_at, stops
 from exactcp.report.numbers import written_number
 from exactcp.report.rows import SHOWN_ROWS, TestRows
 

@@ -21,7 +21,7 @@ from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._folds import CV, Fold, make_folds
 from exactcp.measures._model import refuse_idle
-from exactcp.metrics.probabilities import points_between
+from exactcp.metrics.labels import points_between
 from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.frames import ProbabilityPrediction
 from exactcp.predicting.front_door import FrontDoor

@@ -1,4 +1,4 @@
-"""The criteria against slow loops that spell them object by object, and the comparison against scipy."""
+"""Sets, p-values and probabilities of labels against slow loops, object by object; tests of both against scipy."""
 
 import math
 from dataclasses import FrozenInstanceError, asdict, fields
@@ -36,8 +36,8 @@ NAIVE_OBSERVED_SETS = {
     "observed_multiple_fraction": lambda row, true: 1 if any(v for j, v in enumerate(row) if j != true) else 0,
     "observed_excess": lambda row, true: sum(1 for j, v in enumerate(row) if v and j != true),
     "coverage": lambda row, true: 1 if row[true] else 0,
-    "error_rate": lambda row, true: 0 if row[true] else 1,
 }
+OWN_FUNCTIONS = {"fuzziness", "set_size", "observed_fuzziness", "coverage"}
 
 
 def naive_mean(criterion, rows, *columns):
@@ -51,51 +51,28 @@ def problem(n_labels, *, ties, m=40):
     return p, rng.integers(0, n_labels, m)
 
 
-@pytest.fixture(params=[(n_labels, ties) for n_labels in (1, 2, 5, 9) for ties in (False, True)], ids=str)
-def p_and_true(request):
-    n_labels, ties = request.param
-    return problem(n_labels, ties=ties)
-
-
-@pytest.mark.parametrize("name", NAIVE_P)
-def test_p_criteria_equal_the_loop(name, p_and_true):
-    p, _ = p_and_true
-    value = getattr(metrics, name)(p)
-    assert type(value) is float
-    assert value == pytest.approx(naive_mean(NAIVE_P[name], p), abs=ROUNDING)
-
-
-@pytest.mark.parametrize("name", NAIVE_OBSERVED_P)
 @pytest.mark.parametrize("classes", [None, "reversed strings"])
-def test_observed_p_criteria_equal_the_loop(name, classes, p_and_true):
-    p, true = p_and_true
-    labels = label_columns(classes, p.shape[1])
-    value = getattr(metrics, name)(p, y_of(true, labels), classes=labels)
-    assert type(value) is float
-    assert value == pytest.approx(naive_mean(NAIVE_OBSERVED_P[name], p, true), abs=ROUNDING)
-
-
-EPSILONS = (0.0, 0.25, 0.6, 1.0)
-
-
-@pytest.mark.parametrize("name", NAIVE_SETS)
-def test_set_criteria_equal_the_loop(name, p_and_true):
-    for epsilon in EPSILONS:
-        sets = p_and_true[0] > epsilon
-        value = getattr(metrics, name)(sets)
-        assert type(value) is float
-        assert value == naive_mean(NAIVE_SETS[name], sets), epsilon
-
-
-@pytest.mark.parametrize("name", NAIVE_OBSERVED_SETS)
-@pytest.mark.parametrize("classes", [None, "reversed strings"])
-def test_observed_set_criteria_equal_the_loop(name, classes, p_and_true):
-    p, true = p_and_true
-    labels = label_columns(classes, p.shape[1])
-    for epsilon in EPSILONS:
-        value = getattr(metrics, name)(p > epsilon, y_of(true, labels), classes=labels)
-        assert type(value) is float
-        assert value == naive_mean(NAIVE_OBSERVED_SETS[name], p > epsilon, true), epsilon
+@pytest.mark.parametrize("level", [0.25, 0.4, 0.75])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n_labels", [1, 2, 5, 9])
+def test_criteria_equal_the_loop(n_labels, ties, level, classes):
+    p, true = problem(n_labels, ties=ties)
+    labels = label_columns(classes, n_labels)
+    y, sets = y_of(true, labels), p > 1 - level
+    summary = metrics.efficiency_summary(p, y, classes=labels, confidence_level=level).to_dict()
+    assert summary.pop("confidence_level") == level
+    expected = {name: naive_mean(one, p) for name, one in NAIVE_P.items()}
+    expected |= {name: naive_mean(one, sets) for name, one in NAIVE_SETS.items()}
+    expected |= {name: naive_mean(one, p, true) for name, one in NAIVE_OBSERVED_P.items()}
+    expected |= {name: naive_mean(one, sets, true) for name, one in NAIVE_OBSERVED_SETS.items()}
+    assert summary == pytest.approx(expected, abs=ROUNDING)
+    assert all(type(value) is float for value in summary.values())
+    for name in OWN_FUNCTIONS:
+        arguments = [p if name in {**NAIVE_P, **NAIVE_OBSERVED_P} else sets]
+        named = {}
+        if name in {**NAIVE_OBSERVED_P, **NAIVE_OBSERVED_SETS}:
+            arguments, named = [*arguments, y], {"classes": labels}
+        assert getattr(metrics, name)(*arguments, **named) == pytest.approx(summary[name], abs=ROUNDING)
 
 
 def label_columns(classes, n_labels):
@@ -105,13 +82,6 @@ def label_columns(classes, n_labels):
 
 def y_of(true, labels):
     return true if labels is None else [labels[j] for j in true]
-
-
-def test_fuzziness_per_object_equals_the_loop(p_and_true):
-    p, _ = p_and_true
-    values = metrics.fuzziness_per_object(p)
-    assert values.shape == (len(p),)
-    np.testing.assert_allclose(values, [NAIVE_P["fuzziness"](row) for row in p.tolist()], rtol=0, atol=ROUNDING)
 
 
 @settings(max_examples=50, deadline=None)
@@ -153,21 +123,6 @@ def test_the_set_leaves_out_p_equal_to_epsilon():
     assert (summary.set_size, summary.coverage) == (1.0, 0.0)
 
 
-def test_summary_holds_the_value_of_each_function():
-    p, y = problem(5, ties=True)
-    summary = metrics.efficiency_summary(p, y, confidence_level=0.7).to_dict()
-    sets = p > 0.3
-    for name in NAIVE_P:
-        assert summary.pop(name) == getattr(metrics, name)(p)
-    for name in NAIVE_SETS:
-        assert summary.pop(name) == getattr(metrics, name)(sets)
-    for name in NAIVE_OBSERVED_P:
-        assert summary.pop(name) == getattr(metrics, name)(p, y)
-    for name in NAIVE_OBSERVED_SETS.keys() - {"error_rate"}:
-        assert summary.pop(name) == getattr(metrics, name)(sets, y)
-    assert summary == {"confidence_level": 0.7}
-
-
 def test_summary_without_labels_and_default_level():
     p, y = problem(3, ties=False)
     without, with_y = metrics.efficiency_summary(p), metrics.efficiency_summary(p, y)
@@ -201,10 +156,10 @@ def test_inputs_are_left_alone_and_other_array_likes_are_taken():
     assert metrics.fuzziness(np.array([[1, 0], [1, 1]])) == 0.5
 
 
-def test_compare_equals_scipy():
+def test_paired_test_equals_scipy():
     rng = np.random.default_rng(0)
     a, b = rng.exponential(1.0, 30), rng.exponential(1.5, 30)
-    result = metrics.compare(a, b)
+    result = metrics.paired_test(a, b)
     welch = stats.ttest_ind(a, b, equal_var=False, alternative="less")
     paired = stats.ttest_rel(a, b, alternative="less")
     # Welch is computed from the moments, the same formula in another order: a few units in the last place.
@@ -214,8 +169,8 @@ def test_compare_equals_scipy():
     assert all(type(value) is float for value in result.to_dict().values())
 
 
-def test_compare_has_the_population_standard_deviation():
-    result = metrics.compare([0.0, 2.0, 4.0, 6.0], [1.0, 1.0, 3.0, 3.0])
+def test_paired_test_has_the_population_standard_deviation():
+    result = metrics.paired_test([0.0, 2.0, 4.0, 6.0], [1.0, 1.0, 3.0, 3.0])
     assert (result.mean_a, result.std_a) == pytest.approx((3.0, math.sqrt(5.0)), rel=1e-15)
     assert (result.mean_b, result.std_b) == (2.0, 1.0)
 
@@ -223,7 +178,7 @@ def test_compare_has_the_population_standard_deviation():
 def test_a_small_p_value_says_that_a_is_smaller():
     a = np.linspace(0.0, 0.1, 20)
     b = a + np.linspace(0.5, 0.6, 20) ** 2
-    better, worse = metrics.compare(a, b), metrics.compare(b, a)
+    better, worse = metrics.paired_test(a, b), metrics.paired_test(b, a)
     assert max(better.welch_p, better.paired_p) < 1e-6
     assert min(worse.welch_p, worse.paired_p) > 1 - 1e-6
 
@@ -243,9 +198,9 @@ LIMITS = {
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.filterwarnings("error")
-def test_compare_without_spread_takes_the_limit(name):
+def test_paired_test_without_spread_takes_the_limit(name):
     a, b, welch_p, paired_p = LIMITS[name]
-    result = metrics.compare(a, b)
+    result = metrics.paired_test(a, b)
     for p, statistic, expected in (
         (result.welch_p, result.welch_statistic, welch_p),
         (result.paired_p, result.paired_statistic, paired_p),
@@ -259,22 +214,81 @@ def test_compare_without_spread_takes_the_limit(name):
             assert np.sign(round(statistic, 12) if np.isfinite(statistic) else statistic) == np.sign(expected - 0.5)
 
 
+def _probabilities(n_labels, m=300):
+    rng = np.random.default_rng(n_labels)
+    return rng.dirichlet(np.ones(n_labels), m), rng.integers(0, n_labels, m)
+
+
+def _widened(proba, rng):
+    lower = proba * rng.uniform(0.5, 1, proba.shape)
+    return np.stack([lower, 1 - (1 - proba) * rng.uniform(0.5, 1, proba.shape)], axis=2)
+
+
+def _naive_error(lower, upper, points, y, n_bins):
+    total = 0.0
+    for b in range(n_bins):
+        own = [i for i, row in enumerate(points) if min(int(max(row) * n_bins), n_bins - 1) == b]
+        if own:
+            best = [int(np.argmax(points[i])) for i in own]
+            right = np.mean([y[i] == j for i, j in zip(own, best, strict=True)])
+            low, high = (np.mean([side[i, j] for i, j in zip(own, best, strict=True)]) for side in (lower, upper))
+            total += len(own) * max(low - right, right - high, 0.0)
+    return total / len(y)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 6])
+def test_calibration_error_of_probabilities(n_labels):
+    proba, y = _probabilities(n_labels)
+    for n_bins in (1, 10, 15):
+        error = metrics.expected_calibration_error(proba, y, n_bins=n_bins)
+        assert error == pytest.approx(_naive_error(proba, proba, proba, y, n_bins), abs=1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_calibration_error_of_intervals(n_labels, rng):
+    proba, y = _probabilities(n_labels)
+    intervals = _widened(proba, rng)
+    lower, upper = intervals[..., 0], intervals[..., 1]
+    points = upper / (1 - lower + upper)
+    points /= points.sum(axis=1, keepdims=True)
+    error = metrics.expected_calibration_error(intervals, y, n_bins=7)
+    assert error == pytest.approx(_naive_error(lower, upper, points, y, 7), abs=1e-12)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_uniformity_is_scipys(alternative, rng):
+    p, y = rng.random((60, 3)) ** 1.3, np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
+    true = [row["abc".index(label)] for row, label in zip(p, y, strict=True)]
+    expected = stats.kstest(true, "uniform", alternative=alternative)
+    for found in (
+        metrics.p_value_uniformity(p, y, classes=["a", "b", "c"], alternative=alternative),
+        metrics.p_value_uniformity(true, alternative=alternative),
+    ):
+        assert found == (expected.statistic, expected.pvalue)
+
+
+def test_small_p_values_are_doubted_as_greater(rng):
+    small = rng.random(200) ** 2
+    assert metrics.p_value_uniformity(small, alternative="greater").p_value < 1e-6
+    assert metrics.p_value_uniformity(small, alternative="less").p_value > 0.5
+
+
 P = [[0.5, 0.25], [1.0, 0.0]]
 SETS = [[True, False], [True, True]]
 ERRORS = {
-    "p is a vector": (lambda: metrics.sum_of_p([0.5, 0.25]), r"p has shape \(2,\); expected \(m, l\).*one row"),
+    "p is a vector": (lambda: metrics.fuzziness([0.5, 0.25]), r"p has shape \(2,\); expected \(m, l\).*one row"),
     "p has no rows": (lambda: metrics.fuzziness(np.empty((0, 3))), r"p has shape \(0, 3\).*at least one test object"),
-    "p has no columns": (lambda: metrics.unconfidence(np.empty((3, 0))), r"p has shape \(3, 0\).*one label"),
+    "p has no columns": (lambda: metrics.fuzziness(np.empty((3, 0))), r"p has shape \(3, 0\).*one label"),
     "p above one": (
-        lambda: metrics.mean_fuzziness([[0.5, 1.5]]),
+        lambda: metrics.fuzziness([[0.5, 1.5]]),
         r"value 1\.5; expected p-values in \[0, 1\].*predict_p",
     ),
-    "p below zero": (lambda: metrics.fuzziness_per_object([[-0.5, 0.5]]), r"value -0\.5; expected p-values"),
+    "p below zero": (lambda: metrics.fuzziness([[-0.5, 0.5]]), r"value -0\.5; expected p-values"),
     "p is nan": (lambda: metrics.observed_fuzziness([[np.nan, 0.5]], [0]), r"value nan; expected p-values"),
-    "p is sets": (lambda: metrics.sum_of_p(SETS), r"p has dtype bool; expected numbers.*not sets"),
+    "p is sets": (lambda: metrics.fuzziness(SETS), r"p has dtype bool; expected numbers.*not sets"),
     "p is text": (lambda: metrics.efficiency_summary([["a"]]), r"p has dtype <U1; expected numbers"),
     "y too short": (
-        lambda: metrics.observed_unconfidence(P, [0]),
+        lambda: metrics.observed_fuzziness(P, [0]),
         r"y has shape \(1,\).*2 rows; expected shape \(2,\)",
     ),
     "y is a matrix": (lambda: metrics.coverage(SETS, [[0], [1]]), r"y has shape \(2, 1\).*pass one true label"),
@@ -288,20 +302,43 @@ ERRORS = {
     ),
     "negative label": (lambda: metrics.coverage(SETS, [-1, 0]), r"label -1, expected one of \[0, 1\]"),
     "too few classes": (lambda: metrics.coverage(SETS, [0, 0], classes=[0]), r"classes=\[0\].*expected 2 different"),
-    "classes twice": (lambda: metrics.error_rate(SETS, [0, 0], classes=[0, 0]), r"classes=\[0, 0\].*classes_"),
+    "classes twice": (lambda: metrics.coverage(SETS, [0, 0], classes=[0, 0]), r"classes=\[0, 0\].*classes_"),
     "sets are p": (lambda: metrics.set_size(P), r"sets has dtype float64; expected bool: pass predict_set\(X\)"),
-    "sets are 0 and 1": (lambda: metrics.excess([[0, 1]]), r"sets has dtype int64; expected bool"),
-    "sets is a vector": (lambda: metrics.multiple_fraction([True]), r"sets has shape \(1,\); expected \(m, l\)"),
+    "sets are 0 and 1": (lambda: metrics.set_size([[0, 1]]), r"sets has dtype int64; expected bool"),
+    "sets is a vector": (lambda: metrics.set_size([True]), r"sets has shape \(1,\); expected \(m, l\)"),
     "level 1": (lambda: metrics.efficiency_summary(P, confidence_level=1), r"confidence_level=1 is not.*such as 0\.95"),
     "level 0": (lambda: metrics.efficiency_summary(P, confidence_level=0.0), r"confidence_level=0\.0 is not a prob"),
     "level nan": (lambda: metrics.efficiency_summary(P, confidence_level=np.nan), r"confidence_level=nan is not"),
-    "different lengths": (lambda: metrics.compare([1, 2], [1, 2, 3]), r"a has 2 values and b has 3.*same test objects"),
-    "one object": (lambda: metrics.compare([1.0], [2.0]), r"a has shape \(1,\).*at least 2 test objects"),
-    "b is a matrix": (lambda: metrics.compare([1.0, 2.0], P), r"b has shape \(2, 2\).*fuzziness_per_object"),
+    "different lengths": (
+        lambda: metrics.paired_test([1, 2], [1, 2, 3]),
+        r"a has 2 values and b has 3.*same test objects",
+    ),
+    "one object": (lambda: metrics.paired_test([1.0], [2.0]), r"a has shape \(1,\).*at least 2 test objects"),
+    "b is a matrix": (lambda: metrics.paired_test([1.0, 2.0], P), r"b has shape \(2, 2\).*such as its fuzziness"),
     "a is infinite": (
-        lambda: metrics.compare([1.0, np.inf], [1, 2]),
+        lambda: metrics.paired_test([1.0, np.inf], [1, 2]),
         r"a has a nan or infinite value; expected finite",
     ),
+    "flat probabilities": (lambda: metrics.expected_calibration_error([0.5], [0]), r"probabilities have shape \(1,\)"),
+    "three ends": (
+        lambda: metrics.expected_calibration_error([[[0.5, 0.6, 0.7]]], [0]),
+        r"or \(m, l, 2\) of intervals",
+    ),
+    "probability 2": (lambda: metrics.expected_calibration_error([[2.0, 0.0]], [0]), r"values outside \[0, 1\]"),
+    "sets for probabilities": (lambda: metrics.expected_calibration_error([[True, False]], [0]), "dtype bool"),
+    "crossed ends": (
+        lambda: metrics.expected_calibration_error([[[0.6, 0.5], [0.4, 0.5]]], [0]),
+        "a lower probability exceeds the upper one",
+    ),
+    "labels of probabilities": (lambda: metrics.expected_calibration_error([[0.5, 0.5]], ["a"]), "pass classes="),
+    "no bins": (lambda: metrics.expected_calibration_error([[0.5, 0.5]], [0], n_bins=0), "n_bins=0 is not"),
+    "no p-values": (lambda: metrics.p_value_uniformity([]), "p is empty"),
+    "p of 2": (lambda: metrics.p_value_uniformity([2.0]), "p has the value 2.0"),
+    "classes without y": (
+        lambda: metrics.p_value_uniformity([0.5], classes=[0]),
+        "classes would have no effect without y",
+    ),
+    "alternative": (lambda: metrics.p_value_uniformity([0.5], alternative="lower"), "alternative='lower' is not"),
 }
 
 
@@ -312,31 +349,9 @@ def test_errors_say_received_expected_remedy(name):
         call()
 
 
-def test_every_public_name_is_tested_here_and_documented():
-    tested = {*NAIVE_P, *NAIVE_SETS, *NAIVE_OBSERVED_P, *NAIVE_OBSERVED_SETS}
-    others = {
-        "fuzziness_per_object",
-        "error_by_label",
-        "efficiency_summary",
-        "compare",
-        "EfficiencySummary",
-        "Comparison",
-    }
-    others |= {"crps", "crps_per_object", "purity", "select"}  # tested with distributions, clusters and levels
-    others |= {"interval_coverage", "mean_width", "interval_score", "pinball_loss"}  # the others in files of their own
-    others |= {"binomial_band", "CoverageTable", "SlabCoverage", "coverage_by_group", "coverage_by_bin"}
-    others |= {"size_stratified_coverage", "worst_slab_coverage", "expected_calibration_error", "log_loss"}
-    others |= {"p_value_uniformity", "Uniformity", "evaluate", "scorers"}
-    assert set(metrics.__all__) == tested | others
-    assert all(getattr(metrics, name).__doc__ for name in metrics.__all__)
-
-
 OF_SETS = [
     metrics.coverage,
-    metrics.error_rate,
     metrics.error_by_label,
-    metrics.observed_excess,
-    metrics.observed_multiple_fraction,
     lambda sets, y, **named: metrics.coverage_by_group(sets, y, y, **named).coverage.tolist(),
 ]
 

@@ -1,19 +1,91 @@
-"""Coverage of parts: against loops, scipy's exact bands, and all slabs one by one."""
+"""Intervals, coverage of parts and what chance can do: against loops, scipy, and all slabs one by one."""
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import betabinom, binom, binomtest
 
 from exactcp import metrics
+from exactcp.metrics.bands import expected_counts, judge
 from exactcp.metrics.groups import _worst_slab
 
 
 def _sets(rng, m=120):
     return rng.random((m, 3)) < 0.7, np.array(["a", "b", "c"])[rng.integers(0, 3, m)]
+
+
+def _intervals(seed, m=200):
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.integers(-4, 5, (m, 2)), axis=1).astype(float)  # on a grid: targets meet ends
+    return ends, rng.integers(-5, 6, m).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_equal_the_loop(seed):
+    intervals, y = _intervals(seed)
+    rows = list(zip(intervals.tolist(), y.tolist(), strict=True))
+    assert metrics.interval_coverage(intervals, y) == sum(low <= t <= high for (low, high), t in rows) / 200
+    assert metrics.mean_width(intervals) == sum(high - low for (low, high), _ in rows) / 200
+    for level in (0.5, 0.9, 0.95):
+        total = 0.0
+        for (low, high), t in rows:
+            total += high - low
+            if t < low:
+                total += 2 / (1 - level) * (low - t)
+            elif t > high:
+                total += 2 / (1 - level) * (t - high)
+        assert metrics.interval_score(intervals, y, level) == pytest.approx(total / 200, rel=1e-12)
+
+
+def test_infinite_and_empty_intervals():
+    intervals, y = [[-np.inf, np.inf], [np.nan, np.nan], [2.0, 1.0], [0.0, 4.0]], [0.0, 0.0, 1.5, 4.0]
+    assert metrics.interval_coverage(intervals, y) == 0.5
+    assert metrics.mean_width(intervals) == np.inf
+    assert metrics.mean_width(intervals[1:]) == pytest.approx(4 / 3)
+    assert metrics.interval_score(intervals[3:], y[3:]) == 4.0
+    for j in (0, 1, 2):
+        assert metrics.interval_score(intervals[j : j + 1], y[j : j + 1]) == np.inf
+
+
+def test_columns_of_frames_are_taken():
+    intervals, y = _intervals(2)
+    frame = pd.DataFrame({"lower": intervals[:, 0], "upper": intervals[:, 1], "y": y}, index=np.arange(200)[::-1])
+    ends = frame[["lower", "upper"]]
+    assert metrics.interval_score(ends, frame["y"]) == metrics.interval_score(intervals, y)
+    assert metrics.interval_coverage(ends.values.tolist(), y.tolist()) == metrics.interval_coverage(intervals, y)
+
+
+def test_a_verdict_takes_the_chance_of_the_training_rows_into_account():
+    """With 30 calibrating rows and 2,000 test rows, coverage varies far more than test rows alone would let it."""
+    rng = np.random.default_rng(0)
+    wrong = {None: 0, 30: 0}
+    for _ in range(400):
+        calibration, test = rng.uniform(size=30), rng.uniform(size=2000)
+        p = ((calibration[:, None] >= test).sum(axis=0) + 1) / 31
+        for n in wrong:
+            wrong[n] += judge(float((p > 0.1).mean()), metrics.expected_coverage(0.9, 2000, n)) == "below"
+    assert wrong[30] <= binom.ppf(0.999, 400, 0.025)
+    assert wrong[None] > binom.ppf(0.999, 400, 0.025)
+
+
+@pytest.mark.parametrize(("n", "n_calibration"), [(1, 19), (7, 9), (100, 100), (500, 1297), (2000, 30)])
+def test_expected_counts_are_those_of_the_beta_binomial_law(n, n_calibration):
+    epsilons = [Fraction(k, 200) for k in range(1, 200, 7)] + [Fraction(1), Fraction(3, 2)]
+    for epsilon, ends in zip(epsilons, expected_counts(epsilons, n, n_calibration).tolist(), strict=True):
+        missed = math.floor(epsilon * (n_calibration + 1))
+        if epsilon >= 1:  # nothing is promised
+            assert ends == [0, n]
+        elif missed == 0:
+            assert ends == [n, n]
+        else:
+            assert ends == betabinom.ppf([0.025, 0.975], n, n_calibration + 1 - missed, missed).tolist()
+    assert metrics.expected_coverage(0.9, 0) is None
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
@@ -142,6 +214,15 @@ class TestSlabs:
         (lambda f: f.worst_slab_coverage([[0, 1]] * 2, [0, 0], [[0.0]]), "is no finite matrix of 2"),
         (lambda f: f.worst_slab_coverage([[0, 1]] * 2, [0, 0], [[0.0]] * 2, smallest_share=1), "smallest_share=1 is"),
         (lambda f: f.worst_slab_coverage([[0, 1]] * 2, [0, 0], [[0.0]] * 2, n_directions=0), "n_directions=0 is"),
+        (lambda f: f.mean_width([1.0, 2.0]), r"intervals have shape \(2,\); expected \(m, 2\)"),
+        (lambda f: f.mean_width(np.zeros((3, 2, 2))), r"of several levels, pass one, intervals\[..., 0\]"),
+        (lambda f: f.mean_width(np.zeros((0, 2))), r"intervals have shape \(0, 2\)"),
+        (lambda f: f.mean_width([["a", "b"]]), "expected numbers: pass predict_interval"),
+        (lambda f: f.mean_width([[True, False]]), "not sets or labels"),
+        (lambda f: f.interval_coverage([[0, 1]], [1, 2]), "there are 1 predictions"),
+        (lambda f: f.interval_coverage([[0, 1]], [np.nan]), "y has a nan or infinite value"),
+        (lambda f: f.interval_coverage([[0, 1]], ["a"]), "pass the true targets"),
+        (lambda f: f.interval_score([[0, 1]], [0], 95), "confidence_level=95 is not a probability"),
     ],
 )
 def test_mistakes_are_told(call, match):
