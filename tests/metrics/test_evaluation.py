@@ -108,15 +108,6 @@ def test_what_has_no_sets_is_refused(predictor):
         metrics.evaluate(fitted, X, LABELS)
 
 
-def test_what_is_no_level_is_refused():
-    clf = FullConformalClassifier(KNN(3)).fit(X[TRAIN], LABELS[TRAIN])
-    for levels, match in (([], "has no level"), ([0.9, 90], "confidence_level=90 is not a probability")):
-        with pytest.raises(ValueError, match=match):
-            metrics.evaluate(clf, X, LABELS, levels)
-    with pytest.raises(ValueError, match="y has the label 'never'"):
-        metrics.evaluate(clf, X, np.full(len(X), "never"))
-
-
 class TestScorers:
     def test_they_are_the_negated_criteria(self):
         clf = FullConformalClassifier(KNN(3)).fit(X[TRAIN], LABELS[TRAIN])
