@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from exactcp import pvalues
 from exactcp._frame import make_frame
 from exactcp._rows import take_rows
-from exactcp.metrics._inputs import hits, sizes
+from exactcp.metrics._inputs import Floats, hits, sizes
 from exactcp.metrics.bands import binomial_band
 from exactcp.metrics.intervals import check_intervals, holds, interval_score, mean_width, widths
 from exactcp.metrics.labels import fuzziness
@@ -71,62 +71,47 @@ def evaluate(
     if isinstance(predictor, type):
         name = predictor.__name__
         raise TypeError(f"{name} is a class; expected a fitted predictor: pass {name}(...).fit(X, y)")
+    start = perf_counter()
     if hasattr(predictor, "predict_interval"):
-        rows = _judge_intervals(predictor, X, y, levels, beside)
+        intervals = predictor.predict_interval(X, levels, **beside)
+        seconds = perf_counter() - start
+        covered, rows = _judge_intervals([check_intervals(intervals[..., j]) for j in range(len(levels))], y, levels)
     elif hasattr(predictor, "predict_set") and is_classifier(predictor):
-        rows = _judge_sets(predictor, X, y, levels, epsilons, beside)
+        p = predictor.predict_p(X, **beside)
+        seconds = perf_counter() - start
+        first = np.zeros(1, np.intp)  # of which predict_set warns if there are too few examples for a level
+        predictor.predict_set(take_rows(X, first), levels, **{k: take_rows(v, first) for k, v in beside.items()})
+        covered, rows = _judge_sets(p, y, epsilons, predictor.classes_)
     else:
         raise TypeError(
             f"{type(predictor).__name__} has no prediction sets or intervals; expected a fitted conformal classifier "
             "or regressor: judge probabilities with expected_calibration_error, anomalies with select_discoveries"
         )
-    covered = rows.pop("covered")
     found, n = covered.sum(axis=0), covered.shape[0]
     lower, upper = binomial_band(found, n, confidence)
-    told = {
-        "confidence_level": np.array([float(level) for level in levels]),
-        "n": np.full(len(levels), n),
-        "coverage": found / n,
-        "coverage_lower": lower,
-        "coverage_upper": upper,
-    }
-    return make_frame({name: np.broadcast_to(column, len(levels)) for name, column in (told | rows).items()})
+    columns = {"confidence_level": np.array([float(level) for level in levels]), "n": n, "coverage": found / n}
+    columns |= {"coverage_lower": lower, "coverage_upper": upper, **rows, "seconds": seconds}
+    return make_frame({name: np.broadcast_to(column, len(levels)) for name, column in columns.items()})
 
 
-def _judge_sets(
-    predictor: Any, X: Any, y: ArrayLike, levels: list[Any], epsilons: list[Any], beside: dict[str, Any]
-) -> dict[str, Any]:
-    """Return columns about sets; covered (m, levels) is one of them."""
-    start = perf_counter()
-    p = predictor.predict_p(X, **beside)
-    seconds = perf_counter() - start
-    # says so if there are too few examples for a level
-    first = np.zeros(1, np.intp)
-    predictor.predict_set(take_rows(X, first), levels, **{k: take_rows(v, first) for k, v in beside.items()})
+def _judge_sets(p: Floats, y: ArrayLike, epsilons: list[Any], classes: ArrayLike) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return what is covered (m, levels), and columns about sets."""
     sets = [pvalues.exceeds(p, epsilon) for epsilon in epsilons]
     size = np.column_stack([sizes(one) for one in sets])
-    return {
-        "covered": np.column_stack([hits(one, y, predictor.classes_) for one in sets]),
+    return np.column_stack([hits(one, y, classes) for one in sets]), {
         "mean_size": size.mean(axis=0),
         "singletons": (size == 1).mean(axis=0),
         "empty": (size == 0).mean(axis=0),
         "fuzziness": fuzziness(p),
-        "seconds": seconds,
     }
 
 
-def _judge_intervals(predictor: Any, X: Any, y: ArrayLike, levels: list[Any], beside: dict[str, Any]) -> dict[str, Any]:
-    """Return columns about intervals; covered (m, levels) is one of them."""
-    start = perf_counter()
-    intervals = predictor.predict_interval(X, levels, **beside)
-    seconds = perf_counter() - start
-    parts = [check_intervals(intervals[..., j]) for j in range(len(levels))]
+def _judge_intervals(parts: list[Floats], y: ArrayLike, levels: list[Any]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return what is covered (m, levels), and columns about intervals."""
     wide = np.column_stack([widths(ends) for ends in parts])
-    return {
-        "covered": np.column_stack([holds(ends, y) for ends in parts]),
+    return np.column_stack([holds(ends, y) for ends in parts]), {
         "mean_width": np.array([mean_width(ends) for ends in parts]),
         "median_width": np.median(wide, axis=0),
         "infinite": np.isinf(wide).mean(axis=0),
         "interval_score": np.array([interval_score(ends, y, level) for ends, level in zip(parts, levels, strict=True)]),
-        "seconds": seconds,
     }
