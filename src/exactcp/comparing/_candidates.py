@@ -69,54 +69,42 @@ def default_candidates(task: str, *, categories: list[Any], confidence_level: fl
     -------
     list of Candidate
     """
-    scaled, plain = vectoriser(categories, scaled=True), vectoriser(categories, scaled=False)
-    if task == OF_LABELS:
-        return _classifiers(scaled, plain, seed)
-    return _regressors(scaled, plain, float(significance(confidence_level)), seed)
-
-
-def _classifiers(scaled: Any, plain: Any, seed: int) -> list[Candidate]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn import ensemble
     from sklearn.linear_model import LogisticRegression
 
+    scaled, plain = vectoriser(categories, scaled=True), vectoriser(categories, scaled=False)
+    of_labels = task == OF_LABELS
+
     def full(name: str, measure: Any, preparation: Any = scaled, most_rows: int | None = None) -> Candidate:
-        predictor = FullConformalClassifier(measure, random_state=seed)
-        return Candidate(f"full {name}", predictor, preparation, most_rows)
-
-    def split(name: str, model: Any, preparation: Any = plain) -> Candidate:
-        return Candidate(f"split {name}", SplitConformalClassifier(_model(preparation, model), random_state=seed))
-
-    return [
-        full("KNN", KNN()),
-        split("LogisticRegression", LogisticRegression(max_iter=1000), scaled),
-        full("LSSVM linear", LSSVM()),
-        full("KDE", KDE()),
-        split("RandomForest", RandomForestClassifier()),
-        split("HistGradientBoosting", HistGradientBoostingClassifier()),
-        full("LSSVM rbf", LSSVM(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
-        full("RandomForest", RandomForest(), plain),
-    ]
-
-
-def _regressors(scaled: Any, plain: Any, epsilon: float, seed: int) -> list[Candidate]:
-    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-
-    def full(name: str, measure: Any, most_rows: int | None = None) -> Candidate:
-        return Candidate(f"full {name}", FullConformalRegressor(measure, random_state=seed), scaled, most_rows)
+        predictor = FullConformalClassifier if of_labels else FullConformalRegressor
+        return Candidate(f"full {name}", predictor(measure, random_state=seed), preparation, most_rows)
 
     def split(name: str, measure: Any, preparation: Any = None) -> Candidate:
-        return Candidate(f"split {name}", SplitConformalRegressor(measure, random_state=seed), preparation)
+        predictor = SplitConformalClassifier if of_labels else SplitConformalRegressor
+        return Candidate(f"split {name}", predictor(measure, random_state=seed), preparation)
 
-    ends = [HistGradientBoostingRegressor(loss="quantile", quantile=q) for q in (epsilon / 2, 1 - epsilon / 2)]
-    by_neighbours = ModelResidual(HistGradientBoostingRegressor(), difficulty="knn")
+    if of_labels:
+        return [
+            full("KNN", KNN()),
+            split("LogisticRegression", _model(scaled, LogisticRegression(max_iter=1000))),
+            full("LSSVM linear", LSSVM()),
+            full("KDE", KDE()),
+            split("RandomForest", _model(plain, ensemble.RandomForestClassifier())),
+            split("HistGradientBoosting", _model(plain, ensemble.HistGradientBoostingClassifier())),
+            full("LSSVM rbf", LSSVM(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
+            full("RandomForest", RandomForest(), plain),
+        ]
+    boosting = ensemble.HistGradientBoostingRegressor
+    epsilon = float(significance(confidence_level))
+    ends = [_model(plain, boosting(loss="quantile", quantile=q)) for q in (epsilon / 2, 1 - epsilon / 2)]
     return [
         full("RidgeResidual linear", RidgeResidual()),
         full("KNNResidual", KNNResidual()),
         Candidate("CV+ RidgeResidual", CVPlusRegressor(RidgeResidual(), random_state=seed), scaled),
-        split("RandomForest", _model(plain, RandomForestRegressor())),
-        split("CQR HistGradientBoosting", ModelQuantile(*[_model(plain, end) for end in ends])),
-        split("HistGradientBoosting difficulty knn", by_neighbours, scaled),
-        full("RidgeResidual rbf", RidgeResidual(kernel="rbf"), MOST_ROWS_OF_KERNELS),
+        split("RandomForest", _model(plain, ensemble.RandomForestRegressor())),
+        split("CQR HistGradientBoosting", ModelQuantile(*ends)),
+        split("HistGradientBoosting difficulty knn", ModelResidual(boosting(), difficulty="knn"), scaled),
+        full("RidgeResidual rbf", RidgeResidual(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
         full("LassoResidual", LassoResidual()),
     ]
 
