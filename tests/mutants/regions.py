@@ -22,10 +22,10 @@ INTERVALS = (
 CATEGORIES = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_mondrian_split",)
 NORMALISED = ("regression/test_interval_regression.py::TestEqualsPlainFormulas::test_normalised_scores",)
 METRICS = (
-    "metrics/test_metrics.py::test_a_hand_computed_example",
-    "metrics/test_metrics.py::test_the_set_leaves_out_p_equal_to_epsilon",
-    "metrics/test_metrics.py::test_summary_holds_the_value_of_each_function",
-    "metrics/test_metrics.py::test_error_by_label",
+    "metrics/test_labels.py::test_a_hand_computed_example",
+    "metrics/test_labels.py::test_the_set_leaves_out_p_equal_to_epsilon",
+    "metrics/test_labels.py::test_criteria_equal_the_loop",
+    "metrics/test_labels.py::test_error_by_label",
     "predicting/test_levels.py::test_calibration_curves",
 )
 DISTRIBUTIONS = ("predicting/test_levels.py::test_predictive_distributions",)
