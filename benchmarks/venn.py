@@ -76,7 +76,9 @@ def _textbook_venn() -> float:
     X, y, X_test = _generated(FEW, 64, 30, 2)
     clf = VennPredictor().fit(X, y)
     return _ratio(
-        lambda: textbook.venn_table(X, y, X_test[0], np.unique(y), 15), lambda: clf.predict_proba_interval(X_test), 64
+        lambda: textbook.venn.venn_table(X, y, X_test[0], np.unique(y), 15),
+        lambda: clf.predict_proba_interval(X_test),
+        64,
     )
 
 
@@ -85,7 +87,7 @@ def _textbook_venn_abers(measure: LSSVM) -> float:
     clf, score = VennAbersPredictor(measure).fit(X, y), measure.twin()
     assert score is not None
     return _ratio(
-        lambda: textbook.venn_abers(score, X, y, X_test[0], 1), lambda: clf.predict_proba_interval(X_test), 64
+        lambda: textbook.venn.venn_abers(score, X, y, X_test[0], 1), lambda: clf.predict_proba_interval(X_test), 64
     )
 
 

@@ -57,11 +57,6 @@ autosummary_generate = True
 WORDS = {  # on what has no docstring
     "exactcp.experiments.NAMES": "The names of the experiments, for `make_config` and `exactcp reproduce`.",
     "exactcp.report.TARGET_LEVELS": "Levels at which a report on regression can be read, beside the one asked for.",
-    "exactcp.textbook.DistanceFunction": "A distance: of two objects, a number.",
-    "exactcp.textbook.ScoreFunction": "How strange an object with its label is to those of a bag.",
-    "exactcp.textbook.ResidualFunction": "How strange an object with its target is to those of a bag.",
-    "exactcp.textbook.Trainer": "What fits the model of a sample: of its number, the objects, their labels and how "
-    "often each is in it, the function that predicts the label of an object.",
 }
 # the methods of measures that nobody else calls are on the pages of their base classes
 ASKED_BY_PREDICTORS = {*vars(Measure), *vars(RegressionMeasure), "is_fixed", "objects", "sharded"} - {

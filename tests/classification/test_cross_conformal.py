@@ -90,7 +90,7 @@ class TestEqualsPlainLoops:
         total = sum(
             _plain_counts(NN(), (X[a], y[a], X[b], y[b], X_test, range(3)), mondrian) for a, b in KFold(4).split(X)
         )
-        tau = np.array([[textbook.tau_of_object(3, x)] for x in X_test])
+        tau = np.array([[textbook.algorithm.tau_of_object(3, x)] for x in X_test])
         np.testing.assert_array_equal(p, (total[1] + tau * (total[0] - total[1] + 1)) / (total[2] + 1))
 
     @pytest.mark.parametrize("mondrian", TAXONOMIES)
@@ -101,7 +101,7 @@ class TestEqualsPlainLoops:
             NN(), n_splits=3, calibration_size=0.4, mondrian=mondrian, smoothed=smoothed, random_state=3
         )
         p = clf.fit(X, y).predict_p(X_test)
-        tau = np.array([[textbook.tau_of_object(3, x)] for x in X_test]) if smoothed else 1.0
+        tau = np.array([[textbook.algorithm.tau_of_object(3, x)] for x in X_test]) if smoothed else 1.0
         each = []
         for a, b in ShuffleSplit(3, test_size=0.4, random_state=3).split(X):
             ge, gt, n = _plain_counts(NN(), (X[a], y[a], X[b], y[b], X_test, range(3)), mondrian)

@@ -75,10 +75,10 @@ class TestTau:
     def test_equals_the_textbook(self):
         rows = np.concatenate([X_TEST, [[0.0, -0.0, 1e300], [-0.0, 0.0, 1e300], [5e-324, -1.0, np.pi]]])
         for seed in (0, 1, 2**32 - 1):
-            expected = [textbook.tau_of_object(seed, x) for x in rows]
+            expected = [textbook.algorithm.tau_of_object(seed, x) for x in rows]
             np.testing.assert_array_equal(tau_of_objects(seed, rows), expected)
             np.testing.assert_array_equal(tau_of_objects(seed, np.asfortranarray(rows)), expected)
-            steps = [textbook.tau_of_step(seed, t) for t in range(50)]
+            steps = [textbook.algorithm.tau_of_step(seed, t) for t in range(50)]
             np.testing.assert_array_equal(tau_of_steps(seed, 0, 50), steps)
             np.testing.assert_array_equal(tau_of_steps(seed, 17, 5), steps[17:22])
         frozen = rows.copy()

@@ -20,7 +20,7 @@ def _in_blocks(measure, X, y, window, seed):
     for first in range(0, len(X), window):
         one = slice(first, first + window)
         labels = np.zeros(len(X[one]), int) if y is None else y[one]
-        parts.append(textbook.stream_p_values(measure.twin(), X[one], labels, taus[one], **rule))
+        parts.append(textbook.online.stream_p_values(measure.twin(), X[one], labels, taus[one], **rule))
     return np.concatenate(parts)
 
 

@@ -143,10 +143,10 @@ class TestEqualsTextbook:
     def test_without_labels(self, name, problem_name, window):
         X = PROBLEMS[problem_name][0][:18]
         measure = MEASURES[name]
-        cityblock = textbook.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
+        cityblock = textbook.neighbours.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
         score = measure.twin() or cityblock
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.stream_p_values(score, X, np.zeros(len(X)), _taus(3, len(X)), window=window, **rule)
+        expected = textbook.online.stream_p_values(score, X, np.zeros(len(X)), _taus(3, len(X)), window=window, **rule)
         test = ExchangeabilityTest(measure, random_state=3, window=window)
         np.testing.assert_array_equal(test.update_many(X), expected)
         np.testing.assert_array_equal(test.p_values_, expected)
@@ -158,7 +158,9 @@ class TestEqualsTextbook:
         X, y = X[:22], y[:22]
         measure = MEASURES[name]
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.stream_p_values(measure.twin(), X, y, _taus(4, 22), by_label=mondrian == "label", **rule)
+        expected = textbook.online.stream_p_values(
+            measure.twin(), X, y, _taus(4, 22), by_label=mondrian == "label", **rule
+        )
         test = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
         np.testing.assert_array_equal(test.update_many(X, y), expected)
         one_by_one = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
@@ -223,7 +225,9 @@ class TestValidity:
         """Deterministic p-values (tau = 1) are not uniform, and are caught."""
         X = np.round(2 * np.random.default_rng(7).normal(size=(300, 12, 2)))
         tau = np.ones(12)
-        p = [textbook.stream_p_values(textbook.simplified_knn(3), x, np.zeros(12), tau)[-1] for x in X]
+        p = [
+            textbook.online.stream_p_values(textbook.neighbours.simplified_knn(3), x, np.zeros(12), tau)[-1] for x in X
+        ]
         assert kstest(p, "uniform").pvalue < 1e-3
 
     @pytest.mark.parametrize("mondrian", [None, "label"])

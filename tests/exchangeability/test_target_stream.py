@@ -36,9 +36,9 @@ PROBLEM_NAMES = ["random", "grid with ties", "duplicates only", "ten labels", "s
 
 
 def _expected(measure, X, y, seed, **how):
-    score = textbook.absolute(measure.twin())
+    score = textbook.regression.absolute(measure.twin())
     how["follows_shifts"] = measure.follows_shifts
-    return textbook.stream_target_p_values(score, X, y, tau_of_steps(seed, 0, len(y)), **how)
+    return textbook.online.stream_target_p_values(score, X, y, tau_of_steps(seed, 0, len(y)), **how)
 
 
 class TestEqualsTextbook:

@@ -152,7 +152,7 @@ def test_any_taxonomy_counts_within_the_category_only():
     X, y, X_test = PROBLEMS["four labels"]
     taxonomy = lambda X, y: np.where(y < 2, "low", "high")  # noqa: E731
     clf = FullConformalClassifier(MEASURES["KNN 3"], mondrian=taxonomy).fit(X, y)
-    score = textbook.knn(3)
+    score = textbook.neighbours.knn(3)
     found = clf.predict_p(X_test)
     for t, x in enumerate(X_test):
         for c in range(4):

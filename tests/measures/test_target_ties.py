@@ -91,9 +91,9 @@ def test_a_far_target_ties_with_nothing(name):
     for t in range(2 if lasso else 6):
         if lasso:
             how = {"fit_intercept": EVERYONE[name].fit_intercept}
-            slow = textbook.lasso_counts(X, y, X_test[t], y_test[t], EVERYONE[name].lam, **how)
+            slow = textbook.least_squares.lasso_counts(X, y, X_test[t], y_test[t], EVERYONE[name].lam, **how)
         else:
-            score = textbook.absolute(EVERYONE[name].twin())
+            score = textbook.regression.absolute(EVERYONE[name].twin())
             slow = textbook.target_counts(score, X, y, X_test[t : t + 1], y_test[t : t + 1])
         greater, equal = _counts(EVERYONE[name], X, y, X_test[t : t + 1], y_test[t : t + 1])
         assert (greater[0], equal[0]) == (slow.greater[0], slow.equal[0])

@@ -36,9 +36,9 @@ LABELS = np.random.default_rng(1).choice(["left", "right"], N)
 TARGETS = np.round(np.random.default_rng(2).normal(size=N), 1)
 WORDS = KINDS["strings"][0]
 MEASURES = {
-    "NN": (NN, textbook.nn),
-    "KNN": (KNN, textbook.knn),
-    "SimplifiedKNN": (SimplifiedKNN, textbook.simplified_knn),
+    "NN": (NN, textbook.neighbours.nn),
+    "KNN": (KNN, textbook.neighbours.knn),
+    "SimplifiedKNN": (SimplifiedKNN, textbook.neighbours.simplified_knn),
 }
 
 
@@ -47,7 +47,7 @@ def _measure(name, metric):
 
 
 def _score(name, distance):
-    return textbook.nn(distance) if name == "NN" else MEASURES[name][1](K, distance)
+    return textbook.neighbours.nn(distance) if name == "NN" else MEASURES[name][1](K, distance)
 
 
 def _by_number(objects, metric):
@@ -70,7 +70,7 @@ def _one_class_p(name, objects, metric, kept, tests):
 
 def _target_p(_, objects, metric, kept, tests):
     numbers, distance = _by_number(objects, metric)
-    score = textbook.absolute(textbook.knn_residual(K, distance))
+    score = textbook.regression.absolute(textbook.regression.knn_residual(K, distance))
     counts = textbook.target_counts(score, numbers[kept], TARGETS[kept], numbers[tests], TARGETS[tests])
     return (counts.greater + counts.equal + 1) / (counts.total + 1)
 
@@ -78,7 +78,7 @@ def _target_p(_, objects, metric, kept, tests):
 def _probabilities(_, objects, metric, kept, tests):
     numbers, distance = _by_number(objects, metric)
     args = np.unique(LABELS), K, distance
-    tables = np.array([textbook.venn_table(numbers[kept], LABELS[kept], numbers[test], *args) for test in tests])
+    tables = np.array([textbook.venn.venn_table(numbers[kept], LABELS[kept], numbers[test], *args) for test in tests])
     return (tables / tables.sum(axis=2, keepdims=True)).mean(axis=1)
 
 
@@ -142,8 +142,8 @@ def test_streams_and_given_distances_answer_as_the_textbook(kind):
     for metric_of, X in ((metric, objects), ("precomputed", D)):
         for measure, y in ((SimplifiedKNN(K, metric_of), None), (KNN(K, metric_of), LABELS[:30])):
             name, labels = type(measure).__name__, np.zeros(30, int) if y is None else y
-            tau = np.array([textbook.tau_of_step(0, step) for step in range(30)])
-            expected = textbook.stream_p_values(_score(name, distance), numbers, labels, tau)
+            tau = np.array([textbook.algorithm.tau_of_step(0, step) for step in range(30)])
+            expected = textbook.online.stream_p_values(_score(name, distance), numbers, labels, tau)
             test = ExchangeabilityTest(measure, random_state=0)
             np.testing.assert_array_equal(test.update_many(X, y), expected)
             assert not hasattr(test, "n_features_in_")

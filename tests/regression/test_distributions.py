@@ -19,10 +19,10 @@ from slices import both_lanes
 from target_problems import TARGET_PROBLEMS
 
 TWINS = {
-    "k-NN": (KNNResidual(k=3), textbook.knn_residual(3)),
-    "1-NN": (KNNResidual(k=1), textbook.knn_residual(1)),
-    "ridge": (RidgeResidual(rho=0.5), textbook.ridge_residual(rho=0.5)),
-    "kernel ridge": (RidgeResidual(kernel="rbf"), textbook.ridge_residual(kernel="rbf")),
+    "k-NN": (KNNResidual(k=3), textbook.regression.knn_residual(3)),
+    "1-NN": (KNNResidual(k=1), textbook.regression.knn_residual(1)),
+    "ridge": (RidgeResidual(rho=0.5), textbook.regression.ridge_residual(rho=0.5)),
+    "kernel ridge": (RidgeResidual(kernel="rbf"), textbook.regression.ridge_residual(kernel="rbf")),
 }
 
 

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from exactcp import CVPlusRegressor, JackknifePlusRegressor
 from exactcp.measures import ModelResidual
 from exactcp.pvalues import threshold
-from exactcp.textbook.left_out import Model, left_out_interval
+from exactcp.textbook.regression import Model, left_out_interval
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(60, 2))

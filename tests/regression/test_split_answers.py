@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeRegressor
 from exactcp import FullConformalRegressor, SplitConformalRegressor
 from exactcp.measures import KNNResidual, ModelQuantile, ModelResidual
 from exactcp.pvalues import deterministic_p, exceeds, significance, smoothed_p, tau_of_objects
-from exactcp.textbook.split import Judged, band_score, predictive_points, split_counts
+from exactcp.textbook.regression import Judged, band_score, predictive_points, split_counts
 from slices import both_lanes, sliced
 
 RNG = np.random.default_rng(0)

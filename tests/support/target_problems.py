@@ -48,7 +48,7 @@ def _affine_residuals(residual: Any, X: np.ndarray, y: np.ndarray, x: np.ndarray
     """Return the textbook's, which takes long, computed once: one problem is asked on several paths."""
     asked = residual, *(array.tobytes() for array in (X, y, x))
     if asked not in _FOUND:
-        _FOUND[asked] = textbook.affine_residuals(residual, X, y, x)
+        _FOUND[asked] = textbook.regression.affine_residuals(residual, X, y, x)
     return _FOUND[asked]
 
 

@@ -27,9 +27,9 @@ def tables(clf, X):
     return clf._map(X, lambda counts: counts, clf.classes_.size).astype(int)
 
 
-def brute_force(X, y, X_test, k, classes=None, distance=textbook.euclidean):
+def brute_force(X, y, X_test, k, classes=None, distance=textbook.neighbours.euclidean):
     classes = np.unique(y) if classes is None else np.asarray(classes)
-    return np.array([textbook.venn_table(X, y, x, classes, k, distance) for x in X_test])
+    return np.array([textbook.venn.venn_table(X, y, x, classes, k, distance) for x in X_test])
 
 
 @cache  # which no path concerns

@@ -62,7 +62,7 @@ class TestIsotonicFits:
         position = chosen % len(pairs)
         others = IsotonicCalibration(np.delete(scores, position), np.delete(outcomes, position), 1.0)
         value = others.pairs(scores[[position]])[0, int(outcomes[position])]
-        assert value == textbook.isotonic_at(scores, outcomes.astype(int), position)
+        assert value == textbook.venn.isotonic_at(scores, outcomes.astype(int), position)
         library = IsotonicRegression().fit(scores, outcomes).predict(scores[[position]])[0]
         assert value == pytest.approx(library, abs=1e-12)  # scikit-learn sums means, we divide counts
 
@@ -80,7 +80,7 @@ class TestIsotonicFits:
         for test, row in zip(tests, values, strict=True):
             for outcome in (0, 1):
                 everyone, ends = np.append(scores, test), np.append(outcomes, outcome).astype(int)
-                assert row[outcome] == textbook.isotonic_at(everyone, ends, len(scores))
+                assert row[outcome] == textbook.venn.isotonic_at(everyone, ends, len(scores))
         assert (values[:, 0] <= values[:, 1]).all()
 
     def test_a_score_between_two_that_it_ties_with_joins_them(self):
@@ -107,8 +107,8 @@ class TestFullEqualsRefitting:
         X, y, X_test = X[:13], np.unique(y[:13], return_inverse=True)[1], X_test[-2:]
         labels = list(range(y.max() + 1))
         clf = VennAbersPredictor(LSSVM(**SHAPES[shape])).fit(X, y)
-        score = textbook.lssvm(**SHAPES[shape])
-        expected = np.array([[textbook.venn_abers(score, X, y, x, label) for label in labels] for x in X_test])
+        score = textbook.least_squares.lssvm(**SHAPES[shape])
+        expected = np.array([[textbook.venn.venn_abers(score, X, y, x, label) for label in labels] for x in X_test])
         np.testing.assert_array_equal(clf._pairs(X_test, labels), expected)
         np.testing.assert_array_equal(clf.predict_proba_interval(X_test)[:, 1:], np.sort(expected[:, 1:], axis=2))
 
@@ -184,7 +184,7 @@ class TestInductiveAndCross:
             for c, label in enumerate(clf.classes_):
                 everyone = np.append(scores[: len(X_cal), c], scores[len(X_cal) + t, c])
                 pair = [
-                    textbook.isotonic_at(everyone, np.append(y_cal == label, outcome).astype(int), len(X_cal))
+                    textbook.venn.isotonic_at(everyone, np.append(y_cal == label, outcome).astype(int), len(X_cal))
                     for outcome in (0, 1)
                 ]
                 np.testing.assert_allclose(interval[t, c], pair, atol=1e-15)  # 1 - p for the first of two labels

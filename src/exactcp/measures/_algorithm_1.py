@@ -125,7 +125,7 @@ class _LookedUp:
         """Return the scores of these rows."""
         return np.asarray(self._measure.score(self._at(numbers), y))
 
-    def trainer(self, n_labels: int, n: int, p: int) -> textbook.Trainer:
+    def trainer(self, n_labels: int, n: int, p: int) -> textbook.forest.Trainer:
         """Return how the measure trains on a bootstrap sample of rows."""
         train = self._measure.trainer(n_labels, n, p)
 
@@ -207,7 +207,7 @@ class StandardBag(_Refitting, LabelBagBase):
         train = measure.trainer(self._n_labels, self.n, x.size)
         samples = self._measure.samples(self._arrivals, x)
         how = (samples, self._measure.get_params(deep=False)["n_estimators"])
-        pairs = [textbook.bootstrap_votes(train, objects, self._y, x, c, *how) for c in range(self._n_labels)]
+        pairs = [textbook.forest.bootstrap_votes(train, objects, self._y, x, c, *how) for c in range(self._n_labels)]
         return -np.array([votes for votes, _ in pairs], float), -np.array([votes for _, votes in pairs], float)
 
     def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
@@ -278,7 +278,7 @@ class StandardTargetBag(_Refitting, AffineBag):
             if residual is None:
                 score = _refitted(measure, with_itself=self._measure.fits_itself)
             else:
-                score = textbook.absolute(residual)
+                score = textbook.regression.absolute(residual)
             member = None if within is None else within.mask(t)
             counted = textbook.target_counts(score, objects, self._y, x[None], y[t : t + 1], member, origin=origin)
             return int(counted.greater[0]), int(counted.equal[0]), int(counted.total[0])
@@ -295,7 +295,7 @@ class StandardTargetBag(_Refitting, AffineBag):
             residual = twin_of(measure)
             if residual is None:
                 raise ValueError(self._without_region())
-            center, A, g = textbook.affine_residuals(residual, objects, y, x)
+            center, A, g = textbook.regression.affine_residuals(residual, objects, y, x)
             yield [Piece(-np.inf, np.inf, center, A, g, ones, slack_of(y))]
 
     def _without_region(self) -> str:

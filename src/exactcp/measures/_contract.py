@@ -18,7 +18,9 @@ from exactcp.measures._bags import LabelBag, TargetBag
 if TYPE_CHECKING:
     from exactcp.measures._left_out import LeftOut
     from exactcp.measures._shards import ShardedLabels, ShardedTargets
-    from exactcp.textbook import ResidualFunction, ScoreFunction, Trainer
+    from exactcp.textbook.algorithm import ScoreFunction
+    from exactcp.textbook.forest import Trainer
+    from exactcp.textbook.regression import ResidualFunction
 
 
 class Objects(Enum):

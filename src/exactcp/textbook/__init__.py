@@ -1,67 +1,20 @@
 """Full conformal prediction as the paper writes it: slow, obvious, and what every fast path must equal.
 
-A score function takes (x, y, X, Y), an example and a bag of examples, and returns how strange the one is to the other.
-`algorithm_1` and `counts` run full CP with any of them; a measure of `exactcp.measures` names its own by `twin()`. The
-textbook knows numpy and the p-value, and none of the fast code.
+A score function takes (x, y, X, Y), an example and a bag of examples, and returns how strange the one is to the other:
+`neighbours`, `density`, `least_squares` and `forest` have those of the paper. `algorithm_1`, `counts` and
+`target_counts` run full CP with any of them; `refitted` makes one of any measure. A measure of `exactcp.measures` names
+its own by `twin()`. `label_scores` and `regression` have the scores of models, `venn` and `online` the other
+predictors. The textbook knows numpy and the p-value, and none of the fast code.
 """
 
-from exactcp.textbook.algorithm import ScoreFunction, algorithm_1, counts, refitted
-from exactcp.textbook.density import kde
-from exactcp.textbook.forest import Trainer, bootstrap_votes, tree_trainer
-from exactcp.textbook.label_scores import aps_score, margin_score, odds_score, rank_score, raps_score
-from exactcp.textbook.lasso import lasso, lasso_counts
-from exactcp.textbook.least_squares import lssvm, ridge
-from exactcp.textbook.neighbours import DistanceFunction, between, euclidean, knn, nn, simplified_knn
-from exactcp.textbook.online import stream_p_values, stream_target_p_values
-from exactcp.textbook.regression import (
-    ResidualFunction,
-    absolute,
-    affine_residuals,
-    knn_mean,
-    knn_residual,
-    ridge_residual,
-    target_counts,
-)
-from exactcp.textbook.smoothing import tau_of_object, tau_of_step
-from exactcp.textbook.venn import category, isotonic_at, venn_abers, venn_table
+from exactcp.textbook import density as density
+from exactcp.textbook import forest as forest
+from exactcp.textbook import label_scores as label_scores
+from exactcp.textbook import least_squares as least_squares
+from exactcp.textbook import neighbours as neighbours
+from exactcp.textbook import online as online
+from exactcp.textbook import venn as venn
+from exactcp.textbook.algorithm import algorithm_1, counts, refitted
+from exactcp.textbook.regression import target_counts
 
-__all__ = [
-    "DistanceFunction",
-    "ResidualFunction",
-    "ScoreFunction",
-    "Trainer",
-    "absolute",
-    "affine_residuals",
-    "algorithm_1",
-    "aps_score",
-    "between",
-    "bootstrap_votes",
-    "category",
-    "counts",
-    "euclidean",
-    "isotonic_at",
-    "kde",
-    "knn",
-    "knn_mean",
-    "knn_residual",
-    "lasso",
-    "lasso_counts",
-    "lssvm",
-    "margin_score",
-    "nn",
-    "odds_score",
-    "rank_score",
-    "raps_score",
-    "refitted",
-    "ridge",
-    "ridge_residual",
-    "simplified_knn",
-    "stream_p_values",
-    "stream_target_p_values",
-    "target_counts",
-    "tau_of_object",
-    "tau_of_step",
-    "tree_trainer",
-    "venn_abers",
-    "venn_table",
-]
+__all__ = ["algorithm_1", "counts", "refitted", "target_counts"]

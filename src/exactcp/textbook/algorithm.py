@@ -1,7 +1,8 @@
-"""Algorithm 1 of the paper, for any score function."""
+"""Algorithm 1 of the paper, for any score function, and the random numbers that smooth its p-values."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from exactcp._rows import symmetric_order
 from exactcp.pvalues import Counts, compare_scores
+from exactcp.textbook.forest import splitmix64
+
+_OBJECT, _STEP = 3, 4  # numbers for different purposes are independent
 
 ScoreFunction = Callable[[np.ndarray, Any, np.ndarray, np.ndarray], float]
 
@@ -35,7 +39,8 @@ def algorithm_1(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import algorithm_1, nn
+    >>> from exactcp.textbook import algorithm_1
+    >>> from exactcp.textbook.neighbours import nn
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> scores, own = algorithm_1(nn(), X, y, np.array([0.5]), 0)
     >>> scores.round(3), round(own, 3)
@@ -81,7 +86,7 @@ def counts(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import nn
+    >>> from exactcp.textbook.neighbours import nn
     >>> from exactcp.textbook import counts
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> counts(nn(), X, y, np.array([[0.5]]), np.array([0, 1])).greater
@@ -126,3 +131,32 @@ def refitted(new_measure: Callable[[], Any], *, with_itself: bool = False) -> Sc
         return float(new_measure().fit(X[order], Y[order]).score(x[None], np.asarray([y], dtype=Y.dtype))[0])
 
     return score
+
+
+def tau_of_object(seed: int, x: np.ndarray) -> float:
+    """Return a number in (0, 1]: splitmix64 over the words of the object's numbers, of which -0.0 is 0.0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from exactcp.textbook.algorithm import tau_of_object
+    >>> round(tau_of_object(0, np.array([1.0, -0.0])), 3)
+    0.692
+    """
+    key = splitmix64(seed ^ (_OBJECT << 32))
+    for number in x.tolist():
+        (word,) = struct.unpack("<Q", struct.pack("<d", number + 0.0))
+        key = splitmix64(key ^ word)
+    return ((key >> 11) + 1) / 2**53
+
+
+def tau_of_step(seed: int, step: int) -> float:
+    """Return a number in (0, 1]: splitmix64 of the position in the stream.
+
+    Examples
+    --------
+    >>> from exactcp.textbook.algorithm import tau_of_step
+    >>> [round(tau_of_step(0, step), 3) for step in range(3)]
+    [0.78, 0.189, 0.075]
+    """
+    return ((splitmix64(splitmix64(seed ^ (_STEP << 32)) ^ step) >> 11) + 1) / 2**53

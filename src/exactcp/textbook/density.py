@@ -33,7 +33,7 @@ def kde(bandwidth: float | str = 1.0, kernel: str = "gaussian") -> ScoreFunction
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import kde
+    >>> from exactcp.textbook.density import kde
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> score = kde(bandwidth=1.0)
     >>> [round(score(np.array([0.5]), label, X, y), 3) for label in (0, 1)]

@@ -123,7 +123,7 @@ def tree_trainer(n_labels: int, **parameters: Any) -> Trainer:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import tree_trainer
+    >>> from exactcp.textbook.forest import tree_trainer
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> train = tree_trainer(2, seed=0, max_depth=3, n_features=1)
     >>> tree = train(0, X, y, np.ones(4, dtype=int))
@@ -167,7 +167,7 @@ def bootstrap_votes(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import bootstrap_votes, tree_trainer
+    >>> from exactcp.textbook.forest import bootstrap_votes, tree_trainer
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> train = tree_trainer(2, seed=0, max_depth=3, n_features=1)
     >>> samples = np.random.default_rng(0).multinomial(5, [0.2] * 5, size=30)

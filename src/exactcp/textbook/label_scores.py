@@ -18,7 +18,7 @@ def odds_score(p: Sequence[float], label: int) -> float:
 
     Examples
     --------
-    >>> from exactcp.textbook import odds_score
+    >>> from exactcp.textbook.label_scores import odds_score
     >>> odds_score([0.5, 0.25, 0.25], 0)
     0.0
     """
@@ -33,7 +33,7 @@ def margin_score(values: Sequence[float], label: int) -> float:
 
     Examples
     --------
-    >>> from exactcp.textbook import margin_score
+    >>> from exactcp.textbook.label_scores import margin_score
     >>> margin_score([0.5, 0.25, 0.25], 0), margin_score([0.5, 0.25, 0.25], 1)
     (-0.25, 0.25)
     """
@@ -45,7 +45,7 @@ def rank_score(p: Sequence[float], label: int) -> int:
 
     Examples
     --------
-    >>> from exactcp.textbook import rank_score
+    >>> from exactcp.textbook.label_scores import rank_score
     >>> [rank_score([0.5, 0.25, 0.25], label) for label in range(3)]
     [1, 2, 2]
     """
@@ -70,7 +70,7 @@ def aps_score(p: Sequence[float], label: int, u: float) -> float:
 
     Examples
     --------
-    >>> from exactcp.textbook import aps_score
+    >>> from exactcp.textbook.label_scores import aps_score
     >>> aps_score([0.5, 0.25, 0.25], 1, u=0.5)
     0.75
     """
@@ -84,7 +84,7 @@ def raps_score(p: Sequence[float], label: int, u: float, regularisation: float, 
 
     Examples
     --------
-    >>> from exactcp.textbook import raps_score
+    >>> from exactcp.textbook.label_scores import raps_score
     >>> raps_score([0.5, 0.25, 0.25], 1, u=0.5, regularisation=0.125, k_reg=1)
     0.875
     """

@@ -19,7 +19,7 @@ def euclidean(a: np.ndarray, b: np.ndarray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import euclidean
+    >>> from exactcp.textbook.neighbours import euclidean
     >>> euclidean(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
     5.0
     """
@@ -79,7 +79,7 @@ def between(metric: str | DistanceFunction) -> DistanceFunction | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import between
+    >>> from exactcp.textbook.neighbours import between
     >>> between("manhattan")(np.array([0.0, 0.0]), np.array([3.0, 4.0]))
     7.0
     """
@@ -105,7 +105,7 @@ def simplified_knn(k: int = 15, distance: DistanceFunction = euclidean) -> Score
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import simplified_knn
+    >>> from exactcp.textbook.neighbours import simplified_knn
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> score = simplified_knn(k=2)
     >>> [score(np.array([0.5]), label, X, y) for label in (0, 1)]
@@ -124,7 +124,7 @@ def knn(k: int = 15, distance: DistanceFunction = euclidean) -> ScoreFunction:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import knn
+    >>> from exactcp.textbook.neighbours import knn
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> score = knn(k=2)
     >>> [score(np.array([0.5]), label, X, y) for label in (0, 1)]
@@ -151,7 +151,7 @@ def nn(distance: DistanceFunction = euclidean) -> ScoreFunction:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import nn
+    >>> from exactcp.textbook.neighbours import nn
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> score = nn()
     >>> [round(score(np.array([0.5]), label, X, y), 3) for label in (0, 1)]

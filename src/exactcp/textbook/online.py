@@ -51,8 +51,8 @@ def stream_p_values(
     The second example is as strange as the first; the fourth is the strangest:
 
     >>> import numpy as np
-    >>> from exactcp.textbook import simplified_knn
-    >>> from exactcp.textbook import stream_p_values
+    >>> from exactcp.textbook.neighbours import simplified_knn
+    >>> from exactcp.textbook.online import stream_p_values
     >>> X = np.array([[0.0], [1.0], [0.5], [9.0]])
     >>> stream_p_values(simplified_knn(1), X, np.zeros(4), np.full(4, 0.5))
     array([0.5  , 0.5  , 0.5  , 0.125])
@@ -103,8 +103,8 @@ def stream_target_p_values(
     The last target is far from that of the same object before, which is now as strange:
 
     >>> import numpy as np
-    >>> from exactcp.textbook import absolute, knn_residual
-    >>> from exactcp.textbook import stream_target_p_values
+    >>> from exactcp.textbook.regression import absolute, knn_residual
+    >>> from exactcp.textbook.online import stream_target_p_values
     >>> X, y = np.array([[0.0], [1.0], [2.0], [1.0]]), np.array([0.0, 1.0, 2.0, 9.0])
     >>> stream_target_p_values(absolute(knn_residual(1)), X, y, np.full(4, 0.5)).round(3)
     array([0.5  , 0.5  , 0.333, 0.25 ])

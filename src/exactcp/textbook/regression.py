@@ -1,7 +1,7 @@
-"""Regression scores, each recomputed from scratch, and the p-value of a target.
+"""Regression scores, each recomputed from scratch, and the p-value of a target: full, split, CV+ and jackknife+.
 
 A residual function takes (x, y, X, Y), an example and a bag of the others, and returns the signed residual of the one;
-its absolute value is a score function.
+its absolute value is a score function. In CV+ and jackknife+, residuals may be divided by a difficulty.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from exactcp.textbook.least_squares import ridge
 from exactcp.textbook.neighbours import DistanceFunction, euclidean
 
 ResidualFunction = Callable[[np.ndarray, float, np.ndarray, np.ndarray], float]
+Model = Callable[[np.ndarray], tuple[float, float]]  # an object's prediction, and its difficulty (1 without any)
+Training = Callable[[np.ndarray, np.ndarray], Model]
 
 
 def knn_mean(x: np.ndarray, X: np.ndarray, Y: np.ndarray, k: int, distance: DistanceFunction = euclidean) -> float:
@@ -27,7 +29,7 @@ def knn_mean(x: np.ndarray, X: np.ndarray, Y: np.ndarray, k: int, distance: Dist
     Two are as far as the second, and share its place:
 
     >>> import numpy as np
-    >>> from exactcp.textbook import knn_mean
+    >>> from exactcp.textbook.regression import knn_mean
     >>> X, y = np.array([[0.0], [1.0], [-1.0]]), np.array([0.0, 1.0, 3.0])
     >>> knn_mean(np.array([0.0]), X, y, k=2)
     1.0
@@ -45,7 +47,7 @@ def knn_residual(k: int = 15, distance: DistanceFunction = euclidean) -> Residua
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import knn_residual
+    >>> from exactcp.textbook.regression import knn_residual
     >>> X, y = np.array([[0.0], [1.0], [5.0]]), np.array([0.0, 1.0, 8.0])
     >>> knn_residual(k=2)(np.array([0.5]), 3.0, X, y)
     2.5
@@ -73,7 +75,7 @@ def ridge_residual(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import ridge_residual
+    >>> from exactcp.textbook.regression import ridge_residual
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
     >>> kinds = ("deleted", "ordinary", "studentized")
     >>> residuals = [ridge_residual(rho=1.0, residual=kind) for kind in kinds]
@@ -102,7 +104,7 @@ def absolute(residual: ResidualFunction) -> ScoreFunction:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import absolute, knn_residual
+    >>> from exactcp.textbook.regression import absolute, knn_residual
     >>> X, y = np.array([[0.0], [1.0]]), np.array([0.0, 1.0])
     >>> absolute(knn_residual(k=2))(np.array([0.5]), -3.0, X, y)
     3.5
@@ -143,7 +145,8 @@ def target_counts(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import absolute, knn_residual, target_counts
+    >>> from exactcp.textbook import target_counts
+    >>> from exactcp.textbook.regression import absolute, knn_residual
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 4.0])
     >>> score = absolute(knn_residual(k=1))
     >>> target_counts(score, X, y, np.array([[3.0]]), np.array([5.0])).greater
@@ -184,7 +187,7 @@ def affine_residuals(residual: ResidualFunction, X: np.ndarray, y: np.ndarray, x
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import affine_residuals, knn_residual
+    >>> from exactcp.textbook.regression import affine_residuals, knn_residual
     >>> X, y = np.array([[0.0], [1.0], [3.0]]), np.array([0.0, 1.0, 4.0])
     >>> center, A, g = affine_residuals(knn_residual(k=1), X, y, np.array([2.5]))
     >>> center, A, g
@@ -196,3 +199,129 @@ def affine_residuals(residual: ResidualFunction, X: np.ndarray, y: np.ndarray, x
     (at_center, _), (above, one) = (algorithm_1(residual, X, y, x, center + z) for z in (0.0, step))
     slope = one / step
     return AffineResiduals(center, at_center / slope, (at_center - above) / one)
+
+
+class Judged(NamedTuple):
+    """A target, and what a model said of its object: two quantiles, or its prediction twice; and a difficulty."""
+
+    y: float
+    lower: float
+    upper: float
+    scale: float = 1.0
+
+
+def band_score(example: Judged, side: str = "both") -> float:
+    """Return how strange an example is.
+
+    Parameters
+    ----------
+    example : Judged
+    side : {"both", "upper", "lower"}, default="both"
+        Whether targets are strange outside of the band, above it, or below it.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> band_score(Judged(5.0, 2.0, 4.0)), band_score(Judged(5.0, 2.0, 4.0, 2.0)), band_score(Judged(3.0, 2.0, 4.0))
+    (1.0, 0.5, -1.0)
+    """
+    above, below = example.y - example.upper, example.lower - example.y
+    return {"both": max(above, below), "upper": above, "lower": below}[side] / example.scale
+
+
+def split_counts(examples: list[Judged], candidate: Judged, side: str = "both") -> Counts:
+    """Return how many calibration examples are stranger than a candidate, and as strange.
+
+    Parameters
+    ----------
+    examples : list of Judged
+    candidate : Judged
+    side : {"both", "upper", "lower"}, default="both"
+
+    Returns
+    -------
+    Counts
+        Of shape (1,).
+
+    Examples
+    --------
+    >>> counts = split_counts([Judged(1.0, 0.0, 0.0), Judged(-2.0, 0.0, 0.0)], Judged(4.0, 3.0, 3.0))
+    >>> counts.greater, counts.equal
+    (array([1]), array([1]))
+    """
+    scores = np.array([band_score(example, side) for example in examples])
+    targets = np.array([example.y / example.scale for example in examples])
+    return compare_residuals(scores, targets, band_score(candidate, side), candidate.y / candidate.scale)
+
+
+def predictive_points(examples: list[Judged], center: float, scale: float = 1.0) -> list[float]:
+    """Return the critical targets of a test object, ascending: its prediction plus the calibration residuals, scaled.
+
+    Parameters
+    ----------
+    examples : list of Judged
+    center, scale : float
+        The test object's prediction and difficulty.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> predictive_points([Judged(1.0, 0.0, 0.0), Judged(-2.0, 0.0, 0.0, 4.0)], 10.0, 2.0)
+    [9.0, 12.0]
+    """
+    return sorted(center + scale * (one.y - 0.5 * (one.lower + one.upper)) / one.scale for one in examples)
+
+
+def left_out_interval(
+    train: Training, X: np.ndarray, y: np.ndarray, fold: np.ndarray, x: np.ndarray, m: int, method: str = "plus"
+) -> tuple[float, float]:
+    """Return the interval of one test object.
+
+    Parameters
+    ----------
+    train : callable
+        Takes examples, and returns a model.
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+    fold : ndarray of shape (n,)
+        The number of each example's fold; the model that judges it has not learned this fold.
+    x : ndarray of shape (p,)
+    m : int
+        The smallest count with (m + 1) / (n + 1) > epsilon, 1 at least.
+    method : {"plus", "jackknife", "minmax"}, default="plus"
+
+    Returns
+    -------
+    lower, upper : float
+
+    Examples
+    --------
+    The mean of the other two examples, and folds of one example:
+
+    >>> mean = lambda X, y: lambda x: (float(y.mean()), 1.0)
+    >>> left_out_interval(mean, np.zeros((3, 1)), np.array([1.0, 2.0, 6.0]), np.arange(3), np.zeros(1), 1)
+    (-3.0, 7.0)
+    """
+    models = {number: train(X[fold != number], y[fold != number]) for number in np.unique(fold)}
+    scores, lower, upper = [], [], []
+    for i, number in enumerate(fold):
+        prediction, difficulty = models[number](X[i])
+        scores.append(abs(y[i] - prediction) / difficulty)
+    quantile = sorted(scores)[-m]
+    for score, number in zip(scores, fold, strict=True):
+        prediction, difficulty = models[number](x)
+        width = (score if method == "plus" else quantile) * difficulty
+        lower.append(prediction - width)
+        upper.append(prediction + width)
+    if method == "plus":
+        return float(sorted(lower)[m - 1]), float(sorted(upper)[-m])
+    if method == "minmax":
+        return float(min(lower)), float(max(upper))
+    prediction, difficulty = train(X, y)(x)
+    return float(prediction - quantile * difficulty), float(prediction + quantile * difficulty)

@@ -36,7 +36,7 @@ def category(
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import category
+    >>> from exactcp.textbook.venn import category
     >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
     >>> int(category(np.array([1.5]), X, y, np.array([0, 1]), k=3))
     0
@@ -75,7 +75,7 @@ def venn_table(
     Two groups of three; the object is in the first, whichever label it has:
 
     >>> import numpy as np
-    >>> from exactcp.textbook import venn_table
+    >>> from exactcp.textbook.venn import venn_table
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
     >>> y = np.array([0, 0, 0, 1, 1, 1])
     >>> venn_table(X, y, np.array([0.5]), np.array([0, 1]), k=3)
@@ -114,7 +114,7 @@ def isotonic_at(scores: np.ndarray, outcomes: np.ndarray, position: int) -> floa
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import isotonic_at
+    >>> from exactcp.textbook.venn import isotonic_at
     >>> scores, outcomes = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 1, 0, 1])
     >>> [isotonic_at(scores, outcomes, position) for position in range(4)]
     [0.0, 0.5, 0.5, 1.0]
@@ -150,7 +150,8 @@ def venn_abers(score: ScoreFunction, X: np.ndarray, y: np.ndarray, x: np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.textbook import lssvm, venn_abers
+    >>> from exactcp.textbook.least_squares import lssvm
+    >>> from exactcp.textbook.venn import venn_abers
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = np.array([0, 0, 1, 0, 1, 1])
     >>> venn_abers(lssvm(), X, y, np.array([4.5]), label=1)

@@ -57,7 +57,7 @@ def _grown(examples, weights, *, n_labels=3, max_depth=4, n_features=2, star=2, 
 
 def _textbook_tree(X, y, weights, **parameters):
     defaults = {"seed": SEED, "max_depth": 4, "n_features": 2}
-    return textbook.tree_trainer(3, **{**defaults, **parameters})(TREE, X, y, weights)
+    return textbook.forest.tree_trainer(3, **{**defaults, **parameters})(TREE, X, y, weights)
 
 
 @pytest.mark.parametrize("gridded", [False, True])

@@ -19,7 +19,7 @@ from exactcp.counting.categories import Within
 from exactcp.measures import LassoResidual
 from exactcp.measures.lasso.kernels import qr as orthogonal_columns
 from exactcp.pvalues import threshold
-from exactcp.textbook import lasso, lasso_counts
+from exactcp.textbook.least_squares import lasso, lasso_counts
 from slices import both_lanes
 
 insert_column, delete_column = map(

@@ -206,7 +206,7 @@ class TestEqualsTheTextbook:
         ]
         for transformer in maps:
             measure = LSSVM(rho=rho, feature_map=transformer.fit(other), fit_intercept=True)
-            score = textbook.lssvm(rho=rho, feature_map=transformer.transform, fit_intercept=True)
+            score = textbook.least_squares.lssvm(rho=rho, feature_map=transformer.transform, fit_intercept=True)
             _assert_equals_textbook(measure, X, y, X_test, score)
 
     def test_callable_and_precomputed_kernels_equal_the_named_one(self):
@@ -303,7 +303,7 @@ class TestCounting:
     def test_a_declared_label_without_examples_has_targets_of_minus_one(self):
         X, y, X_test = _problem("random", 15, 2, 2, seed=1)
         found = LSSVM().bag(X, y, 3).label_counts(X_test)
-        score = textbook.lssvm()
+        score = textbook.least_squares.lssvm()
         for t, x in enumerate(X_test):
             training, candidate = textbook.algorithm_1(score, X, y, x, 2)
             assert found.scores[t, 2] == pytest.approx(candidate, rel=1e-12)
@@ -489,7 +489,9 @@ class TestDefinition:
     def test_a_label_that_no_example_has(self):
         X, y, X_test = _problem("random", 12, 2, 2)
         scores = LSSVM().fit(X, y).score_labels(X_test, np.array([1, 7]))
-        np.testing.assert_allclose(scores[:, 1], [textbook.lssvm()(x, 7, X, y) for x in X_test], atol=1e-12)
+        np.testing.assert_allclose(
+            scores[:, 1], [textbook.least_squares.lssvm()(x, 7, X, y) for x in X_test], atol=1e-12
+        )
         assert LSSVM(fit_intercept=True).fit(X, y).score(X_test, [7, 7, 7]) == pytest.approx(1.0)
 
     @pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])

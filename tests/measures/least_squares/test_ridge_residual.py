@@ -61,7 +61,7 @@ def test_counts_and_regions_equal_the_textbook(name: str, residual: str) -> None
     X, y, X_test = X[:16], y[:16], X_test[[0, -2, -1] if len(X_test) > 2 else [0, 1]]
     for parameters in PARAMETERS[:2] if X.shape[1] > 4 else PARAMETERS[:4]:
         measure = RidgeResidual(**parameters, residual=residual)
-        twin = textbook.ridge_residual(**parameters, residual=residual)
+        twin = textbook.regression.ridge_residual(**parameters, residual=residual)
         assert same_p_everywhere(measure, twin, (X, y, X_test), thresholds(len(y))) > 0
 
 
@@ -71,7 +71,7 @@ def test_every_parameter_reaches_the_residuals(parameters: dict, residual: str) 
     X, y, X_test = TARGET_PROBLEMS["random"]
     X, y = X[:14], y[:14]
     measure = RidgeResidual(**parameters, residual=residual)
-    twin = textbook.ridge_residual(**parameters, residual=residual)
+    twin = textbook.regression.ridge_residual(**parameters, residual=residual)
     assert same_p_everywhere(measure, twin, (X, y, X_test[:2]), (1, 4, 9)) > 0
 
 
@@ -82,7 +82,7 @@ def test_counts_equal_those_recomputed_from_scratch(residual: str) -> None:
     bag = RidgeResidual(rho=0.5, residual=residual).bag(X, y)
     targets = np.array([-3.0, -1.0, 0.0, 2.0, float(y[0])])
     objects = np.concatenate([np.repeat(X_test[:1], 4, axis=0), X[:1]])
-    score = textbook.absolute(textbook.ridge_residual(rho=0.5, residual=residual))
+    score = textbook.regression.absolute(textbook.regression.ridge_residual(rho=0.5, residual=residual))
     wanted = textbook.target_counts(score, X, y, objects, targets)
     greater, equal, _ = bag.counts(objects, targets)
     np.testing.assert_array_equal(greater, wanted.greater)
@@ -116,7 +116,7 @@ def test_regions_are_unions_rays_and_lines() -> None:
         x = np.array([[float(rng.choice([1.0, 4.0, 20.0]))]])
         for residual in ("ordinary", "deleted"):
             parameters = {"rho": 1e-3, "residual": residual, "fit_intercept": False}
-            measure, twin = RidgeResidual(**parameters), textbook.ridge_residual(**parameters)
+            measure, twin = RidgeResidual(**parameters), textbook.regression.ridge_residual(**parameters)
             bag = measure.bag(X, y)
             m = int(rng.integers(1, 9))
             same_p_everywhere(measure, twin, (X, y, x), (m,), bag=bag)
@@ -134,7 +134,7 @@ def test_isolated_points_are_kept() -> None:
         region = bag.regions(X[:1], np.array([3]))[0]
         center = bag.predict(X[:1])[0]
         assert ((region[:, 0] <= center) & (center <= region[:, 1])).any()
-        twin = textbook.ridge_residual(rho=1.0, residual=residual)
+        twin = textbook.regression.ridge_residual(rho=1.0, residual=residual)
         same_p_everywhere(measure, twin, (X, y, X[:1]), (1, 2, 3), bag=bag)
 
 

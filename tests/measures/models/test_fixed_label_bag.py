@@ -54,11 +54,21 @@ class TestEqualsAlgorithm1:
     ("score", "function"),
     [
         ("probability", lambda p, y: -p[y]),
-        ("odds", textbook.odds_score),
-        ("margin", textbook.margin_score),
-        ("topk", textbook.rank_score),
-        ("aps", lambda p, y: textbook.aps_score(p, y, textbook.tau_of_object(7 ^ SHARE, np.array(p)))),
-        ("raps", lambda p, y: textbook.raps_score(p, y, textbook.tau_of_object(7 ^ SHARE, np.array(p)), 0.01, 1)),
+        ("odds", textbook.label_scores.odds_score),
+        ("margin", textbook.label_scores.margin_score),
+        ("topk", textbook.label_scores.rank_score),
+        (
+            "aps",
+            lambda p, y: textbook.label_scores.aps_score(
+                p, y, textbook.algorithm.tau_of_object(7 ^ SHARE, np.array(p))
+            ),
+        ),
+        (
+            "raps",
+            lambda p, y: textbook.label_scores.raps_score(
+                p, y, textbook.algorithm.tau_of_object(7 ^ SHARE, np.array(p)), 0.01, 1
+            ),
+        ),
     ],
 )
 def test_equals_the_textbook(score, function):

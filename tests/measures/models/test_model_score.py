@@ -49,11 +49,11 @@ def _expected(score: str, p: np.ndarray, u: np.ndarray, regularisation: float = 
     """Return the textbook's scores, one object and label after another."""
     functions = {
         "probability": lambda row, c, _: -row[c],
-        "odds": lambda row, c, _: textbook.odds_score(row, c),
-        "margin": lambda row, c, _: textbook.margin_score(row, c),
-        "aps": textbook.aps_score,
-        "raps": lambda row, c, u: textbook.raps_score(row, c, u, regularisation, k_reg),
-        "topk": lambda row, c, _: textbook.rank_score(row, c),
+        "odds": lambda row, c, _: textbook.label_scores.odds_score(row, c),
+        "margin": lambda row, c, _: textbook.label_scores.margin_score(row, c),
+        "aps": textbook.label_scores.aps_score,
+        "raps": lambda row, c, u: textbook.label_scores.raps_score(row, c, u, regularisation, k_reg),
+        "topk": lambda row, c, _: textbook.label_scores.rank_score(row, c),
     }
     return np.array(
         [[functions[score](row, c, v) for c in range(len(row))] for row, v in zip(p.tolist(), u, strict=True)]
@@ -73,7 +73,7 @@ def _assert_same_order(found: np.ndarray, expected: np.ndarray) -> None:
 
 
 def _shares(seed: int, P: np.ndarray) -> np.ndarray:
-    return np.array([textbook.tau_of_object(seed ^ SHARE, row) for row in P])
+    return np.array([textbook.algorithm.tau_of_object(seed ^ SHARE, row) for row in P])
 
 
 class TestTextbook:
@@ -226,7 +226,7 @@ class TestModels:
         }
         np.testing.assert_array_equal(found["odds"], -D)
         np.testing.assert_array_equal(
-            found["margin"], [[textbook.margin_score(row, c) for c in range(n_labels)] for row in D]
+            found["margin"], [[textbook.label_scores.margin_score(row, c) for c in range(n_labels)] for row in D]
         )
         np.testing.assert_array_equal(found["topk"], [[1 + (row > row[c]).sum() for c in range(n_labels)] for row in D])
 

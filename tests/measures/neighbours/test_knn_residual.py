@@ -18,7 +18,7 @@ from slices import sliced
 from target_problems import TARGET_PROBLEMS, at_most_as_promised, candidates, same_p_everywhere
 
 KS = (1, 3, 8, 30)
-TWINS = {k: textbook.knn_residual(k) for k in KS}
+TWINS = {k: textbook.regression.knn_residual(k) for k in KS}
 
 
 def thresholds(n: int) -> tuple[int, ...]:
@@ -45,7 +45,9 @@ def test_counts_equal_those_recomputed_from_scratch(name: str) -> None:
     bag = KNNResidual(k=4).bag(X, y)
     targets = candidates(float(bag.predict(X_test[:1])[0]), y, np.empty(0))[::6]
     objects = np.repeat(X_test[:1], targets.size, axis=0)
-    wanted = textbook.target_counts(textbook.absolute(textbook.knn_residual(4)), X, y, objects, targets)
+    wanted = textbook.target_counts(
+        textbook.regression.absolute(textbook.regression.knn_residual(4)), X, y, objects, targets
+    )
     greater, equal, _ = bag.counts(objects, targets)
     np.testing.assert_array_equal(greater, wanted.greater)
     np.testing.assert_array_equal(equal, wanted.equal)
@@ -223,7 +225,9 @@ def test_any_metric(metric: object) -> None:
     else:
         bag, asked = KNNResidual(k=3, metric=metric).bag(X, y), X_test
     targets = np.linspace(-4, 4, len(asked))
-    wanted = textbook.target_counts(textbook.absolute(textbook.knn_residual(3, distance)), X, y, X_test, targets)
+    wanted = textbook.target_counts(
+        textbook.regression.absolute(textbook.regression.knn_residual(3, distance)), X, y, X_test, targets
+    )
     greater, equal, _ = bag.counts(asked, targets)
     np.testing.assert_array_equal(greater, wanted.greater)
     np.testing.assert_array_equal(equal, wanted.equal)
@@ -326,7 +330,7 @@ def test_refuses_what_is_no_number_of_neighbours(k: object) -> None:
 def test_scores_are_distances_from_the_mean_of_the_nearest() -> None:
     X, y, X_test = TARGET_PROBLEMS["grid with ties"]
     measure = KNNResidual(k=4).fit(X, y)
-    means = [textbook.knn_mean(x, X, y, 4) for x in X_test]
+    means = [textbook.regression.knn_mean(x, X, y, 4) for x in X_test]
     np.testing.assert_allclose(measure.predict(X_test), means, rtol=1e-14)
     np.testing.assert_allclose(measure.score(X_test, y[: len(X_test)]), np.abs(y[: len(X_test)] - means), atol=1e-14)
 

@@ -135,7 +135,7 @@ def test_counts_of_targets_are_the_textbooks(metric, kind, forced):
     measure = KNNResidual(k=3, metric=metric)
     bag = measure.bag(X, targets)
     greater, equal, _ = bag.counts(asked, candidates)
-    score = textbook.absolute(measure.twin())
+    score = textbook.regression.absolute(measure.twin())
     expected = textbook.target_counts(score, X, targets, asked, candidates, origin=bag.origin())
     np.testing.assert_array_equal(greater, expected.greater)
     np.testing.assert_array_equal(equal, expected.equal)
@@ -173,7 +173,7 @@ def test_a_stream_has_the_p_values_of_the_textbook(metric):
     test.update_many(X[:20], y[:20])
     for x, label in zip(X[20:], y[20:], strict=True):
         test.update(x, label)
-    again = ExchangeabilityTest(KNN(k=2, metric=textbook.between(metric)), random_state=0)
+    again = ExchangeabilityTest(KNN(k=2, metric=textbook.neighbours.between(metric)), random_state=0)
     again.update_many(X, y)
     np.testing.assert_array_equal(test.p_values_, again.p_values_)
 
@@ -182,7 +182,7 @@ def test_a_stream_has_the_p_values_of_the_textbook(metric):
 @pytest.mark.parametrize("p", [2, 16, 31, 100])
 def test_distances_are_those_of_the_textbook_bit_for_bit(metric, p):
     X = np.concatenate([hostile_rows(kind, 2, 12, p)[0] for kind in ROWS])
-    distance, expected = Distance(metric), textbook.between(metric)
+    distance, expected = Distance(metric), textbook.neighbours.between(metric)
     rows = distance.prepared(X)
     found = distance.between(rows[::3], rows)
     assert found.tolist() == [[expected(a, b) for b in X] for a in X[::3]]

@@ -21,7 +21,7 @@ from exactcp.measures.density._routes import Summation, sum_kernels
 from exactcp.measures.density._sharded import ShardedKDE
 from exactcp.measures.density.kernels.kernel_functions import KERNEL_CODES
 from exactcp.measures.density.kernels.log_sums import LOG_FLOOR
-from exactcp.textbook import ScoreFunction
+from exactcp.textbook.algorithm import ScoreFunction
 
 
 class KDE(Measure):
@@ -101,7 +101,7 @@ class KDE(Measure):
 
     def twin(self) -> ScoreFunction:
         """Return the textbook's score function with these parameters."""
-        return textbook.kde(self.bandwidth, self.kernel)
+        return textbook.density.kde(self.bandwidth, self.kernel)
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.

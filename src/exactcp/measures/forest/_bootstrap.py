@@ -21,7 +21,7 @@ from exactcp.measures._contract import Measure, Objects
 from exactcp.measures._model import ask_labels, describe_input, fit_model, is_frozen, route, routed, task_of, why_no
 from exactcp.measures.forest._bootstrap_bag import BootstrapBag
 from exactcp.measures.forest._resampling import N_ESTIMATORS, multinomial_samples, seed_of
-from exactcp.textbook import Trainer
+from exactcp.textbook.forest import Trainer
 
 
 class Bootstrap(Measure):

@@ -24,7 +24,7 @@ from exactcp.measures.forest._sharded import ShardedForest
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels.grow import count_votes
 from exactcp.measures.forest.kernels.layout import as_compiled
-from exactcp.textbook import Trainer
+from exactcp.textbook.forest import Trainer
 
 BOTTOMLESS = 2**31  # a depth that no tree reaches
 MOST_EXAMPLES = 2**26  # examples whose squared number float64 holds exactly
@@ -147,7 +147,9 @@ class RandomForest(Measure):
         callable
         """
         plan = self._plan(n, p)
-        return textbook.tree_trainer(n_labels, seed=plan.seed, max_depth=plan.max_depth, n_features=plan.n_features)
+        return textbook.forest.tree_trainer(
+            n_labels, seed=plan.seed, max_depth=plan.max_depth, n_features=plan.n_features
+        )
 
     def samples(self, arrivals: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return how often each bootstrap sample holds each example, the test example last.

@@ -23,7 +23,7 @@ from exactcp.measures.least_squares._lssvm_bag import LSSVMBag, targets
 from exactcp.measures.least_squares._parameters import RidgeParameters
 from exactcp.measures.least_squares._sharded_lssvm import ShardedLSSVM
 from exactcp.measures.least_squares.factorisations.choice import factorise
-from exactcp.textbook import ScoreFunction
+from exactcp.textbook.algorithm import ScoreFunction
 
 
 class LSSVM(RidgeParameters, Measure):
@@ -155,7 +155,7 @@ class LSSVM(RidgeParameters, Measure):
         params = self._parameters_of_textbook()
         if params is None or is_transformer(params["feature_map"]):
             return None
-        return textbook.lssvm(**params)
+        return textbook.least_squares.lssvm(**params)
 
     def score_labels(self, X: Any, labels: Any) -> np.ndarray:
         """Return the scores (m, l) of every row of X with every one of the labels.

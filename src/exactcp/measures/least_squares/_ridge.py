@@ -21,7 +21,7 @@ from exactcp.measures.least_squares._left_out import RidgeLeftOut
 from exactcp.measures.least_squares._parameters import RidgeParameters
 from exactcp.measures.least_squares._ridge_bag import RESIDUAL_CODES, RidgeBag
 from exactcp.measures.least_squares._sharded_ridge import ShardedRidge
-from exactcp.textbook import ResidualFunction
+from exactcp.textbook.regression import ResidualFunction
 
 
 class RidgeResidual(RidgeParameters, RegressionMeasure):
@@ -109,7 +109,7 @@ class RidgeResidual(RidgeParameters, RegressionMeasure):
         if params is None:
             return None
         feature_map = params.pop("feature_map")
-        return textbook.ridge_residual(
+        return textbook.regression.ridge_residual(
             **params, feature_map=feature_map.transform if is_transformer(feature_map) else feature_map
         )
 

@@ -21,7 +21,8 @@ from exactcp.measures.neighbours._label_bag import NeighbourBag
 from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import NeighbourSearch, stored
 from exactcp.measures.neighbours._shard_forgetting import ChangingNeighbours
-from exactcp.textbook import DistanceFunction, ScoreFunction
+from exactcp.textbook.algorithm import ScoreFunction
+from exactcp.textbook.neighbours import DistanceFunction
 
 
 class NeighbourMeasure(Measure):
@@ -43,7 +44,7 @@ class NeighbourMeasure(Measure):
 
     def twin(self) -> ScoreFunction | None:
         """Return the textbook's score function with these parameters, None if it has none."""
-        distance = None if self.metric_params else textbook.between(self.metric)
+        distance = None if self.metric_params else textbook.neighbours.between(self.metric)
         return None if distance is None else self._score_of_textbook(distance)
 
     def _checked(self) -> tuple[int, Distance]:
@@ -187,7 +188,7 @@ class NN(NeighbourMeasure):
         self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
-        return textbook.nn(distance)
+        return textbook.neighbours.nn(distance)
 
 
 class KNN(NeighbourMeasure):
@@ -250,7 +251,7 @@ class KNN(NeighbourMeasure):
         self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
-        return textbook.knn(self.k, distance)
+        return textbook.neighbours.knn(self.k, distance)
 
 
 class SimplifiedKNN(NeighbourMeasure):
@@ -309,4 +310,4 @@ class SimplifiedKNN(NeighbourMeasure):
         self.search = search
 
     def _score_of_textbook(self, distance: DistanceFunction) -> ScoreFunction:
-        return textbook.simplified_knn(self.k, distance)
+        return textbook.neighbours.simplified_knn(self.k, distance)

@@ -22,7 +22,7 @@ from exactcp.measures.neighbours._route import ROUTES, Route, check_search
 from exactcp.measures.neighbours._search import stored
 from exactcp.measures.neighbours._sharded_targets import ShardedResiduals
 from exactcp.measures.neighbours._target_bag import ResidualBag
-from exactcp.textbook import ResidualFunction
+from exactcp.textbook.regression import ResidualFunction
 
 
 class KNNResidual(RegressionMeasure):
@@ -99,8 +99,8 @@ class KNNResidual(RegressionMeasure):
 
     def twin(self) -> ResidualFunction | None:
         """Return the textbook's residual function with these parameters, None if it has none."""
-        distance = None if self.metric_params else textbook.between(self.metric)
-        return None if distance is None else textbook.knn_residual(self.k, distance)
+        distance = None if self.metric_params else textbook.neighbours.between(self.metric)
+        return None if distance is None else textbook.regression.knn_residual(self.k, distance)
 
     @property
     def follows_shifts(self) -> bool:
