@@ -14,37 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from exactcp._levels import as_decimal, list_levels, significance
+from exactcp._levels import as_decimal as as_decimal
+from exactcp._levels import list_levels as list_levels
+from exactcp._levels import significance
 from exactcp._rows import is_ragged, row_words
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.randomness import row_taus, step_taus
-from exactcp.counting.targets import origin_of, own_slack, slack_of, typical_size
+from exactcp.counting.targets import origin_of as origin_of
+from exactcp.counting.targets import own_slack, slack_of
+from exactcp.counting.targets import typical_size as typical_size
 from exactcp.counting.ties import tie_bands
 
-__all__ = [
-    "Counts",
-    "are_inside",
-    "as_decimal",
-    "at_most",
-    "compare_residuals",
-    "compare_scores",
-    "compare_sorted",
-    "deterministic_p",
-    "exceeds",
-    "fewest_examples",
-    "label_conditional",
-    "list_levels",
-    "marginal",
-    "mean_counts",
-    "origin_of",
-    "significance",
-    "smoothed_p",
-    "tau_of_objects",
-    "tau_of_steps",
-    "threshold",
-    "tie_groups",
-    "typical_size",
-]
+__all__ = ["Counts", "deterministic_p", "exceeds", "fewest_examples", "significance", "smoothed_p", "threshold"]
 
 
 @dataclass(frozen=True)

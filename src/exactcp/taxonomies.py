@@ -11,7 +11,7 @@ import numpy as np
 
 from exactcp._rows import count_rows, is_frame
 
-__all__ = ["Bins", "bins"]
+__all__ = ["bins"]
 
 
 @dataclass(frozen=True, eq=False)

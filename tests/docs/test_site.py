@@ -32,8 +32,7 @@ NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
 # what authors of measures derive from or count with, an enumeration, and what a long experiment returns
 WITHOUT_EXAMPLE = {
     *(f"exactcp.measures.{name}" for name in ("LabelBag", "LabelBagBase", "Objects", "TargetBag")),
-    *(f"exactcp.pvalues.{name}" for name in ("Counts", "at_most", "compare_sorted", "label_conditional", "marginal")),
-    *(f"exactcp.pvalues.{name}" for name in ("origin_of", "tau_of_steps", "typical_size")),
+    "exactcp.pvalues.Counts",
     "exactcp.experiments.Reproduction",
 }
 # pages that no other test runs
@@ -81,7 +80,7 @@ def found_by(name: str) -> object:
 def test_every_public_name_has_an_entry_in_the_reference() -> None:
     listed = {id(found_by(name)) for name in entries()}
     names = public_names()
-    assert len(names) > 150
+    assert len(names) > 100
     missing = [
         name for name in names if not isinstance(found_by(name), ModuleType) and id(found_by(name)) not in listed
     ]

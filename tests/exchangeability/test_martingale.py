@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from exactcp.exchangeability import CUSUM, Martingale, ShiryaevRoberts, SimpleJumper, Ville
+from exactcp.exchangeability import CUSUM, ShiryaevRoberts, SimpleJumper, Ville
+from exactcp.exchangeability.martingale import Martingale
 from exactcp.textbook import online
 from slices import both_lanes
 

@@ -25,7 +25,8 @@ from exactcp import (
     VennPredictor,
 )
 from exactcp.measures import KNN, KNNResidual
-from exactcp.online import AdaptiveLevel, Step, progressive
+from exactcp.online import AdaptiveLevel, progressive
+from exactcp.online._judging import Step
 from exactcp.pipeline import make_pipeline as conformal_pipeline
 
 

@@ -32,7 +32,8 @@ from exactcp.cli import app
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
 from exactcp.metrics import select_discoveries
-from exactcp.online import ProgressiveResult, progressive
+from exactcp.online import progressive
+from exactcp.online._progressive import ProgressiveResult
 from exactcp.regression import PredictiveDistribution
 from exactcp.report import LabelRun, classification_facts
 

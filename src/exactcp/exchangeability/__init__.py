@@ -5,7 +5,7 @@
 """
 
 from exactcp.exchangeability.betting import Betting, CompositeJumper, PlugIn, Power, SimpleJumper, SimpleMixture
-from exactcp.exchangeability.martingale import CUSUM, AlarmRule, Martingale, ShiryaevRoberts, Ville
+from exactcp.exchangeability.martingale import CUSUM, AlarmRule, ShiryaevRoberts, Ville
 from exactcp.exchangeability.stream import ExchangeabilityTest
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Betting",
     "CompositeJumper",
     "ExchangeabilityTest",
-    "Martingale",
     "PlugIn",
     "Power",
     "ShiryaevRoberts",

@@ -192,7 +192,7 @@ class Martingale:
     --------
     Small p-values from the 20th on:
 
-    >>> from exactcp.exchangeability import Martingale
+    >>> from exactcp.exchangeability.martingale import Martingale
     >>> martingale = Martingale("jumper", "cusum")
     >>> for p in [0.6, 0.4] * 10 + [0.05] * 30:
     ...     alarmed = martingale.update(p)

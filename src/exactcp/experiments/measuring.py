@@ -14,11 +14,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba.core import event
 
-from exactcp import measures
 from exactcp.experiments.generated import classification_data, regression_data
 from exactcp.experiments.methods import make_predictor
 from exactcp.experiments.mnist import load_images
 from exactcp.experiments.points import LineKey, Point
+from exactcp.measures import RandomForest
+from exactcp.measures.forest._resampling import expected_samples
 
 REPEATS = 3  # of what is over in a moment: the best counts
 MOMENT = 1.0
@@ -62,9 +63,9 @@ def measure(point: Point, timeout: float, data: str | None, say: Say) -> dict[st
 
 
 def _count_samples(point: Point) -> dict[str, float]:
-    forest = measures.RandomForest(n_estimators=point.n_estimators, random_state=point.seed)
+    forest = RandomForest(n_estimators=point.n_estimators, random_state=point.seed)
     drawn = forest.samples(np.arange(point.n), np.zeros(1)).shape[0]
-    return {"drawn": drawn, "expected": measures.expected_samples(point.n_estimators, point.n)}
+    return {"drawn": drawn, "expected": expected_samples(point.n_estimators, point.n)}
 
 
 @lru_cache(maxsize=1)

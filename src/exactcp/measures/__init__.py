@@ -17,7 +17,6 @@ from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures.density._kde import KDE
 from exactcp.measures.forest._bootstrap import Bootstrap
 from exactcp.measures.forest._random_forest import RandomForest
-from exactcp.measures.forest._resampling import expected_samples
 from exactcp.measures.lasso._lasso import LassoResidual
 from exactcp.measures.least_squares._lssvm import LSSVM
 from exactcp.measures.least_squares._ridge import RidgeResidual
@@ -47,5 +46,4 @@ __all__ = [
     "RidgeResidual",
     "SimplifiedKNN",
     "TargetBag",
-    "expected_samples",
 ]

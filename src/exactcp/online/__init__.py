@@ -6,7 +6,6 @@ comes into rows, `_beginning` collects what is learned before the first predicti
 """
 
 from exactcp.online._adaptive import AdaptiveLevel
-from exactcp.online._judging import Step
-from exactcp.online._progressive import ProgressiveResult, progressive
+from exactcp.online._progressive import progressive
 
-__all__ = ["AdaptiveLevel", "ProgressiveResult", "Step", "progressive"]
+__all__ = ["AdaptiveLevel", "progressive"]

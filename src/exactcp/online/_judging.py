@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
     Examples
     --------
-    >>> from exactcp.online import Step
+    >>> from exactcp.online._judging import Step
     >>> step = Step(position=7, p=0.03, error=True, size=1.0, excess=0.0)
     >>> f"example {step.position} was {'missed' if step.error else 'held'}"
     'example 7 was missed'

@@ -57,7 +57,7 @@ class ProgressiveResult:
     Examples
     --------
     >>> import numpy as np
-    >>> from exactcp.online import ProgressiveResult
+    >>> from exactcp.online._progressive import ProgressiveResult
     >>> p, size = np.array([0.5, 0.02, 0.7]), np.array([1.0, 1.0, 2.0])
     >>> result = ProgressiveResult(p, p <= 0.1, size, size - 1, epsilon=0.1, n_initial=2)
     >>> result.cumulative_errors, result.running_size.round(2)
@@ -192,13 +192,17 @@ def progressive(
         How many more examples are predicted before the label of one comes and is learned. Those that are still out when
         the stream ends come then.
     on_step : callable, default=None
-        Called with the `Step` of each prediction, also where the label never comes. If it returns True, the run ends.
+        Called after each prediction, also where the label never comes, with a named tuple of `position`, `p`, `error`
+        (None if the label never comes), `size`, `excess`, `lower` and `upper`. If it returns True, the run ends.
     verbose : int, default=0
         Above 0, a progress bar, if the stream has a length.
 
     Returns
     -------
     ProgressiveResult
+        Arrays, an element for each example that was scored: `p`, `error`, `size`, `excess` (observed fuzziness, length
+        of the interval, or log loss), `position`, `lower` and `upper`; with `cumulative_errors`, `running_error`,
+        `running_size`, `running_excess`, and `errors_at(epsilon)`, the errors of sets at another level.
 
     Notes
     -----

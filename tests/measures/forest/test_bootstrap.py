@@ -9,8 +9,14 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier, _parallel
-from exactcp.measures import Bootstrap, expected_samples
-from exactcp.measures.forest._resampling import bernoulli_samples, multinomial_samples, object_keys, voters
+from exactcp.measures import Bootstrap
+from exactcp.measures.forest._resampling import (
+    bernoulli_samples,
+    expected_samples,
+    multinomial_samples,
+    object_keys,
+    voters,
+)
 from slices import sliced
 
 X_NEW = np.array([[0.0, 0.5], [1.5, -1.0]])

@@ -44,8 +44,8 @@ class Bootstrap(Measure):
     Notes
     -----
     Bootstrap samples of the bag and a placeholder for the test example are drawn until every example is missing from
-    `n_estimators` of them [1]_; it votes with the classifiers of these. All examples share the samples, of which
-    `exactcp.measures.expected_samples` tells the number. Those without the placeholder are trained once, in `fit`; the
+    `n_estimators` of them [1]_; it votes with the classifiers of these. All examples share the samples, about
+    64 of them with 10,000 examples and `n_estimators=10`. Those without the placeholder are trained once, in `fit`; the
     others for each test object and label, and a warning says how many trainings that makes. `partial_fit` and `unlearn`
     draw all samples anew, because their size is that of the bag.
 

@@ -137,7 +137,7 @@ def expected_samples(n_estimators: int, n: int) -> float:
 
     Examples
     --------
-    >>> from exactcp.measures import expected_samples
+    >>> from exactcp.measures.forest._resampling import expected_samples
     >>> round(expected_samples(10, 10_000))
     64
     """
