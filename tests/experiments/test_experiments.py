@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -8,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,20 +15,18 @@ import pytest
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
+from exactcp import FullConformalClassifier, SplitConformalClassifier
 from exactcp.cli import app
 from exactcp.experiments import NAMES, make_config, reproduce, runner
-from exactcp.experiments import mnist as mnist_data
-from exactcp.experiments.configs import PAPER_SIZES, Config
-from exactcp.experiments.forecast import expected_seconds
-from exactcp.experiments.generated import classification_data
-from exactcp.experiments.journal import Journal
+from exactcp.experiments.configs import PAPER_SIZES, Config, Point
+from exactcp.experiments.data import classification_data, load_images, locate
 from exactcp.experiments.lines import Line
-from exactcp.experiments.machine import describe_machine
-from exactcp.experiments.methods import make_predictor
-from exactcp.experiments.points import DONE, FAILED, TIMEOUT, Measurement, Point
-from exactcp.experiments.runner import run
-from exactcp.experiments.wording import duration, spread
-from exactcp.experiments.worker_process import WorkerProcess
+from exactcp.experiments.measurements import DONE, FAILED, TIMEOUT, Journal, Measurement, describe_machine
+from exactcp.experiments.measuring import fit
+from exactcp.experiments.wording import duration
+from exactcp.experiments.worker import WorkerProcess
+from exactcp.measures import RandomForest, SimplifiedKNN
+from exactcp.metrics import fuzziness
 from full_disk import no_file_beyond
 from slices import slow_but
 
@@ -95,12 +92,12 @@ def one_process(lasting_worker, monkeypatch):
 PAPER_NUMBERS = {
     "figure1": """
         0.63 s; about 2 h; more than 24.5 h; 0.21 s (elsewhere 6.68 s); 0.16 s; 0.46 s; 0.31 s; 43 h (n = 46,415);
-        82 h (n = 46,415); standard's slope minus optimized's; optimized / split CP
+        82 h (n = 46,415); slope of standard - optimized; optimized / split
     """,
     "figure2": "2.2 h (n = 100,000)",
     "figure3": "9.3 s; 1 h (n = 100,000); 4.6 ms",
     "figure4": "B' < B n; B = 10",
-    "figure5": "0.63 s; simplified k-NN",
+    "figure5": "0.63 s; SimplifiedKNN",
     "mnist": """
         0s / T(1); 34m 5s / 7h 9m; 22m 58s / 2h 38m; 29s / 4h 36m; 3m 47s / 1h 38m; 0s / T(0); 34m 17s / 7h 21m;
         20m 25s / 2h 29m; 1h 17m / 29h 13m; 1h 30m / 6h 13m; 48s / T(0); 21s / 1h 25m; 0.00047 ± 0.00105;
@@ -118,11 +115,12 @@ PAPER_NUMBERS = {
 @pytest.mark.parametrize("name", slow_but([name for name in NAMES if name != "parallel"], NAMES))
 def test_every_experiment_end_to_end(name, output, digits_file, one_process):
     config = tiny(name)
-    moments = []
-    done = reproduce(config, output, data=digits_file if name == "mnist" else None, watch=moments.append)
+    seen = []
+    data = digits_file if name == "mnist" else None
+    done = reproduce(config, output, data=data, watch=lambda *moment: seen.append(moment))
     assert not [note for note in done.notes if "failed" in note]
-    assert {one.status for one in done.run.measurements} == {DONE}
-    assert done.run.measured + done.run.reused == len(config.plan())
+    assert {one.status for one in done.measurements} == {DONE}
+    assert done.measured + done.reused == len(config.plan())
     assert [path.name for path in done.files[:3]] == [f"{name}.md", f"{name}.png", f"{name}.svg"]
     assert all(path.stat().st_size > 0 for path in done.files)
     assert done.files[1].read_bytes()[:4] == b"\x89PNG"
@@ -130,15 +128,16 @@ def test_every_experiment_end_to_end(name, output, digits_file, one_process):
     for printed in PAPER_NUMBERS[name].split(";"):
         assert printed.strip() in done.page, printed
     assert "nan" not in done.page
-    assert moments[-1].point is None
-    assert all(moment.seconds_left >= 0 for moment in moments)
+    planned = len(config.plan())
+    assert seen[-1] == (planned, planned, "done")
+    assert [over for over, _, _ in seen] == sorted(over for over, _, _ in seen)
     json.dumps(done.to_dict(), allow_nan=False)
 
 
 def test_experiments_share_what_they_measure(output, one_process):
-    run(tiny("figure1"), output)
+    reproduce(tiny("figure1"), output)
     notes = []
-    done = run(tiny("figure2"), output, tell=notes.append)
+    done = reproduce(tiny("figure2"), output, tell=notes.append)
     assert done.measured == 0
     assert done.reused == len(tiny("figure2").plan())
     assert any("are measured already and are not repeated" in note for note in notes)
@@ -146,15 +145,11 @@ def test_experiments_share_what_they_measure(output, one_process):
 
 
 def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file, one_process):
-    from exactcp import FullConformalClassifier
-    from exactcp.measures import SimplifiedKNN
-    from exactcp.metrics.labels import fuzziness_per_object
-
     done = reproduce(tiny("mnist"), output, data=digits_file)
     with np.load(digits_file) as file:
         X, y, X_test = file["X_train"].reshape(45, -1)[:40], file["y_train"][:40], file["X_test"].reshape(25, -1)[:20]
     p = FullConformalClassifier(SimplifiedKNN()).fit(X.astype(float), y).predict_p(X_test.astype(float))
-    own = fuzziness_per_object(p) / 9
+    own = np.array([fuzziness(row[None]) for row in p]) / 9
     assert f"{own.mean():.5f} ± {own.std():.5f}" in done.page
 
 
@@ -162,16 +157,18 @@ def test_fuzziness_on_mnist_is_that_of_the_predictor(output, digits_file, one_pr
 def test_standard_and_optimized_give_the_same_p_values(measure):
     X, y, X_test = classification_data(30, 3, seed=0)
     point = replace(STANDARD, measure=measure)
-    standard = make_predictor(point).fit(X, y).predict(X_test)
-    optimized = make_predictor(replace(point, method="optimized")).fit(X, y).predict(X_test)
+    standard, optimized = (fit(replace(point, method=m), X, y)(X_test) for m in ("standard", "optimized"))
     assert (standard == optimized).all()
 
 
 def test_the_forest_has_the_papers_trees():
-    for method in ("standard", "optimized", "split"):
-        made = make_predictor(Point("classification", "RandomForest", method, n=10, n_test=1, seed=0, jobs=1))
-        measure = made._measure if method == "standard" else made._classifier.measure
-        assert (measure.n_estimators, measure.max_depth) == (10, 10)
+    X, y, X_test = classification_data(20, 3, seed=0)
+    papers = RandomForest(n_estimators=10, max_depth=10)
+    point = Point("classification", "RandomForest", "optimized", n=20, n_test=3, seed=0, jobs=1)
+    expected = FullConformalClassifier(papers, random_state=0).fit(X, y).predict_p(X_test)
+    assert (fit(point, X, y)(X_test) == expected).all()
+    expected = SplitConformalClassifier(papers, random_state=0).fit(X, y).predict_p(X_test)
+    assert (fit(replace(point, method="split"), X, y)(X_test) == expected).all()
 
 
 def test_the_papers_grid():
@@ -186,7 +183,7 @@ def test_the_papers_grid():
 def test_a_plan_has_no_point_twice():
     for name in NAMES:
         plan = make_config(name).plan()
-        assert len({point.key for point in plan}) == len(plan)
+        assert len(set(plan)) == len(plan)
 
 
 def test_the_standard_method_has_one_core_unless_workers_are_compared():
@@ -250,61 +247,26 @@ def test_kill_in_the_middle_and_resume(tmp_path):
     before = file.read_bytes()
     assert before.count(b"\n") == 7
     notes = []
-    resumed = run(replace(interrupted(), timeout_standard=1.0), tmp_path, tell=notes.append)
+    resumed = reproduce(replace(interrupted(), timeout_standard=1.0), tmp_path, tell=notes.append)
     assert (resumed.reused, resumed.measured) == (7, 1)
     assert any("7 of 8 points are measured already" in note for note in notes)
     assert file.read_bytes().startswith(before)
 
 
 def test_torn_and_broken_lines(tmp_path, one_process):
-    whole = run(SAMPLES, tmp_path)
+    whole = reproduce(SAMPLES, tmp_path)
     assert whole.measured == 8
     file = tmp_path / "measurements.jsonl"
     lines = file.read_bytes().split(b"\n")
     broken = [lines[0], b"{}", b"not JSON \xff", b"[1, 2]", b'{"point": {"task": 1}}', lines[1], lines[2][:40]]
     file.write_bytes(b"\n".join(broken))
     notes = []
-    again = run(SAMPLES, tmp_path, tell=notes.append)
+    again = reproduce(SAMPLES, tmp_path, tell=notes.append)
     assert (again.reused, again.measured) == (2, 6)
     assert any("5 line(s) are no measurements" in note for note in notes)
     assert [one.found for one in again.measurements] == [one.found for one in whole.measurements]
-    third = run(SAMPLES, tmp_path)  # the torn line did not spoil the one after it
+    third = reproduce(SAMPLES, tmp_path)  # the torn line did not spoil the one after it
     assert (third.reused, third.measured) == (8, 0)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"fit_seconds": "soon"},
-        {"fit_seconds": float("nan")},
-        {"predict_seconds": -1.0},
-        {"predict_seconds": float("inf")},
-        {"fit_seconds": None},
-        {"predict_seconds": True},
-        {"timeout": "10"},
-        {"status": "almost"},
-        {"predicted": 1.5},
-        {"machine": "mine"},
-        {"found": [1, 2]},
-        {"found": {"fuzziness": ["low"]}},
-        {"message": 3},
-        {"point": {**asdict(STANDARD), "n": "100"}},
-        {"point": {**asdict(STANDARD), "seed": -1}},
-    ],
-)
-def test_a_line_with_values_that_cannot_be_is_no_measurement(change, tmp_path):
-    one = Measurement(STANDARD, DONE, 1.0, describe_machine(), 0.1, 0.2, 50, {"fuzziness": [0.1, 1 / 3]})
-    journal = Journal(tmp_path / "file")
-    journal.append(one)
-    with journal.path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({**asdict(one), **change}) + "\n")
-    assert journal.read() == ([one], 1)
-
-
-def test_samples_that_were_not_counted_are_no_measurement():
-    content = {"point": asdict(replace(STANDARD, task="samples")), "status": DONE, "timeout": 1.0, "machine": {}}
-    with pytest.raises(ValueError, match="a value that it cannot have"):
-        Measurement.from_json(json.dumps({**content, "found": {"drawn": "many", "expected": 1.0}}))
 
 
 def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
@@ -318,18 +280,18 @@ def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
 
 
 def test_measurements_of_another_machine_or_version_are_not_mixed_in(tmp_path, one_process):
-    run(SAMPLES, tmp_path)
+    reproduce(SAMPLES, tmp_path)
     file = tmp_path / "measurements.jsonl"
     version = describe_machine()["exactcp"]
     file.write_text(file.read_text().replace(f'"exactcp":"{version}"', '"exactcp":"0.0.0"'))
-    again = run(SAMPLES, tmp_path)
+    again = reproduce(SAMPLES, tmp_path)
     assert (again.reused, again.measured) == (0, 8)
     assert any("another machine or version" in note for note in again.notes)
 
 
 def test_a_changed_configuration_says_so(tmp_path, one_process):
-    run(SAMPLES, tmp_path)
-    changed = run(replace(SAMPLES, sizes=(10, 30)), tmp_path)
+    reproduce(SAMPLES, tmp_path)
+    changed = reproduce(replace(SAMPLES, sizes=(10, 30)), tmp_path)
     assert (changed.reused, changed.measured) == (4, 4)
     assert any("4 measurement(s) belong to other configurations" in note for note in changed.notes)
 
@@ -342,14 +304,14 @@ def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
     config = Config("figure1", "classification", ("KNN",), ("standard",), (20, 2000, 4000), (0,),
                     n_test=5, n_test_standard=50, timeout_standard=1.0)  # fmt: skip
     durations = []
-    done = reproduce(config, tmp_path, watch=lambda moment: durations.append(time.monotonic()))
-    first, second = done.run.measurements
+    done = reproduce(config, tmp_path, watch=lambda *_: durations.append(time.monotonic()))
+    first, second = done.measurements
     assert (first.status, second.status, second.point.n) == (DONE, TIMEOUT, 2000)
     assert durations[-1] - durations[-2] < 6.0  # data and all, on a busy machine
-    assert done.run.left_out == 1
+    assert done.left_out == 1
     assert "ran out at 2,000" in done.page
     more_time = replace(config, timeout_standard=1.5, sizes=(20, 2000))
-    again = run(more_time, tmp_path)
+    again = reproduce(more_time, tmp_path)
     assert (again.reused, again.measured) == (1, 1)
     assert any("had less time" in note for note in again.notes)
 
@@ -397,7 +359,7 @@ def test_a_time_with_compilation_does_not_count():
 
 def test_a_failure_is_noted_and_the_run_goes_on(tmp_path, one_process):
     config = replace(tiny("figure5"), measures=("NoSuchMeasure", "KNN"), methods=("split",), seeds=(0,), sizes=(10,))
-    done = run(config, tmp_path)
+    done = reproduce(config, tmp_path)
     assert [one.status for one in done.measurements] == [FAILED, DONE]
     assert "NoSuchMeasure split, n = 10, seed 0 failed: AttributeError" in done.notes[-1]
 
@@ -421,61 +383,24 @@ def test_a_worker_that_dies_is_noted():
 # --- MNIST files
 
 
-def _write_idx(folder: Path, digits_file: Path, ending: str = "") -> None:
-    with np.load(digits_file) as file:
-        for name, idx in mnist_data.IDX_FILES.items():
-            array = file[name].astype(np.uint8)
-            content = b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
-            (folder / f"{idx}{ending}").write_bytes(gzip.compress(content, mtime=0) if ending else content)
-
-
-@pytest.mark.parametrize("ending", ["", ".gz"])
-def test_idx_files_and_npz_give_the_same_images(tmp_path, digits_file, ending):
-    _write_idx(tmp_path, digits_file, ending)
-    expected = mnist_data.load_images(digits_file)
-    for path in (tmp_path, tmp_path / f"train-images-idx3-ubyte{ending}"):
-        images = mnist_data.load_images(path)
-        assert all((a == b).all() for a, b in zip(images, expected, strict=True))
-        assert mnist_data.fingerprint(images) != mnist_data.fingerprint(images._replace(y_test=images.y_test[::-1]))
-
-
-def _broken_files(folder: Path, digits_file: Path) -> dict[str, tuple[Path, str]]:
-    no_labels = folder / "no_labels.npz"
-    np.savez(no_labels, X_train=np.zeros((3, 4)), X_test=np.zeros((3, 4)))
-    odd = folder / "odd.npz"
-    np.savez(odd, X_train=np.zeros((3, 4)), y_train=np.zeros(2), X_test=np.zeros((3, 4)), y_test=np.zeros(3))
-    pixels = folder / "pixels.npz"
-    np.savez(pixels, X_train=np.zeros((3, 4)), y_train=np.zeros(3), X_test=np.zeros((3, 5)), y_test=np.zeros(3))
-    torn = folder / "torn.npz"
-    torn.write_bytes(digits_file.read_bytes()[:5000])
-    text = folder / "text.csv"
-    text.write_text("1,2,3\n")
-    single = folder / "single.npy"
-    with single.open("wb") as file:
-        np.save(file, np.zeros(3))
-    part, short = folder / "part", folder / "short"
-    for new in (part, short):
-        new.mkdir()
-        _write_idx(new, digits_file, ".gz")
-    (part / "t10k-labels-idx1-ubyte.gz").unlink()
-    images = short / "train-images-idx3-ubyte.gz"
-    images.write_bytes(images.read_bytes()[:200])
-    return {
-        "missing": (folder / "nowhere.npz", "does not exist: give an npz file with X_train"),
-        "no labels": (no_labels, "has no y_train, y_test, but X_train, X_test"),
-        "odd": (odd, "expected one label for each row of X"),
-        "pixels": (pixels, "has 4 training and 5 test pixels"),
-        "torn": (torn, "cannot be read"),
-        "text": (text, "cannot be read"),
-        "single": (single, "cannot be read"),
-        "part": (part, "has no t10k-labels-idx1-ubyte and no"),
-        "short": (short, "cannot be unpacked|download it again"),
-    }
-
-
-@pytest.mark.parametrize("case", ["missing", "no labels", "odd", "pixels", "torn", "text", "single", "part", "short"])
-def test_broken_data_files_get_a_sentence(case, tmp_path, digits_file):
-    path, sentence = _broken_files(tmp_path, digits_file)[case]
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (None, "does not exist: give an npz file with X_train"),
+        ({"X_train": (3, 4), "X_test": (3, 4)}, "y_train is not a file in the archive: give"),
+        ({"X_train": (3, 4), "y_train": 2, "X_test": (3, 4), "y_test": 3}, "a label for each: give"),
+        ({"X_train": (3, 4), "y_train": 3, "X_test": (3, 5), "y_test": 3}, "expected numbers, images of one size"),
+        ({"X_train": (), "y_train": 3, "X_test": (3, 4), "y_test": 3}, "expected numbers"),
+        (b"PK\3\4 torn", "cannot be read"),
+        (b"1,2,3\n", "cannot be read"),
+    ],
+)
+def test_broken_data_files_get_a_sentence(broken, sentence, tmp_path):
+    path = tmp_path / "images.npz"
+    if isinstance(broken, dict):
+        np.savez(path, **{name: np.zeros(shape) for name, shape in broken.items()})
+    elif broken is not None:
+        path.write_bytes(broken)
     with pytest.raises(ValueError, match=sentence):
         reproduce(tiny("mnist"), tmp_path / "out", data=path)
 
@@ -492,12 +417,12 @@ def test_openml_out_of_reach_gets_a_sentence(tmp_path, monkeypatch):
 def test_what_openml_gives_is_kept(tmp_path, monkeypatch):
     X, y = np.arange(70_000 * 4).reshape(-1, 4) % 251, np.array([str(i % 10) for i in range(70_000)])
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *a, **o: (X.astype(float), y))
-    path = mnist_data.locate(None, tmp_path)
+    path = locate(None, tmp_path)
     monkeypatch.delattr("sklearn.datasets.fetch_openml")
-    images = mnist_data.load_images(mnist_data.locate(None, tmp_path))
+    images = load_images(locate(None, tmp_path))
     assert path == tmp_path / "mnist.npz"
-    assert (images.X_train.shape, images.X_test.shape) == ((60_000, 4), (10_000, 4))
-    assert images.y_test[3] == 3
+    assert (images["X_train"].shape, images["X_test"].shape) == ((60_000, 4), (10_000, 4))
+    assert images["y_test"][3] == 3
 
 
 # --- lines and words
@@ -533,22 +458,10 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
-def test_spread_keeps_the_unit():
-    assert spread(2e-3, 1e-4) == "2 ± 0.1 ms"
-    assert spread(2e-3, 0.0) == "2 ms"
-
-
 def test_a_measurement_survives_its_line(tmp_path):
     one = Measurement(STANDARD, DONE, 1.0, describe_machine(), 0.1, 0.2, 50, {"fuzziness": [0.1, 1 / 3]})
     Journal(tmp_path / "file").append(one)
     assert Journal(tmp_path / "file").read() == ([one], 0)
-
-
-def test_the_forecast_stays_within_the_timeouts():
-    for name in NAMES:
-        config = make_config(name)
-        for point in config.plan():
-            assert 0 < expected_seconds(point, config.timeout_of(point)) <= config.timeout_of(point)
 
 
 # --- the command
@@ -573,10 +486,10 @@ def test_the_command_prints_a_page_or_json(tmp_path, one_process):
 def test_without_a_terminal_progress_comes_in_lines(tmp_path, monkeypatch, one_process):
     monkeypatch.setattr("exactcp._parallel.LOG_EVERY", 0.0)
     run = _invoke("figure4", "--n-max", "10", "--seeds", "1", "--output", str(tmp_path))
-    assert re.search(r"^3/7, about \d+ s left: ", run.stderr, re.MULTILINE)
-    assert re.search(r"^7/7, about \d+ s left: done", run.stderr, re.MULTILINE)
+    assert re.search(r"^3/7: B = ", run.stderr, re.MULTILINE)
+    assert re.search(r"^7/7: done", run.stderr, re.MULTILINE)
     monkeypatch.setattr("exactcp._parallel.LOG_EVERY", 1000.0)
-    assert "left" not in _invoke("figure4", "--n-max", "21", "--seeds", "1", "--output", str(tmp_path)).stderr
+    assert "/14: " not in _invoke("figure4", "--n-max", "21", "--seeds", "1", "--output", str(tmp_path)).stderr
 
 
 @pytest.mark.parametrize(

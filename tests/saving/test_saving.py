@@ -324,7 +324,7 @@ class TestTrust:
             ("exactcp.measures.KNN", False),  # not where it is defined
             ("exactcp.measures._contract.np", False),
             ("exactcp.measures._contract.Enum", False),  # imported there
-            ("exactcp.experiments.worker_process.WorkerProcess", False),
+            ("exactcp.experiments.worker.WorkerProcess", False),
             ("exactcp.cli.main", False),
             ("exactcp._jit.os", False),
             ("exactcp.measures._nothing.KNN", False),
@@ -452,7 +452,7 @@ class TestHostileFiles:
             called("subprocess.Popen", "touch", loader="ObjectNode"),
             called(f"{__name__}.Marker", "marker"),
             called("exactcp._replacing.replacing", "marker"),
-            called("exactcp.experiments.journal.Journal", "marker"),
+            called("exactcp.experiments.measurements.Journal", "marker"),
             called("numpy.save", "marker", loader="FunctionNode"),
         ],
         ids=lambda part: f"{part['__module__']}.{part['__class__']}",

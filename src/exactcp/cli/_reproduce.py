@@ -18,7 +18,6 @@ from exactcp.cli._results import print_result
 
 if TYPE_CHECKING:
     from exactcp.experiments import Config
-    from exactcp.experiments.runner import Moment
 
 EXPERIMENT_NAMES = ("figure1", "figure2", "figure3", "figure4", "figure5", "mnist", "parallel")
 
@@ -31,9 +30,7 @@ def reproduce(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENT_NAMES)}.", autocompletion=_complete_name)],
     full: Annotated[bool, typer.Option("--full", help="The paper's grid, seeds and timeouts: days.")] = False,
     output: Annotated[Path, typer.Option(help="Folder for measurements, figure and table.")] = Path("reproduced"),
-    data: Annotated[
-        Path | None, typer.Option(help="MNIST: an npz file or a folder with the idx files. [default: OpenML]")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(help="MNIST: an npz file. [default: OpenML]")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds that one measurement may take.")] = None,
     seeds: Annotated[int | None, typer.Option(help="How many data sets are drawn at each n.")] = None,
     n_max: Annotated[int | None, typer.Option("--n-max", help="Most training examples.")] = None,
@@ -100,8 +97,8 @@ def _tell(console: Console, told: list[str]) -> Callable[[str], None]:
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
-    """Show how much of the plan is over, what is measured, and how long the rest will take, about.
+def _progress(console: Console) -> Iterator[Callable[[int, int, str], None]]:
+    """Show how much of the plan is over, and what is measured.
 
     On a terminal it is a bar; elsewhere, as in the log of a run that nobody watches, a line now and then.
     """
@@ -110,38 +107,29 @@ def _progress(console: Console) -> Iterator[Callable[[Moment], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
-    from exactcp._parallel import time_left
-
     columns = (
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         BarColumn(),
-        TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1, left="")
+        task = bar.add_task("starting", total=1)
 
-        def watch(moment: Moment) -> None:
-            left, what = time_left(moment.seconds_left), _what(moment)
-            bar.update(task, completed=moment.over, total=moment.planned, description=what, left=left)
+        def watch(over: int, planned: int, what: str) -> None:
+            bar.update(task, completed=over, total=planned, description=what)
 
         yield watch
 
 
-def _log_line(console: Console) -> Callable[[Moment], None]:
-    from exactcp._parallel import LOG_EVERY, time_left
+def _log_line(console: Console) -> Callable[[int, int, str], None]:
+    from exactcp import _parallel
 
     last = time.monotonic()
 
-    def watch(moment: Moment) -> None:
+    def watch(over: int, planned: int, what: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= LOG_EVERY:
-            line = f"{moment.over}/{moment.planned}, {time_left(moment.seconds_left)}: {_what(moment)}"
-            console.print(line, highlight=False, soft_wrap=True)
+        if time.monotonic() - last >= _parallel.LOG_EVERY:
+            console.print(f"{over}/{planned}: {what}", highlight=False, soft_wrap=True)
             last = time.monotonic()
 
     return watch
-
-
-def _what(moment: Moment) -> str:
-    return "done" if moment.point is None else str(moment.point)

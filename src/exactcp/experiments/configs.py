@@ -8,11 +8,52 @@ import numpy as np
 from joblib import cpu_count
 
 from exactcp.experiments.paper import HOUR
-from exactcp.experiments.points import Point
 
 PAPER_SIZES = tuple(int(n) for n in np.logspace(1, 5, 13, dtype="int"))
 CLASSIFICATION = ("KNN", "LSSVM", "KDE", "RandomForest")
 METHODS = ("standard", "optimized", "split")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is to be measured: a method with a measure on data of one size, drawn with one seed.
+
+    Attributes
+    ----------
+    task : {"classification", "regression", "mnist", "samples"}
+        The data; "samples" draws bootstrap samples and times nothing.
+    measure : str
+        The name of a class in `exactcp.measures`.
+    method : {"standard", "optimized", "split", "drawn"}
+    n, n_test : int
+        Training and test examples.
+    seed : int
+    jobs : int
+        Threads, or processes of the standard method.
+    n_estimators : int
+        B, of "samples".
+    data : str
+        The file of MNIST.
+    """
+
+    task: str
+    measure: str
+    method: str
+    n: int
+    n_test: int
+    seed: int
+    jobs: int
+    n_estimators: int = 0
+    data: str = ""
+
+    @property
+    def line(self) -> Point:
+        """What it shares with the points that differ only by n and seed: they are a line of a figure."""
+        return replace(self, n=0, n_test=0, seed=0)
+
+    def __str__(self) -> str:
+        what = f"B = {self.n_estimators}" if self.task == "samples" else f"{self.measure} {self.method}"
+        return f"{what}, n = {self.n:,}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +83,7 @@ class Config:
     large : int
         Training examples of the additional k-NN measurement of "parallel"; 0 leaves it out.
     data : str
-        Fingerprint of the data, where they are not generated.
+        The file of MNIST.
 
     Examples
     --------
@@ -99,20 +140,14 @@ class Config:
         return replace(self, sizes=sizes, large=self.large if self.large <= n_max else 0)
 
 
-def _figure_config(
-    name: str, measures: tuple[str, ...], methods: tuple[str, ...], task: str = "classification"
-) -> Config:
-    return Config(name=name, task=task, measures=measures, methods=methods)
-
-
 _QUICK = {
-    "figure1": _figure_config("figure1", CLASSIFICATION, METHODS),
-    "figure2": _figure_config("figure2", CLASSIFICATION, ("optimized",)),
-    "figure3": _figure_config("figure3", ("KNNResidual",), METHODS, "regression"),
+    "figure1": Config("figure1", "classification", CLASSIFICATION),
+    "figure2": Config("figure2", "classification", CLASSIFICATION, ("optimized",)),
+    "figure3": Config("figure3", "regression", ("KNNResidual",)),
     "figure4": Config(
         "figure4", "samples", ("RandomForest",), ("drawn",), n_estimators=(1, 2, 5, 10, 20, 50, 100), n_test=0
     ),
-    "figure5": _figure_config("figure5", ("KNN", "SimplifiedKNN"), METHODS),
+    "figure5": Config("figure5", "classification", ("KNN", "SimplifiedKNN")),
     "mnist": Config(
         name="mnist",
         task="mnist",

@@ -1,40 +1,57 @@
-"""The figures, with the paper's numbers as stars. Drawing needs matplotlib."""
+"""The figures, with the paper's numbers as stars. Drawing needs matplotlib.
+
+A figure is its panels, a panel its curves: lines against n, or dots for each measure, one above the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from exactcp._replacing import replacing
 from exactcp.experiments import paper
-from exactcp.experiments.lines import Line, lines_by_method, make_line, prediction_seconds, training_seconds
-from exactcp.experiments.mnist_tables import fuzziness_of
-from exactcp.experiments.points import Measurement
-from exactcp.experiments.runner import Run
-from exactcp.experiments.wording import MEASURES, METHOD_WORDS
+from exactcp.experiments.configs import METHODS, Config
+from exactcp.experiments.lines import lines_by_method, make_line
+from exactcp.experiments.measurements import DONE, Measurement
 
 # of Okabe and Ito, told apart by the colour-blind; markers differ too
-COLOURS = {"standard": "#D55E00", "optimized": "#0072B2", "split": "#009E73"}
-MARKERS = {"standard": "s", "optimized": "o", "split": "^"}
-MEASURE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-PAPER: dict[str, Any] = {
-    "marker": "*",
-    "markersize": 11,
-    "markeredgecolor": "black",
-    "markeredgewidth": 0.6,
-    "linestyle": "none",
-}
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("s", "o", "^", "D", "v", "P", "X")
 
 
-def draw(run: Run, output: Path) -> list[Path]:
+class Curve(NamedTuple):
+    """Points, a line, or both."""
+
+    label: str
+    x: Any
+    y: Any
+    colour: str
+    marker: str = ""
+    line: str = "none"
+    spread: np.ndarray | None = None
+
+
+class Panel(NamedTuple):
+    """Curves in one system of axes; with `names`, of what stands at the heights 0, 1, ..."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    curves: list[Curve]
+    names: Sequence[str] = ()
+
+
+def draw(config: Config, measurements: list[Measurement], output: Path) -> list[Path]:
     """Draw the figure of an experiment as PNG and SVG.
 
     Parameters
     ----------
-    run : Run
+    config : Config
+    measurements : list of Measurement
     output : Path
         A folder.
 
@@ -42,186 +59,122 @@ def draw(run: Run, output: Path) -> list[Path]:
     -------
     list of Path
     """
-    painters: dict[str, Callable[[Run], Any]] = {
-        "figure2": _draw_training,
-        "figure4": _draw_samples,
-        "mnist": _draw_mnist,
-        "parallel": _draw_parallel,
-    }
-    figure = painters.get(run.config.name, _draw_predictions)(run)
-    paths = [output / f"{run.config.name}.{kind}" for kind in ("png", "svg")]
+    from matplotlib.figure import Figure  # without pyplot, which would keep a list of figures
+
+    figures = {"figure4": _samples, "mnist": _mnist, "parallel": _parallel}
+    panels = figures.get(config.name, _times)(config, measurements)
+    figure = Figure(figsize=(max(6.2, 3.6 * len(panels)), 4.2), layout="constrained")
+    shown = {}
+    for ax, panel in zip(figure.subplots(1, len(panels), squeeze=False, sharey=True)[0], panels, strict=True):
+        ax.set(xscale="log", xlabel=panel.xlabel, title=panel.title)
+        ax.label_outer()
+        if panel.names:
+            ax.set_yticks(range(len(panel.names)), panel.names)
+        else:
+            ax.set(yscale="log")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(visible=True, which="major", color="0.9", linewidth=0.7)
+        ax.set_axisbelow(True)
+        for curve in panel.curves:
+            style = {"markersize": 11, "markeredgecolor": "black"} if curve.marker == "*" else {"markersize": 5}
+            (shown[curve.label],) = ax.plot(
+                curve.x, curve.y, color=curve.colour, marker=curve.marker, linestyle=curve.line, linewidth=1.4, **style
+            )
+            if curve.spread is not None:
+                low = np.maximum(curve.y - curve.spread, curve.y / 10)  # a logarithmic scale has no zero
+                ax.fill_between(curve.x, low, curve.y + curve.spread, color=curve.colour, alpha=0.2, linewidth=0)
+    figure.axes[0].set_ylabel(panels[0].ylabel)
+    columns = 7 if len(panels) > 2 else 3
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=columns, frameon=False)
+    paths = [output / f"{config.name}.{kind}" for kind in ("png", "svg")]
     for path in paths:
         with replacing(path) as unfinished:
             figure.savefig(unfinished, dpi=150)
     return paths
 
 
-def _new_figure(width: float, height: float, columns: int, **how: Any) -> tuple[Any, list[Any]]:
-    from matplotlib.figure import Figure  # without pyplot, which would keep a list of figures
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = list(figure.subplots(1, columns, squeeze=False, **how)[0])
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(visible=True, which="major", color="0.9", linewidth=0.7)
-        ax.set_axisbelow(True)
-    return figure, axes
-
-
-def _draw_beyond(ax: Any, line: Line, colour: str, n: int) -> None:
-    """Go on with a line that ran out of time, dotted."""
-    if line.n.size and line.n[-1] < n and np.isfinite(line.slope()):
-        ends = [int(line.n[-1]), n]
-        ax.plot(ends, [line.at(end)[0] for end in ends], color=colour, linestyle=":", linewidth=1.2)
-
-
-def _draw_line(ax: Any, line: Line, colour: str, marker: str, label: str) -> None:
-    ax.plot(line.n, line.mean, color=colour, marker=marker, markersize=4, linewidth=1.5, label=label)
-    low = np.maximum(line.mean - line.std, line.mean / 10)  # a logarithmic scale has no zero
-    ax.fill_between(line.n, low, line.mean + line.std, color=colour, alpha=0.2, linewidth=0)
-
-
-def _draw_predictions(run: Run) -> Any:
-    lines = lines_by_method(run.measurements, prediction_seconds)
-    measures = run.config.measures
-    figure, axes = _new_figure(max(6.2, 3.1 * len(measures)), 3.8, len(measures), sharey=True)
-    starred = False
-    for ax, measure in zip(axes, measures, strict=True):
-        ax.set(xscale="log", yscale="log", xlabel="training examples n", title=MEASURES[measure])
-        for method in run.config.methods:
-            if (measure, method) in lines:
-                _draw_line(ax, lines[measure, method], COLOURS[method], MARKERS[method], METHOD_WORDS[method])
-                _draw_beyond(ax, lines[measure, method], COLOURS[method], max(run.config.sizes))
-            if (printed := paper.PREDICTION.get((measure, method))) is not None:
-                ax.plot(printed.n, printed.seconds, color=COLOURS[method], **PAPER)
-                starred = True
-        if "standard" in run.config.methods:
-            ax.axhline(run.config.timeout_standard, color="black", linestyle="--", linewidth=1)
-    axes[0].set_ylabel("seconds for one prediction")
-    _legend(figure, axes[0], run, starred=starred)
-    return figure
+def _times(config: Config, measurements: list[Measurement]) -> list[Panel]:
+    """Return a panel for each measure: the times of predictions, or of training."""
+    is_training = config.name == "figure2"
+    lines = lines_by_method(measurements, "training" if is_training else "prediction")
+    printed = paper.TRAINING if is_training else paper.PREDICTION
+    ylabel = "seconds of training, optimized CP" if is_training else "seconds for one prediction"
+    ends = [min(config.sizes), max(config.sizes)]
+    panels = []
+    for measure in config.measures:
+        curves = []
+        for method in (method for method in config.methods if (measure, method) in lines):
+            line, colour, marker = (
+                lines[measure, method],
+                COLOURS[METHODS.index(method)],
+                MARKERS[METHODS.index(method)],
+            )
+            curves.append(Curve(method, line.n, line.mean, colour, marker, "-", line.std))
+            if line.n.size and line.n[-1] < ends[1] and math.isfinite(line.slope()):  # it ran out of time
+                beyond = [int(line.n[-1]), ends[1]]
+                curves.append(Curve("extrapolated", beyond, [line.at(n)[0] for n in beyond], colour, line=":"))
+            if (measure, method) in printed:
+                at = printed[measure, method]
+                curves.append(Curve("the paper", [at.n], [at.seconds], colour, "*"))
+        if "standard" in config.methods:
+            label = f"timeout of standard, {config.timeout_standard:g} s"
+            curves.append(Curve(label, ends, [config.timeout_standard] * 2, "black", line="--"))
+        panels.append(Panel(measure, "training examples n", ylabel, curves))
+    return panels
 
 
-def _legend(figure: Any, ax: Any, run: Run, *, starred: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    handles, labels = ax.get_legend_handles_labels()
-    if "standard" in run.config.methods:
-        handles.append(Line2D([], [], color="black", linestyle="--", linewidth=1))
-        labels.append(f"timeout of standard, {run.config.timeout_standard:g} s")
-        handles.append(Line2D([], [], color=COLOURS["standard"], linestyle=":", linewidth=1.2))
-        labels.append("extrapolated")
-    if starred:
-        handles.append(Line2D([], [], color="white", **PAPER))
-        labels.append("the paper")
-    columns = len(labels) if figure.get_figwidth() > 8 else 3
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+def _samples(config: Config, measurements: list[Measurement]) -> list[Panel]:
+    curves = []
+    for B, colour, marker in zip(config.n_estimators, COLOURS, MARKERS, strict=False):
+        own = [one for one in measurements if one.point.n_estimators == B]
+        drawn, expected = make_line(own, "drawn"), make_line(own, "expected")
+        curves += [
+            Curve(f"B = {B}", expected.n, expected.mean, colour, line="-"),
+            Curve(f"B = {B}", drawn.n, drawn.mean, colour, marker, spread=drawn.std),
+        ]
+    return [Panel("points: drawn; lines: expected", "training examples n", "bootstrap samples B'", curves)]
 
 
-def _draw_training(run: Run) -> Any:
-    lines = lines_by_method(run.measurements, training_seconds)
-    figure, (ax,) = _new_figure(5.2, 4.0, 1)
-    for colour, measure in zip(MEASURE_COLOURS, run.config.measures, strict=False):
-        if (measure, "optimized") in lines:
-            _draw_line(ax, lines[measure, "optimized"], colour, "o", MEASURES[measure])
-        if (printed := paper.TRAINING.get((measure, "optimized"))) is not None:
-            ax.plot(printed.n, printed.seconds, color=colour, **PAPER, label=f"{MEASURES[measure]}, the paper")
-    ax.set(xscale="log", yscale="log", xlabel="training examples n", ylabel="seconds of training, optimized CP")
-    ax.legend(loc="upper left", frameon=False)
-    return figure
+Values = dict[tuple[str, str], float]  # by measure and method
 
 
-def _draw_samples(run: Run) -> Any:
-    figure, (ax,) = _new_figure(5.6, 4.0, 1)
-    for colour, B in zip(MEASURE_COLOURS, run.config.n_estimators, strict=False):
-        own = [one for one in run.measurements if one.point.n_estimators == B]
-        expected = make_line(own, lambda one: one.found.get("expected"))
-        drawn = make_line(own, lambda one: one.found.get("drawn"))
-        ax.plot(expected.n, expected.mean, color=colour, linewidth=1.3)
-        ax.errorbar(drawn.n, drawn.mean, drawn.std, color=colour, marker="o", markersize=4, linestyle="none")
-        if expected.n.size:
-            place = (expected.n[-1], expected.mean[-1])
-            ax.annotate(f"B = {B}", place, (8, -3), textcoords="offset points", color=colour)
-    ax.set(xscale="log", yscale="log", xlabel="training examples n", ylabel="bootstrap samples B'")
-    ax.set_title("points: drawn; lines: expected", fontsize="medium")
-    left, right = ax.get_xlim()
-    ax.set_xlim(left, right**1.12)  # room for the names of the lines
-    return figure
+def _dots(config: Config, methods: tuple[str, str], here: Values, printed: Values) -> list[Curve]:
+    """Return the values of each measure by two methods, one measure above the other; the paper's as stars."""
+    measures = config.measures[::-1]
+    curves = []
+    for method, up in zip(methods, (0.12, -0.12), strict=True):
+        place = METHODS.index(method)
+        for values, label, marker in (
+            (here, f"{method}, here", MARKERS[place]),
+            (printed, "the paper", "*"),
+        ):
+            known = [(i, values[measure, method]) for i, measure in enumerate(measures) if (measure, method) in values]
+            curves.append(Curve(label, [x for _, x in known], [i + up for i, _ in known], COLOURS[place], marker))
+    return curves
 
 
-def _dots(ax: Any, rows: list[tuple[float, float | None, str, bool]]) -> None:
-    """Draw values at heights in the colour of a method, the paper's as stars."""
-    for height, value, method, from_paper in rows:
-        if value is not None and np.isfinite(value) and value > 0:
-            style = PAPER if from_paper else {"marker": MARKERS[method], "markersize": 6, "linestyle": "none"}
-            ax.plot(value, height, color=COLOURS[method], **style)
-
-
-def _draw_mnist(run: Run) -> Any:
-    found = {(one.point.measure, one.point.method): one for one in run.measurements}
-    measures = run.config.measures[::-1]
-    figure, (left, right) = _new_figure(9.0, 3.8, 2, sharey=True)
-    shift = {"optimized": 0.12, "split": -0.12}
-    times: list[tuple[float, float | None, str, bool]] = []
-    fuzzy: list[tuple[float, float | None, str, bool]] = []
-    for i, measure in enumerate(measures):
-        for method, up in shift.items():
-            one = found.get((measure, method))
-            seconds = None
-            if one is not None and one.status == "done":
-                seconds = (one.fit_seconds or 0.0) + (one.predict_seconds or 0.0)
-            fit, predict, _ = paper.MNIST_TIMES.get((measure, method), (0, None, None))
-            times += [(i + up, seconds, method, False), (i + up, predict and fit + predict, method, True)]
-            values = fuzziness_of(one)
-            printed = paper.FUZZINESS.get((measure, method), (None,))[0]
-            fuzzy += [(i + up, None if values is None else float(values.mean()), method, False)]
-            fuzzy += [(i + up, printed, method, True)]
-    _dots(left, times)
-    _dots(right, fuzzy)
-    left.set(xscale="log", xlabel="seconds of training and prediction", yticks=range(len(measures)))
-    left.set_yticklabels([MEASURES[measure] for measure in measures])
-    right.set(xscale="log", xlabel="fuzziness, mean")
-    _legend_of_dots(figure, ("optimized", "split"))
-    return figure
-
-
-def _legend_of_dots(figure: Any, methods: tuple[str, ...]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=COLOURS[m], marker=MARKERS[m], linestyle="none") for m in methods]
-    handles.append(Line2D([], [], color="white", **PAPER))
-    labels = [f"{METHOD_WORDS[m]}, here" for m in methods] + ["the paper, in the method's colour"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-
-
-def _draw_parallel(run: Run) -> Any:
-    jobs = list(dict.fromkeys(one.point.jobs for one in run.measurements))[:2]
-    measures = run.config.measures[::-1]
-    figure, axes = _new_figure(9.0, 3.8, 2, sharey=True, sharex=True)
-    n, m = min(run.config.sizes), run.config.n_test
-    shift = {"standard": 0.12, "optimized": -0.12}
-    for place, ax in enumerate(axes):
-        rows: list[tuple[float, float | None, str, bool]] = []
-        for i, measure in enumerate(measures):
-            for method, up in shift.items():
-                seconds = _mean_seconds(run.measurements, (measure, method, n, jobs[min(place, len(jobs) - 1)]))
-                printed = paper.PARALLEL.get((measure, method))
-                rows += [(i + up, seconds * m, method, False)]
-                rows += [(i + up, printed[place][0] if printed else None, method, True)]
-        _dots(ax, rows)
-        workers = jobs[min(place, len(jobs) - 1)]
-        ax.set(xscale="log", xlabel=f"seconds for {m:,} predictions", yticks=range(len(measures)))
-        ax.set_title("one worker" if place == 0 else f"{workers} workers here, 48 in the paper", fontsize="medium")
-    axes[0].set_yticklabels([MEASURES[measure] for measure in measures])
-    _legend_of_dots(figure, ("standard", "optimized"))
-    return figure
-
-
-def _mean_seconds(measurements: list[Measurement], which: tuple[str, str, int, int]) -> float:
-    own = [
-        one.seconds_per_prediction
-        for one in measurements
-        if (one.point.measure, one.point.method, one.point.n, one.point.jobs) == which
+def _mnist(config: Config, measurements: list[Measurement]) -> list[Panel]:
+    found = {(one.point.measure, one.point.method): one for one in measurements if one.status == DONE}
+    seconds = {key: (one.fit_seconds or 0.0) + (one.predict_seconds or 0.0) for key, one in found.items()}
+    printed = {key: fit + predict for key, (fit, predict, _) in paper.MNIST_TIMES.items() if predict is not None}
+    fuzziness = {key: float(one.fuzziness.mean()) for key, one in found.items() if one.fuzziness is not None}
+    methods, names = ("optimized", "split"), config.measures[::-1]
+    time_curves = _dots(config, methods, seconds, printed)
+    fuzziness_curves = _dots(config, methods, fuzziness, {key: mean for key, (mean, _) in paper.FUZZINESS.items()})
+    return [
+        Panel("", "seconds of training and prediction", "", time_curves, names),
+        Panel("", "fuzziness, mean", "", fuzziness_curves, names),
     ]
-    known = [seconds for seconds in own if seconds is not None]
-    return float(np.mean(known)) if known else float("nan")
+
+
+def _parallel(config: Config, measurements: list[Measurement]) -> list[Panel]:
+    jobs = list(dict.fromkeys(one.point.jobs for one in measurements)) or [1]
+    m, names, panels = config.n_test, config.measures[::-1], []
+    for place, title in enumerate(("one worker", f"{jobs[-1]} workers (48 in the paper)")):
+        which = (min(config.sizes), jobs[-place])
+        own = [one for one in measurements if (one.point.n, one.point.jobs) == which]
+        seconds = {key: line.mean[0] * m for key, line in lines_by_method(own, "prediction").items() if line.n.size}
+        printed = {key: pair[place][0] for key, pair in paper.PARALLEL.items()}
+        curves = _dots(config, ("standard", "optimized"), seconds, printed)
+        panels.append(Panel(title, f"seconds for {m:,} predictions", "", curves, names))
+    return panels

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from exactcp.experiments.points import TIMEOUT, Measurement
+from exactcp.experiments.measurements import TIMEOUT, Measurement
 
 DECADE = 10.0
 
@@ -52,15 +52,15 @@ class Line:
         return float(self.mean[-1] * (n / self.n[-1]) ** self.slope()), False
 
 
-def make_line(measurements: Iterable[Measurement], value: Callable[[Measurement], float | None]) -> Line:
-    """Return the line of a quantity; measurements without it are left out."""
+def make_line(measurements: Iterable[Measurement], quantity: str) -> Line:
+    """Return the line of a quantity of `Measurement.value`; measurements without it are left out."""
     values: dict[int, list[float]] = {}
     ran_out = []
     for one in measurements:
         if one.status == TIMEOUT:
             ran_out.append(one.point.n)
-        if (found := value(one)) is not None:
-            values.setdefault(one.point.n, []).append(found)
+        if (value := one.value(quantity)) is not None:
+            values.setdefault(one.point.n, []).append(value)
     n = sorted(values)
     return Line(
         np.array(n, dtype=int),
@@ -70,21 +70,9 @@ def make_line(measurements: Iterable[Measurement], value: Callable[[Measurement]
     )
 
 
-def lines_by_method(
-    measurements: Iterable[Measurement], value: Callable[[Measurement], float | None]
-) -> dict[tuple[str, str], Line]:
+def lines_by_method(measurements: Iterable[Measurement], quantity: str) -> dict[tuple[str, str], Line]:
     """Return the lines by measure and method."""
     groups: dict[tuple[str, str], list[Measurement]] = {}
     for one in measurements:
         groups.setdefault((one.point.measure, one.point.method), []).append(one)
-    return {key: make_line(group, value) for key, group in groups.items()}
-
-
-def prediction_seconds(one: Measurement) -> float | None:
-    """Return the time of one prediction."""
-    return one.seconds_per_prediction
-
-
-def training_seconds(one: Measurement) -> float | None:
-    """Return the time of the fit."""
-    return one.fit_seconds
+    return {key: make_line(group, quantity) for key, group in groups.items()}

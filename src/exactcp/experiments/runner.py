@@ -1,25 +1,28 @@
-"""Going through an experiment: what is known is kept, what is not is measured and written down at once."""
+"""An experiment from beginning to end: what is known is not measured again; then the table and the figure."""
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from exactcp.experiments.configs import Config
-from exactcp.experiments.forecast import Forecast, expected_seconds, is_final, runs_out
-from exactcp.experiments.journal import Journal
-from exactcp.experiments.machine import describe_machine
-from exactcp.experiments.points import FAILED, LineKey, Measurement, Point
-from exactcp.experiments.worker_process import WorkerProcess
+from exactcp._replacing import replacing
+from exactcp.experiments.configs import Config, Point
+from exactcp.experiments.data import load_images, locate
+from exactcp.experiments.figures import draw
+from exactcp.experiments.lines import lines_by_method
+from exactcp.experiments.measurements import DONE, FAILED, TIMEOUT, Journal, Measurement, describe_machine
+from exactcp.experiments.tables import make_page
+from exactcp.experiments.worker import WorkerProcess
 
 JOURNAL = "measurements.jsonl"
 
 
 @dataclass
-class Run:
-    """What a run has of its plan.
+class Reproduction:
+    """An experiment that has been run.
 
     Attributes
     ----------
@@ -29,7 +32,11 @@ class Run:
     measured, reused, left_out : int
         How many were measured now, known before, and not tried because a smaller one ran out of time.
     notes : list of str
-        What one should know about the file of measurements.
+        What the reader of the page should know.
+    page : str
+        The Markdown page.
+    files : list of Path
+        The page, the figures, and the file of measurements.
     """
 
     config: Config
@@ -38,104 +45,168 @@ class Run:
     reused: int = 0
     left_out: int = 0
     notes: list[str] = field(default_factory=list)
+    page: str = ""
+    files: list[Path] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it but the page, for JSON: measurements, slopes, files."""
+        lines = []
+        for quantity in ("prediction", "training"):
+            for (measure, method), line in lines_by_method(self.measurements, quantity).items():
+                slope = line.slope()
+                lines.append(
+                    {
+                        "quantity": quantity,
+                        "measure": measure,
+                        "method": method,
+                        "n": line.n.tolist(),
+                        "seconds": line.mean.tolist(),
+                        "slope": None if math.isnan(slope) else slope,
+                        "ran_out_at": line.ran_out_at,
+                    }
+                )
+        return {
+            "name": self.config.name,
+            "config": asdict(self.config),
+            "machine": describe_machine(),
+            "measured": self.measured,
+            "reused": self.reused,
+            "left_out": self.left_out,
+            "lines": [] if self.config.task == "samples" else lines,
+            "measurements": [_brief(one) for one in self.measurements],
+            "files": [str(path) for path in self.files],
+            "notes": self.notes,
+        }
 
 
-@dataclass(frozen=True)
-class Moment:
-    """Where a run is: what comes next, how much of the plan is over, and for how long it will go on, about."""
+def _brief(one: Measurement) -> dict[str, Any]:
+    """Return a measurement without what is known anyway, and with means instead of ten thousand numbers."""
+    brief = asdict(one)
+    del brief["machine"]
+    if one.fuzziness is not None:
+        brief["found"]["fuzziness"] = {"mean": float(one.fuzziness.mean()), "std": float(one.fuzziness.std())}
+    return brief
 
-    point: Point | None
-    over: int
-    planned: int
-    seconds_left: float
 
-
-def run(
+def reproduce(
     config: Config,
     output: Path,
     *,
-    data: str | None = None,
-    watch: Callable[[Moment], None] | None = None,
+    data: Path | None = None,
+    watch: Callable[[int, int, str], None] | None = None,
     tell: Callable[[str], None] | None = None,
-) -> Run:
-    """Measure what the file of measurements lacks.
+) -> Reproduction:
+    """Run an experiment, or what an earlier run left of it; draw its figure and write its table.
 
     Parameters
     ----------
     config : Config
+        From `make_config`, or your own.
     output : Path
-        The folder of the file, which several experiments and interrupted runs share.
-    data : str or None, default=None
-        File of MNIST.
+        A folder for measurements, figures and the table; it is made.
+    data : Path or None, default=None
+        MNIST as an npz file; None means OpenML.
     watch : callable, default=None
-        Called with a `Moment` before each measurement and at the end.
+        Called before each measurement and at the end: how many points are over, how many there are, and what comes.
     tell : callable, default=None
         Called with each note before the first measurement.
 
     Returns
     -------
-    Run
+    Reproduction
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dataclasses import replace
+    >>> from pathlib import Path
+    >>> from exactcp.experiments import make_config, reproduce
+    >>> config = make_config("figure4")
+    >>> config = replace(config, sizes=(10, 100), seeds=(0,), n_estimators=(1, 10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = reproduce(config, Path(folder))
+    >>> [path.name for path in done.files]
+    ['figure4.md', 'figure4.png', 'figure4.svg', 'measurements.jsonl']
     """
     output.mkdir(parents=True, exist_ok=True)
-    journal, plan, result, forecast = Journal(output / JOURNAL), config.plan(), Run(config), Forecast()
-    known = _known(journal, config, plan, result.notes)
-    for note in result.notes:
-        if tell is not None:
-            tell(note)
-    by_line: dict[LineKey, list[Measurement]] = {}
-    expected = [0.0 if p.key in known else expected_seconds(p, config.timeout_of(p)) for p in plan]
+    if config.task == "mnist":
+        config = _as_far_as_data_go(config, locate(data, output))
+    done = Reproduction(config)
+    _measure(done, Journal(output / JOURNAL), watch or (lambda *_: None), tell or (lambda _: None))
+    done.page = make_page(config, done.measurements)
+    path = output / f"{config.name}.md"
+    with replacing(path) as unfinished:
+        unfinished.write_text(done.page, encoding="utf-8")
+    done.files = [path]
+    try:
+        done.files += draw(config, done.measurements, output)
+    except ImportError:
+        done.notes.append('no figure was drawn, for want of matplotlib: python -m pip install "exactcp[plot]".')
+    done.files.append(output / JOURNAL)
+    return done
+
+
+def _as_far_as_data_go(config: Config, path: Path) -> Config:
+    """Return the experiment with the file of its data, and no more examples than that has."""
+    images = load_images(path)
+    sizes = tuple(sorted({min(n, len(images["X_train"])) for n in config.sizes}))
+    n_test = min(config.n_test, len(images["X_test"]))
+    n_test_standard = min(config.n_test_standard, n_test)
+    data = str(path.resolve())
+    return replace(config, data=data, sizes=sizes, n_test=n_test, n_test_standard=n_test_standard)
+
+
+def _measure(
+    done: Reproduction, journal: Journal, watch: Callable[[int, int, str], None], tell: Callable[[str], None]
+) -> None:
+    """Measure what the journal lacks."""
+    config, plan = done.config, done.config.plan()
+    known, done.notes = _known(journal, config, plan)
+    for note in done.notes:
+        tell(note)
+    by_line: dict[Point, list[Measurement]] = {}
     with WorkerProcess() as worker:
         for i, point in enumerate(plan):
             line = by_line.setdefault(point.line, [])
-            if runs_out(line, point):
-                result.left_out += 1
-                expected[i] = 0.0
+            if any(_ends_line(one, point) for one in line):
+                done.left_out += 1
                 continue
-            measurement = known.get(point.key)
+            measurement = known.get(point)
             if measurement is None:
-                if watch is not None:
-                    watch(Moment(point, i, len(plan), forecast.seconds(expected[i:])))
-                start = time.monotonic()
-                measurement = worker.measure(point, config.timeout_of(point), data)
+                watch(i, len(plan), str(point))
+                measurement = worker.measure(point, config.timeout_of(point))
                 journal.append(measurement)
-                forecast.learn(expected[i], time.monotonic() - start)
-                result.measured += 1
+                done.measured += 1
             else:
-                result.reused += 1
+                done.reused += 1
             line.append(measurement)
-            result.measurements.append(measurement)
-    if watch is not None:
-        watch(Moment(None, len(plan), len(plan), 0.0))
-    result.notes += [f"{one.point} failed: {one.message}" for one in result.measurements if one.status == FAILED]
-    return result
+            done.measurements.append(measurement)
+    watch(len(plan), len(plan), "done")
+    done.notes += [f"{one.point} failed: {one.message}" for one in done.measurements if one.status == FAILED]
 
 
-def _known(journal: Journal, config: Config, plan: list[Point], notes: list[str]) -> dict[str, Measurement]:
-    """Return the measurements that need not be repeated, by the key of their points, and note what the file is like."""
-    found, broken = journal.read()
-    machine, planned = describe_machine(), {point.key for point in plan}
-    known: dict[str, Measurement] = {}
-    elsewhere = unused = short = 0
-    for one in found:
-        if one.point.key not in planned:
-            unused += 1
-        elif one.machine != machine:
-            elsewhere += 1
-        elif is_final(one, config.timeout_of(one.point)):
-            known[one.point.key] = one
-        else:
-            short += one.point.key not in known
-    if broken:
-        notes.append(f"{journal.path}: {broken} line(s) are no measurements (a kill may tear one) and are passed over.")
-    if known:
-        notes.append(f"{journal.path}: {len(known)} of {len(plan)} points are measured already and are not repeated.")
-    if unused:
-        notes.append(f"{journal.path}: {unused} measurement(s) belong to other configurations and are kept, not used.")
-    if elsewhere:
-        notes.append(
-            f"{journal.path}: {elsewhere} measurement(s) come from another machine or version and are not mixed in; "
-            "these points are measured again."
-        )
-    if short:
-        notes.append(f"{journal.path}: {short} point(s) failed or had less time; they are measured again.")
-    return known
+def _ends_line(one: Measurement, point: Point) -> bool:
+    """Return whether a measurement ran out of time on fewer examples than a point has, or on as many for nothing."""
+    is_smaller = one.point.n < point.n or (one.point.n == point.n and one.predicted == 0)
+    return one.status == TIMEOUT and is_smaller
+
+
+def _known(journal: Journal, config: Config, plan: list[Point]) -> tuple[dict[Point, Measurement], list[str]]:
+    """Return the measurements that need not be repeated, by their points, and what to know about the file."""
+    (found, broken), planned = journal.read(), set(plan)
+    of_plan = [one for one in found if one.point in planned]
+    here = [one for one in of_plan if one.machine == describe_machine()]
+    known = {
+        one.point: one
+        for one in here
+        if one.status == DONE or (one.status == TIMEOUT and one.timeout >= config.timeout_of(one.point))
+    }
+    short = {one.point for one in here} - set(known)
+    numbers = [
+        (broken, "line(s) are no measurements (a kill may tear one) and are passed over."),
+        (len(known), f"of {len(plan)} points are measured already and are not repeated."),
+        (len(found) - len(of_plan), "measurement(s) belong to other configurations and are kept, not used."),
+        (len(of_plan) - len(here), "measurement(s) come from another machine or version; these are measured again."),
+        (len(short), "point(s) failed or had less time; they are measured again."),
+    ]
+    return known, [f"{journal.path}: {number} {what}" for number, what in numbers if number]

@@ -1,27 +1,23 @@
-"""A Markdown page for each experiment: what was measured, and the paper's numbers in the next column."""
+"""A Markdown page for each experiment: what was measured, and the paper's numbers in the next column.
+
+A table is its rows, keys with names, and its columns: a heading, and the cells by the keys of the rows.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from exactcp import metrics
 from exactcp.experiments import paper
-from exactcp.experiments.lines import Line, lines_by_method, make_line, prediction_seconds, training_seconds
-from exactcp.experiments.machine import describe_machine
-from exactcp.experiments.mnist_tables import mnist_page
-from exactcp.experiments.points import Measurement
-from exactcp.experiments.runner import Run
-from exactcp.experiments.wording import (
-    MEASURES,
-    METHOD_WORDS,
-    UNKNOWN,
-    duration,
-    markdown_table,
-    number_in_words,
-    spread,
-)
+from exactcp.experiments.configs import METHODS, Config
+from exactcp.experiments.lines import Line, lines_by_method, make_line
+from exactcp.experiments.measurements import TIMEOUT, Measurement, describe_machine
+from exactcp.experiments.wording import UNKNOWN, duration
 
 TITLES = {
     "figure1": "Figure 1: time of one prediction against n",
@@ -32,194 +28,221 @@ TITLES = {
     "mnist": "Table 2 and the fuzziness table: MNIST",
     "parallel": "Table 3: one worker against all",
 }
+NOTHING = make_line([], "prediction")
+
+Key = tuple[str, str]  # a measure and a method
+Columns = Sequence[tuple[str, Mapping[Any, str]]]
 
 
-def make_page(run: Run) -> str:
+def make_page(config: Config, measurements: list[Measurement]) -> str:
     """Return the Markdown page of an experiment."""
-    pages: dict[str, Callable[[Run], str]] = {
-        "figure2": _training_page,
-        "figure4": _samples_page,
-        "mnist": mnist_page,
-        "parallel": _parallel_page,
-    }
-    page = pages.get(run.config.name, _prediction_page)(run)
-    return f"# {TITLES[run.config.name]}\n\n{_conditions(run)}\n\n{page}"
+    pages = {"figure4": _samples_tables, "mnist": _mnist_tables, "parallel": _parallel_tables}
+    tables = pages.get(config.name, _time_tables)(config, measurements)
+    return "\n\n".join([f"# {TITLES[config.name]}", _conditions(config), *tables]) + "\n"
 
 
-def _conditions(run: Run) -> str:
-    machine, config = describe_machine(), run.config
+def _table(heading: str, rows: Mapping[Any, str], columns: Columns, remark: str = "") -> str:
+    """Return a heading, a table whose first column is the names of the rows, and a remark; no row without cells."""
+    lines = [["", *(name for name, _ in columns)], ["---", *["---:"] * len(columns)]]
+    for key, name in rows.items():
+        if any(key in cells for _, cells in columns):
+            lines.append([name, *(cells.get(key, UNKNOWN) for _, cells in columns)])
+    return "\n".join([heading, "", *(f"| {' | '.join(line)} |" for line in lines), *(["", remark] if remark else [])])
+
+
+def _of_method(method: str, cells: Mapping[Key, str]) -> dict[str, str]:
+    """Return the cells of one method by measure."""
+    return {measure: cell for (measure, own), cell in cells.items() if own == method}
+
+
+def _conditions(config: Config) -> str:
+    machine = describe_machine()
     jobs = " and ".join(str(jobs or machine["cores"]) for jobs in config.jobs)
-    text = (
+    return (
         f"Measured until {time.strftime('%Y-%m-%d')} with exactcp {machine['exactcp']}, Python {machine['python']}, on "
-        f"{machine['cores']} cores ({machine['processor']}), {jobs} thread(s) a measurement, "
-        f"{len(config.seeds)} seed(s)."
+        f"{machine['cores']} cores ({machine['processor']}), {jobs} thread(s) a measurement, {len(config.seeds)} "
+        f"seed(s). A measurement may take {config.timeout:g} s, of the standard method {config.timeout_standard:g} s, "
+        f"which predicts {config.n_test_standard:,} test examples; the others predict {config.n_test:,} in one call. "
+        "The paper's times are those of one core of a Xeon E5-2680 v3."
     )
-    if config.task == "samples":
-        return text
-    text += f" A measurement may take {config.timeout:g} s"
-    if "standard" in config.methods:
-        text += (
-            f", of the standard method {config.timeout_standard:g} s, which predicts {config.n_test_standard:,} test "
-            f"examples; the others predict {config.n_test:,} in one call"
-        )
-    return text + ". The paper's times are those of one core of a Xeon E5-2680 v3."
 
 
-def _paper_cell(printed: paper.Printed | None) -> str:
-    if printed is None:
-        return UNKNOWN
-    return f"{printed.remark or duration(printed.seconds)} (n = {printed.n:,})"
-
-
-def _value_cell(line: Line, n: int) -> str:
-    value, measured = line.at(n)
-    if measured:
-        return duration(value)
-    return UNKNOWN if np.isnan(value) else f"{duration(value)} ({'extra' if n > line.n[-1] else 'inter'}polated)"
-
-
-def _summary(lines: dict[tuple[str, str], Line], printed: dict[tuple[str, str], paper.Printed]) -> str:
-    rows = []
+def _time_tables(config: Config, measurements: list[Measurement]) -> list[str]:
+    """Return the tables of times against n: of one prediction, or of training."""
+    is_training = config.name == "figure2"
+    lines = lines_by_method(measurements, "training" if is_training else "prediction")
+    printed = paper.TRAINING if is_training else paper.PREDICTION
+    n_of_paper = {measure: at.n for (measure, _), at in printed.items()}  # the same for all methods
     largest = max((int(line.n[-1]) for line in lines.values() if line.n.size), default=0)
-    for (measure, method), line in lines.items():
-        here = printed.get((measure, method)) or next((p for (m, _), p in printed.items() if m == measure), None)
-        n = here.n if here else largest
-        upto = f"{line.n[-1]:,}" if line.n.size else "none"
-        rows.append(
-            [
-                f"{MEASURES[measure]}, {METHOD_WORDS[method]}",
-                f"{n:,}",
-                _value_cell(line, n),
-                _paper_cell(printed.get((measure, method))),
-                number_in_words(line.slope()),
-                upto + (f", ran out at {line.ran_out_at:,}" if line.ran_out_at else ""),
-            ]
-        )
-    return markdown_table(["", "n", "here", "the paper", "slope in n", "measured up to n"], rows)
-
-
-def _prediction_page(run: Run) -> str:
-    lines = lines_by_method(run.measurements, prediction_seconds)
-    claims = []
-    for measure in run.config.measures:
-        of = {method: lines.get((measure, method)) for method in METHOD_WORDS}
-        standard, optimized, split = of["standard"], of["optimized"], of["split"]
-        row = [MEASURES[measure], UNKNOWN, UNKNOWN, UNKNOWN]
-        if optimized is not None and standard is not None:
-            row[1] = number_in_words(standard.slope() - optimized.slope())
-            common = np.intersect1d(standard.n, optimized.n)
-            if common.size:
-                row[2] = f"{standard.at(common[-1])[0] / optimized.at(common[-1])[0]:,.0f} (n = {common[-1]:,})"
-        if optimized is not None and split is not None:
-            common = np.intersect1d(split.n, optimized.n)
-            if common.size:
-                row[3] = f"{optimized.at(common[-1])[0] / split.at(common[-1])[0]:,.2f} (n = {common[-1]:,})"
-        claims.append(row)
-    headings = ["", "standard's slope minus optimized's", "standard / optimized", "optimized / split CP"]
-    return (
-        "## One prediction\n\n"
-        + _summary(lines, paper.PREDICTION)
-        + "\nA slope is the exponent of n over the last decade of a line; beyond it the line is extrapolated.\n\n"
-        + "## Ratios of times, at the largest n that both reached\n\n"
-        + markdown_table(headings, claims)
-        + _all_lines(run, lines)
+    summary = _table(
+        "## Training" if is_training else "## One prediction",
+        {key: ", ".join(key) for key in lines},
+        [
+            ("here", {key: _value(line, n_of_paper.get(key[0], largest)) for key, line in lines.items()}),
+            ("the paper", {key: f"{at.remark or duration(at.seconds)} (n = {at.n:,})" for key, at in printed.items()}),
+            ("slope in n", {key: _number(line.slope()) for key, line in lines.items()}),
+            ("measured up to n", {key: _reach(line) for key, line in lines.items()}),
+        ],
+        "A slope is the exponent of n over the last decade of a line; beyond it the line is extrapolated.",
     )
+    columns = []
+    for method in config.methods:
+        own = {measure: line for (measure, of), line in lines.items() if of == method}
+        columns.append((method, {(m, n): _spread(line, n) for m, line in own.items() for n in line.n}))
+    rows = {(measure, n): f"{measure}, n = {n:,}" for measure in config.measures for n in config.sizes}
+    everything = _table("## All measurements, mean ± standard deviation over seeds", rows, columns)
+    return [summary, everything] if is_training else [summary, _ratios(config, lines), everything]
 
 
-def _all_lines(run: Run, lines: dict[tuple[str, str], Line]) -> str:
-    text = "\n## All measurements, mean ± standard deviation over seeds\n"
-    for measure in run.config.measures:
-        methods = [method for method in run.config.methods if (measure, method) in lines]
-        rows = []
-        for n in run.config.sizes:
-            row = [f"{n:,}"]
-            for method in methods:
-                line = lines[measure, method]
-                i = np.flatnonzero(line.n == n)
-                row.append(spread(line.mean[i[0]], line.std[i[0]]) if i.size else UNKNOWN)
-            if any(cell != UNKNOWN for cell in row[1:]):
-                rows.append(row)
-        text += f"\n{MEASURES[measure]}:\n\n" + markdown_table(["n", *(METHOD_WORDS[m] for m in methods)], rows)
-    return text
+def _ratios(config: Config, lines: dict[Key, Line]) -> str:
+    rows = {measure: measure for measure in config.measures}
+    standard, optimized, split = ({m: lines.get((m, method), NOTHING) for m in rows} for method in METHODS)
+    columns = [
+        ("slope of standard - optimized", {m: _number(standard[m].slope() - optimized[m].slope()) for m in rows}),
+        ("standard / optimized", {m: _ratio(standard[m], optimized[m], digits=0) for m in rows}),
+        ("optimized / split", {m: _ratio(optimized[m], split[m], digits=2) for m in rows}),
+    ]
+    return _table("## Ratios of times, at the largest n that both reached", rows, columns)
 
 
-def _training_page(run: Run) -> str:
-    lines = lines_by_method(run.measurements, training_seconds)
-    largest = [(line.mean[-1], measure) for (measure, _), line in lines.items() if line.n.size]
-    text = "## Training\n\n" + _summary(lines, paper.TRAINING)
-    if largest:
-        order = ", ".join(MEASURES[measure] for _, measure in sorted(largest, reverse=True))
-        text += f"\nFrom slow to fast at the end of the lines, here: {order}. In the paper LS-SVM trains longest, "
-        text += "random forest shortest.\n"
-    return text + _all_lines(run, lines)
+def _value(line: Line, n: int) -> str:
+    value, measured = line.at(n)
+    if math.isnan(value):
+        return UNKNOWN
+    how = "" if measured else ", extrapolated" if n > line.n[-1] else ", interpolated"
+    return f"{duration(value)} (n = {n:,}{how})"
 
 
-def _samples_page(run: Run) -> str:
-    drawn: dict[tuple[int, int], list[Measurement]] = {}
-    for one in run.measurements:
-        if "drawn" in one.found:
-            drawn.setdefault((one.point.n, one.point.n_estimators), []).append(one)
-    rows = []
-    for n in run.config.sizes:
-        row = [f"{n:,}"]
-        for B in run.config.n_estimators:
-            found = drawn.get((n, B), [])
-            mean = np.mean([one.found["drawn"] for one in found]) if found else np.nan
-            row.append(f"{mean:.1f} ({found[0].found['expected']:.1f})" if found else UNKNOWN)
-        rows.append(row)
-    return (
-        "## Samples drawn until each example is missing from B, mean over seeds (and expected)\n\n"
-        + markdown_table(["n", *(f"B = {B}" for B in run.config.n_estimators)], rows)
-        + "\nThe paper prints no numbers here; it says that B' < B n.\n"
+def _reach(line: Line) -> str:
+    upto = f"{line.n[-1]:,}" if line.n.size else "none"
+    return upto + (f", ran out at {line.ran_out_at:,}" if line.ran_out_at else "")
+
+
+def _ratio(above: Line, below: Line, *, digits: int) -> str:
+    common = np.intersect1d(above.n, below.n)
+    if common.size == 0:
+        return UNKNOWN
+    n = common[-1]
+    return f"{above.at(n)[0] / below.at(n)[0]:,.{digits}f} (n = {n:,})"
+
+
+def _spread(line: Line, n: int, times: int = 1) -> str:
+    """Return mean ± standard deviation of seconds at n, in the mean's unit."""
+    if n not in line.n:
+        return UNKNOWN
+    i = np.searchsorted(line.n, n)
+    mean, std = line.mean[i] * times, line.std[i] * times
+    text = duration(mean)
+    number, unit = text.split(" ")
+    scale = float(number.replace(",", "")) / mean if mean else 1.0
+    return text if std == 0 else f"{number} ± {float(f'{std * scale:.2g}'):g} {unit}"
+
+
+def _number(value: float) -> str:
+    """Return a number with two digits after the point, or a dash if there is none."""
+    return f"{value:.2f}" if math.isfinite(value) else UNKNOWN
+
+
+def _samples_tables(config: Config, measurements: list[Measurement]) -> list[str]:
+    columns = []
+    for B in config.n_estimators:
+        own = [one for one in measurements if one.point.n_estimators == B]
+        drawn, expected = make_line(own, "drawn"), make_line(own, "expected")
+        numbers = zip(drawn.n.tolist(), drawn.mean, expected.mean, strict=True)
+        columns.append((f"B = {B}", {n: f"{mean:.1f} ({of_theory:.1f})" for n, mean, of_theory in numbers}))
+    heading = "## Samples drawn until each example is missing from B, mean over seeds (and expected)"
+    remark = "The paper prints no numbers here; it says that B' < B n."
+    return [_table(heading, {n: f"n = {n:,}" for n in config.sizes}, columns, remark)]
+
+
+def _mnist_tables(config: Config, measurements: list[Measurement]) -> list[str]:
+    """Return the tables of times, and of fuzziness with its tests."""
+    rows = {measure: measure for measure in config.measures}
+    times = {(one.point.measure, one.point.method): _times(one) for one in measurements}
+    printed = {key: _printed_times(*printed) for key, printed in paper.MNIST_TIMES.items()}
+    columns = []
+    for method, name in (("standard", "CP"), ("optimized", "optimized CP"), ("split", "ICP")):
+        columns += [(f"{name}, here", _of_method(method, times)), ("the paper", _of_method(method, printed))]
+    total = sum((one.fit_seconds or 0) + (one.predict_seconds or 0) for one in measurements)
+    heading = f"## Training / prediction, {max(config.sizes):,} training and {config.n_test:,} test images"
+    remark = "T(p): the timeout (48 hours in the paper) came when p predictions had been made. All of these fits and "
+    table_of_times = _table(heading, rows, columns, f"{remark}predictions together: {duration(total)}.")
+
+    known = {(one.point.measure, one.point.method): one.fuzziness for one in measurements if one.fuzziness is not None}
+    fuzziness = {key: f"{values.mean():.5f} ± {values.std():.5f}" for key, values in known.items()}
+    printed = {key: f"{mean:.5f} ± {std:.5f}" for key, (mean, std) in paper.FUZZINESS.items()}
+    both = [m for m in rows if (m, "optimized") in known and (m, "split") in known and len(known[m, "split"]) > 1]
+    tests = {m: metrics.paired_test(known[m, "optimized"], known[m, "split"]) for m in both}
+    columns = []
+    for method, name in (("optimized", "CP"), ("split", "ICP")):
+        columns += [(f"{name}, here", _of_method(method, fuzziness)), ("the paper", _of_method(method, printed))]
+    columns.append(("Welch's p", {m: _probability(test.welch_p) for m, test in tests.items()}))
+    columns.append(("paired p", {m: _probability(test.paired_p) for m, test in tests.items()}))
+    heading = "## Fuzziness (smaller is better), mean ± standard deviation"
+    remark = "Welch's and the paired t-test: is full CP's fuzziness smaller than split CP's? *: p < 0.01."
+    return [table_of_times, _table(heading, rows, columns, remark)]
+
+
+def _times(one: Measurement) -> str:
+    predicted = f"T({one.predicted})" if one.status == TIMEOUT else duration(one.predict_seconds)
+    return f"{duration(one.fit_seconds)} / {predicted}"
+
+
+def _printed_times(fit: float, predict: float | None, predicted: int | None) -> str:
+    return f"{_as_printed(fit)} / {f'T({predicted})' if predict is None else _as_printed(predict)}"
+
+
+def _as_printed(seconds: float) -> str:
+    """Return a time as the paper's table writes it: 29s, 34m 5s, 29h 13m."""
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, rest = divmod(rest, 60)
+    if hours:
+        return f"{hours}h {minutes}m"
+    return f"{minutes}m {rest}s" if minutes else f"{rest}s"
+
+
+def _probability(p: float) -> str:
+    """Return the p-value of a test, with a star where it is below 0.01."""
+    return (f"{p:.3f}" if p >= 0.001 else f"{p:.0e}" if p > 1e-99 else "< 1e-99") + ("*" if p < 0.01 else "")
+
+
+def _seconds(mean: float, std: float) -> str:
+    return duration(mean) if math.isnan(std) else f"{mean:.2f} ± {std:.2f} s"
+
+
+def _parallel_tables(config: Config, measurements: list[Measurement]) -> list[str]:
+    """Return the table of one worker and of all."""
+    jobs = list(dict.fromkeys(one.point.jobs for one in measurements)) or [1]
+    one, many = (
+        lines_by_method([own for own in measurements if own.point.jobs == k], "prediction") for k in (jobs[0], jobs[-1])
     )
+    n, m, m_large = min(config.sizes), config.n_test, round(config.large * 3 / 7)
+    methods = [(measure, method, n, m) for method in config.methods for measure in config.measures]
+    rows = {row: ", ".join(row[:2]) for row in methods}
+    printed = {row: paper.PARALLEL[row[:2]] for row in methods if row[:2] in paper.PARALLEL}
+    if config.large:
+        large = ("KNN", "optimized", config.large, m_large)
+        rows[large], printed[large] = f"KNN, optimized, {config.large + m_large:,} examples", paper.PARALLEL_LARGE
 
+    def here(lines: dict[Key, Line]) -> dict[Any, str]:
+        return {row: _spread(lines.get(row[:2], NOTHING), *row[2:]) for row in rows}
 
-def _parallel_page(run: Run) -> str:
-    by_jobs = {
-        jobs: [one for one in run.measurements if one.point.jobs == jobs]
-        for jobs in dict.fromkeys(one.point.jobs for one in run.measurements)
-    }
-    rows = []
-    for method in run.config.methods:
-        for measure in run.config.measures:
-            row = _parallel_row(by_jobs, measure, method, min(run.config.sizes), run.config.n_test)
-            printed = paper.PARALLEL.get((measure, method))
-            cells = [f"{mean:.2f} ± {std:.2f} s" for mean, std in printed] if printed else [UNKNOWN, UNKNOWN]
-            gain = f"{printed[0][0] / printed[1][0]:.1f}" if printed else UNKNOWN
-            rows.append(
-                [f"{METHOD_WORDS[method]}, {MEASURES[measure]}", row[0], cells[0], row[1], cells[1], row[2], gain]
-            )
-    if run.config.large:
-        m = round(run.config.large * 3 / 7)
-        row = _parallel_row(by_jobs, "KNN", "optimized", run.config.large, m)
-        one, many = paper.PARALLEL_LARGE
-        name = f"optimized, k-NN, {run.config.large + m:,} examples"
-        rows.append([name, row[0], duration(one), row[1], duration(many), row[2], f"{one / many:.1f}"])
-    jobs = list(by_jobs)
-    headings = ["", "1 worker, here", "1, the paper", f"{jobs[-1] if jobs else 'all'} workers, here"]
-    headings += ["48, the paper", "speed-up here", "in the paper"]
-    return (
-        f"## Time of {run.config.n_test:,} predictions from {min(run.config.sizes):,} examples\n\n"
-        + markdown_table(headings, rows)
-        + "\n≈: the mean of the predictions that were made, times their number. Workers of the standard method are "
-        + "processes, which are started before the clock; those of the optimized one are threads.\n"
+    def of_paper(place: int) -> dict[Any, str]:
+        return {row: _seconds(*both[place]) for row, both in printed.items()}
+
+    def gain(row: Any) -> float:
+        return one.get(row[:2], NOTHING).at(row[2])[0] / many.get(row[:2], NOTHING).at(row[2])[0]
+
+    columns = [
+        ("1 worker, here", here(one)),
+        ("1, the paper", of_paper(0)),
+        (f"{jobs[-1]} workers, here", here(many)),
+        ("48, the paper", of_paper(1)),
+        ("speed-up here", {row: _number(gain(row)) for row in rows}),
+        ("in the paper", {row: f"{both[0][0] / both[1][0]:.1f}" for row, both in printed.items()}),
+    ]
+    remark = (
+        "Of the standard method: the mean of the predictions that were made, times their number; its workers are "
+        "processes, which are started before the clock. Those of the optimized one are threads."
     )
-
-
-def _parallel_row(
-    by_jobs: dict[int, list[Measurement]], measure: str, method: str, n: int, n_test: int
-) -> tuple[str, str, str]:
-    """Return the times of one worker and of all, and their ratio."""
-    cells, means = [], []
-    for group in by_jobs.values():
-        own = [one for one in group if (one.point.measure, one.point.method, one.point.n) == (measure, method, n)]
-        line = make_line(own, prediction_seconds)
-        if line.n.size == 0:
-            cells.append("none in time" if own else UNKNOWN)
-            means.append(np.nan)
-            continue
-        partial = any(one.predicted < n_test for one in own)
-        cells.append(("≈ " if partial else "") + spread(line.mean[0] * n_test, line.std[0] * n_test))
-        means.append(line.mean[0])
-    cells, means = (cells * 2)[:2], (means * 2)[:2]  # one core: one worker is all
-    return cells[0], cells[1], number_in_words(means[0] / means[1])
+    return [_table(f"## Time of {m:,} predictions from {n:,} examples", rows, columns, remark)]
