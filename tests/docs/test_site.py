@@ -31,7 +31,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_LOOKED_UP = {"exactcp.__version__", "exactcp.cli.app", "exactcp.cli.main"}
 # what authors of measures derive from or count with, an enumeration, and what a long experiment returns
 WITHOUT_EXAMPLE = {
-    *(f"exactcp.measures.{name}" for name in ("LabelBag", "LabelBagBase", "Objects", "TargetBag")),
+    *(f"exactcp.measures.{name}" for name in ("LabelBag", "Objects", "TargetBag")),
     "exactcp.pvalues.Counts",
     "exactcp.experiments.Reproduction",
 }

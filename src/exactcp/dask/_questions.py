@@ -19,7 +19,7 @@ from exactcp.classification import FullConformalClassifier
 from exactcp.counting.categories import sizes_among
 from exactcp.counting.labels import LabelCounts
 from exactcp.dask._mapped import brought_in
-from exactcp.measures._bags import LabelBagBase, TargetBagBase
+from exactcp.measures._bags import LabelBag, TargetBagBase
 from exactcp.measures._shards import LabelShard, TargetShard
 from exactcp.predicting.front_door import FrontDoor
 from exactcp.predicting.intervals import interval_columns
@@ -192,19 +192,25 @@ class LabelQuestion(_Question, FullConformalClassifier):
         return pvalues.marginal(counts, totals), counts.scores
 
 
-class Told(LabelBagBase):
+class Told(LabelBag):
     """A bag of examples that somebody else has counted."""
 
     def __init__(self, sizes: np.ndarray, counts: LabelCounts | None = None) -> None:
-        self.sizes, self._counts = sizes, counts
+        self._sizes, self._counts = sizes, counts
 
     @property
     def n(self) -> int:
         """Number of examples."""
-        return int(self.sizes.sum())
+        return int(self._sizes.sum())
 
-    def label_counts(self, X: np.ndarray, **_: Any) -> LabelCounts | None:  # noqa: ARG002
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each label."""
+        return self._sizes
+
+    def label_counts(self, X: np.ndarray, **_: Any) -> LabelCounts:  # noqa: ARG002
         """Return the counts."""
+        assert self._counts is not None
         return self._counts
 
 

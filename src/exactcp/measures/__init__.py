@@ -4,7 +4,7 @@ A measure's *definition* is `fit(X, y)` and `score(X, y)`: the strangeness of ex
 Split CP and Algorithm 1 need nothing else. Its *bag* is state that learns and unlearns one example, so that full CP
 needs no refit.
 
-- `_contract` says what a measure and a bag are: `Measure` and `RegressionMeasure`, the Protocols `LabelBag` and
+- `_contract` says what a measure and a bag are: `Measure` and `RegressionMeasure`, the bags `LabelBag` and
   `TargetBag`, and what a measure declares it can do. `exactcp.checks.check_measure` tells whether yours keeps it.
 - `neighbours`, `density`, `least_squares`, `lasso`, `forest` and `models` are the families: measures, bags, kernels.
 - `_affine_bag` counts and bounds for every measure whose residuals are affine in the target; `_left_out` are models
@@ -12,7 +12,7 @@ needs no refit.
 - `_algorithm_1` answers for measures without a bag; `_choice` picks the measure and the bag of a predictor.
 """
 
-from exactcp.measures._bags import LabelBag, LabelBagBase, TargetBag
+from exactcp.measures._bags import LabelBag, TargetBag
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures.density._kde import KDE
 from exactcp.measures.forest._bootstrap import Bootstrap
@@ -34,7 +34,6 @@ __all__ = [
     "Bootstrap",
     "KNNResidual",
     "LabelBag",
-    "LabelBagBase",
     "LassoResidual",
     "Measure",
     "ModelQuantile",

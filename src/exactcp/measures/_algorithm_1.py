@@ -21,7 +21,7 @@ from exactcp.counting.categories import Within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.targets import origin_of, slack_of
 from exactcp.measures._affine_bag import AffineBag, Piece
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.pvalues import compare_scores
 
@@ -157,7 +157,7 @@ def _single_rows(X: Any) -> Iterator[Any]:
     return (take_rows(X, np.array([i])) for i in range(count_rows(X)))
 
 
-class StandardBag(_Refitting, LabelBagBase):
+class StandardBag(_Refitting, LabelBag):
     """Algorithm 1 for labels."""
 
     def __init__(

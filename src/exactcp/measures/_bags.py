@@ -1,13 +1,13 @@
 """What a bag is: the state that full conformal prediction asks, which learns and unlearns examples.
 
-`LabelBag` and `TargetBag` say all that predictors ask of one. Their bases have the defaults of what a bag cannot do
-cheaper than by its counts, so that nobody probes it.
+`LabelBag` and `TargetBag` say all that predictors ask of one. `LabelBag` and `TargetBagBase` have the defaults of what
+a bag cannot do cheaper than by its counts, so that nobody probes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -40,51 +40,6 @@ class AnyBag(Protocol):
 
     def unlearning(self, positions: np.ndarray) -> Change | None:
         """Prepare to forget these examples in place; None if a fork should forget them."""
-
-
-class LabelBag(AnyBag, Protocol):
-    """A bag of labelled examples. Labels are codes 0, 1, ..., n_labels - 1."""
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of examples of each label."""
-
-    def codes(self) -> np.ndarray:
-        """Labels of the examples in the order of arrival."""
-
-    def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
-        """Return, for every test object and label, counts of training scores and the candidate's own score."""
-
-    def category_counts(
-        self, X: np.ndarray, categories: np.ndarray, wanted: np.ndarray, *, effort: Effort = FREE
-    ) -> LabelCounts | None:
-        """Return `label_counts` among examples of the wanted categories (m, n_labels) only; None: compare `scores`.
-
-        `categories` (n,) are those of the examples, numbers from 0 on; one that no example has, -1, has no counts.
-        """
-
-    def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield for every test object the training scores (n_labels, n) and the candidates' (n_labels,)."""
-
-    def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
-        """Add examples."""
-
-    def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
-        """Rename label c to new_codes[c], out of n_labels."""
-
-    def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
-        """Return counts of which only the sums of greater and equal are right."""
-
-    def label_sets(
-        self, X: np.ndarray, thresholds: np.ndarray, *, same_only: bool, effort: Effort = FREE
-    ) -> np.ndarray | None:
-        """Return whether these sums reach each label's threshold, (m, n_labels); None if counting is no dearer."""
-
-    def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Count each example against all before it, and learn it, one after another."""
-
-    def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:
-        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
 
 
 class TargetBag(AnyBag, Protocol):
@@ -129,13 +84,51 @@ class TargetBag(AnyBag, Protocol):
         """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
 
 
-class LabelBagBase(Bag):
-    """Defaults of a bag of labelled examples: what it cannot do cheaper than by all of its counts."""
+class LabelBag(Bag):
+    """A bag of labelled examples. Labels are codes 0, 1, ..., n_labels - 1.
+
+    One of your own derives from this and defines `n`, `codes`, `sizes`, `label_counts`, `scores`, `learn`, `unlearn`
+    and `relabel`. The other methods have defaults; define those that the bag can do cheaper than by all of its counts.
+
+    Attributes
+    ----------
+    n : int
+        Number of examples.
+    sizes : ndarray of shape (n_labels,)
+        Number of examples of each label.
+    """
+
+    if TYPE_CHECKING:  # what there is no default of; bags of more than one base define it in any of them
+
+        @property
+        def n(self) -> int:
+            """Number of examples."""
+
+        @property
+        def sizes(self) -> np.ndarray:
+            """Number of examples of each label."""
+
+        def codes(self) -> np.ndarray:
+            """Labels of the examples in the order of arrival."""
+
+        def label_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
+            """Return, for every test object and label, counts of training scores and the candidate's own score."""
+
+        def scores(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            """Yield for every test object the training scores (n_labels, n) and the candidates' (n_labels,)."""
+
+        def learn(self, X: np.ndarray, codes: np.ndarray, *, effort: Effort = FREE) -> None:
+            """Add examples."""
+
+        def unlearn(self, positions: np.ndarray, *, effort: Effort = FREE) -> None:
+            """Forget the examples with these positions in the order of arrival."""
+
+        def relabel(self, new_codes: np.ndarray, n_labels: int) -> None:
+            """Rename label c to new_codes[c], out of n_labels."""
 
     def at_least_counts(self, X: np.ndarray, *, effort: Effort = FREE) -> LabelCounts:
         """Return counts of which only the sums of greater and equal are right."""
-        bag: Any = self
-        return bag.label_counts(X, effort=effort)
+        return self.label_counts(X, effort=effort)
 
     def category_counts(
         self,
@@ -145,7 +138,10 @@ class LabelBagBase(Bag):
         *,
         effort: Effort = FREE,  # noqa: ARG002
     ) -> LabelCounts | None:
-        """Return None: whoever asks compares all scores."""
+        """Return `label_counts` among examples of the wanted categories (m, n_labels) only; None: compare `scores`.
+
+        `categories` (n,) are those of the examples, numbers from 0 on; one that no example has, -1, has no counts.
+        """
         return None
 
     def label_sets(
@@ -156,7 +152,7 @@ class LabelBagBase(Bag):
         same_only: bool,  # noqa: ARG002
         effort: Effort = FREE,  # noqa: ARG002
     ) -> np.ndarray | None:
-        """Return None: counting is no dearer."""
+        """Return whether these sums reach each label's threshold, (m, n_labels); None if counting is no dearer."""
         return None
 
     def stream(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -173,16 +169,15 @@ class LabelBagBase(Bag):
             What `label_counts` gives for the example's label before `learn`: greater and equal scores among the same
             label, and among the others.
         """
-        bag: Any = self
         out = np.empty((codes.size, 4), np.int64)
         for i, code in enumerate(codes):
-            counts = bag.label_counts(X[i : i + 1], effort=ALONE)
-            bag.learn(X[i : i + 1], codes[i : i + 1], effort=ALONE)
+            counts = self.label_counts(X[i : i + 1], effort=ALONE)
+            self.learn(X[i : i + 1], codes[i : i + 1], effort=ALONE)
             out[i] = [field[0, code] for field in counts[:4]]
         return out
 
     def streaming(self, X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, Change] | None:  # noqa: ARG002
-        """Return None: a fork should learn the example."""
+        """Return the counts of one example of a stream, and prepare to learn it in place; None if a fork should."""
         return None
 
 
@@ -247,7 +242,7 @@ class TargetBagBase(Bag):
         return None
 
 
-class ForeignBag(LabelBagBase):
+class ForeignBag(LabelBag):
     """A bag that somebody wrote with the methods that a bag must have, and the defaults for all others."""
 
     def __init__(self, bag: Any) -> None:

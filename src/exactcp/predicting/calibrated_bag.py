@@ -14,7 +14,7 @@ from exactcp._parallel import FREE, Effort, progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import tie_bands
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures._folds import Fold
 
 
@@ -38,7 +38,7 @@ class _Part:
         return pvalues.compare_sorted(self._ascending, scores, **rule), scores
 
 
-class CalibratedBag(ReplacingBag, LabelBagBase):
+class CalibratedBag(ReplacingBag, LabelBag):
     """Objects of one class that calibrate measures fitted on others: one measure in split CP, one a fold in cross CP.
 
     Learning an object adds its score; what the measures have learned stays.

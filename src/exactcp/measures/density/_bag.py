@@ -15,7 +15,7 @@ from exactcp._values import check_size
 from exactcp.counting.categories import CategoryRanks, count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts
 from exactcp.counting.ties import TOLERANCE, tie_bands
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures.density._label_sums import LabelExamples, check_bandwidth
 from exactcp.measures.density._routes import (
     CountedWithin,
@@ -54,7 +54,7 @@ class CategorisedSums(NamedTuple):
     everyone: CategoryRanks  # provisional scores of all
 
 
-class KDEBag(LabelBagBase):
+class KDEBag(LabelBag):
     """State of full CP with kernel density estimates: for each example, the sum of its label's kernels at it.
 
     Parameters

@@ -7,10 +7,10 @@ from operator import attrgetter
 import numpy as np
 
 from exactcp._changes import ReplacingBag
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 
 
-class CodedBag(ReplacingBag, LabelBagBase):
+class CodedBag(ReplacingBag, LabelBag):
     """A bag that keeps the labels of its examples as `_codes`, 0.._n_labels-1, in the order of arrival."""
 
     _codes: np.ndarray

@@ -14,7 +14,7 @@ from exactcp._growing import Rows
 from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures.least_squares._example_order import (
     LSSVM_ROWS,
     Arrived,
@@ -61,7 +61,7 @@ class AskedWithin(NamedTuple):
         return self.arrived if self.ordered is None or by_division else self.ordered
 
 
-class LSSVMBag(FactorisedBag, LabelBagBase):
+class LSSVMBag(FactorisedBag, LabelBag):
     """State of full CP with LS-SVM: rows of features or a kernel matrix, and a factorisation of it.
 
     Parameters

@@ -12,13 +12,13 @@ from exactcp._rows import count_rows
 from exactcp.counting.categories import count_ranked, rank_within
 from exactcp.counting.labels import LabelCounts, new_label_counts
 from exactcp.counting.ties import tie_bands
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures._contract import Measure
 from exactcp.measures._model import look_at_model, share_right
 from exactcp.pvalues import Counts, compare_sorted
 
 
-class FixedLabelBag(ReplacingBag, LabelBagBase):
+class FixedLabelBag(ReplacingBag, LabelBag):
     """The examples' own scores, sorted, of all labels together and of each.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from exactcp.measures._bags import LabelBagBase
+from exactcp.measures._bags import LabelBag
 from exactcp.measures.neighbours import _tuning
 from exactcp.measures.neighbours._search import NeighbourSearch
 from exactcp.measures.neighbours._standing import (
@@ -33,7 +33,7 @@ from exactcp.measures.neighbours.kernels.tree_changes import (
 )
 
 
-class ListsByTrees(LabelBagBase):
+class ListsByTrees(LabelBag):
     """Lists that trees may serve: rows are counted with them, and they follow one example after another."""
 
     k: int
