@@ -170,7 +170,7 @@ def _facts(frame: Any, used: tuple[Path, str, str]) -> dict[str, Any]:
 
 
 def _cells(name: str, row: Any, task: str) -> dict[str, Any]:
-    from exactcp.experiments.wording import UNKNOWN, duration
+    from exactcp.experiments.tables import UNKNOWN, duration
 
     if math.isnan(row["coverage"]):
         return {"best": False, "cells": [name, *[UNKNOWN] * 6]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exactcp.cli._job import Job
-from exactcp.experiments.wording import duration
+from exactcp.experiments.tables import duration
 
 FOREST_SECONDS = 2.5e-5  # of full CP with 100 trees, for each training row, label and row to predict
 FOREST_PATIENCE = 10.0

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from exactcp.cli._job import Job
-from exactcp.experiments.wording import duration
+from exactcp.experiments.tables import duration
 
 TRIED = 0.3  # seconds in which fits are tried
 SLOW = 10.0

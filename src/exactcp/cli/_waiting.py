@@ -20,7 +20,7 @@ from exactcp.cli._job import Job, timed
 from exactcp.cli._pilot import FoldAnswers, FoldPositions
 from exactcp.cli._predictors import meet, new_predictor
 from exactcp.cli._refits import SLOW, expect_refits
-from exactcp.experiments.wording import duration
+from exactcp.experiments.tables import duration
 
 WORTH_TRYING = 100_000  # pairs of a row to learn from and a row to predict: fewer take no time
 WORTH_FITTING = 5_000  # rows

@@ -17,8 +17,8 @@ from exactcp.experiments import paper
 from exactcp.experiments.configs import METHODS, Config
 from exactcp.experiments.lines import Line, lines_by_method, make_line
 from exactcp.experiments.measurements import TIMEOUT, Measurement, describe_machine
-from exactcp.experiments.wording import UNKNOWN, duration
 
+UNKNOWN = "-"
 TITLES = {
     "figure1": "Figure 1: time of one prediction against n",
     "figure2": "Figure 2: training time of optimized CP against n",
@@ -103,6 +103,27 @@ def _ratios(config: Config, lines: dict[Key, Line]) -> str:
         ("optimized / split", {m: _ratio(optimized[m], split[m], digits=2) for m in rows}),
     ]
     return _table("## Ratios of times, at the largest n that both reached", rows, columns)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time with two or three digits in the unit that suits it."""
+    if seconds is None or math.isnan(seconds):
+        return UNKNOWN
+    if seconds == 0:
+        return "0 s"
+    for unit, name, until in (
+        (1e-6, "µs", 1e-3),
+        (1e-3, "ms", 0.1),
+        (1.0, "s", 120.0),
+        (60.0, "min", 3600.0),
+        (3600.0, "h", 360_000.0),
+        (86_400.0, "days", 63_072_000.0),
+        (31_536_000.0, "years", math.inf),
+    ):
+        if seconds < until:
+            value = seconds / unit
+            return f"{value:.3g} {name}" if value < 1000 else f"{value:,.0f} {name}"
+    return UNKNOWN
 
 
 def _value(line: Line, n: int) -> str:
