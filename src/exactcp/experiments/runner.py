@@ -54,17 +54,14 @@ class Reproduction:
         for quantity in ("prediction", "training"):
             for (measure, method), line in lines_by_method(self.measurements, quantity).items():
                 slope = line.slope()
-                lines.append(
-                    {
-                        "quantity": quantity,
-                        "measure": measure,
-                        "method": method,
-                        "n": line.n.tolist(),
-                        "seconds": line.mean.tolist(),
-                        "slope": None if math.isnan(slope) else slope,
-                        "ran_out_at": line.ran_out_at,
-                    }
-                )
+                facts: dict[str, Any] = {
+                    "quantity": quantity,
+                    "measure": measure,
+                    "method": method,
+                    "ran_out_at": line.ran_out_at,
+                }
+                facts["slope"] = None if math.isnan(slope) else slope
+                lines.append({**facts, "n": line.n.tolist(), "seconds": line.mean.tolist()})
         return {
             "name": self.config.name,
             "config": asdict(self.config),

@@ -50,9 +50,13 @@ def _table(heading: str, rows: Mapping[Any, str], columns: Columns, remark: str 
     return "\n".join([heading, "", *(f"| {' | '.join(line)} |" for line in lines), *(["", remark] if remark else [])])
 
 
-def _of_method(method: str, cells: Mapping[Key, str]) -> dict[str, str]:
-    """Return the cells of one method by measure."""
-    return {measure: cell for (measure, own), cell in cells.items() if own == method}
+def _side_by_side(names: dict[str, str], here: dict[Key, str], printed: dict[Key, str]) -> list[Any]:
+    """Return two columns for each method: the cells of the measures here, and those of the paper."""
+    columns = []
+    for method, name in names.items():
+        for heading, cells in ((f"{name}, here", here), ("the paper", printed)):
+            columns.append((heading, {measure: cell for (measure, own), cell in cells.items() if own == method}))
+    return columns
 
 
 def _conditions(config: Config) -> str:
@@ -181,9 +185,7 @@ def _mnist_tables(config: Config, measurements: list[Measurement]) -> list[str]:
     rows = {measure: measure for measure in config.measures}
     times = {(one.point.measure, one.point.method): _times(one) for one in measurements}
     printed = {key: _printed_times(*printed) for key, printed in paper.MNIST_TIMES.items()}
-    columns = []
-    for method, name in (("standard", "CP"), ("optimized", "optimized CP"), ("split", "ICP")):
-        columns += [(f"{name}, here", _of_method(method, times)), ("the paper", _of_method(method, printed))]
+    columns = _side_by_side({"standard": "CP", "optimized": "optimized CP", "split": "ICP"}, times, printed)
     total = sum((one.fit_seconds or 0) + (one.predict_seconds or 0) for one in measurements)
     heading = f"## Training / prediction, {max(config.sizes):,} training and {config.n_test:,} test images"
     remark = "T(p): the timeout (48 hours in the paper) came when p predictions had been made. All of these fits and "
@@ -194,9 +196,7 @@ def _mnist_tables(config: Config, measurements: list[Measurement]) -> list[str]:
     printed = {key: f"{mean:.5f} ± {std:.5f}" for key, (mean, std) in paper.FUZZINESS.items()}
     both = [m for m in rows if (m, "optimized") in known and (m, "split") in known and len(known[m, "split"]) > 1]
     tests = {m: metrics.paired_test(known[m, "optimized"], known[m, "split"]) for m in both}
-    columns = []
-    for method, name in (("optimized", "CP"), ("split", "ICP")):
-        columns += [(f"{name}, here", _of_method(method, fuzziness)), ("the paper", _of_method(method, printed))]
+    columns = _side_by_side({"optimized": "CP", "split": "ICP"}, fuzziness, printed)
     columns.append(("Welch's p", {m: _probability(test.welch_p) for m, test in tests.items()}))
     columns.append(("paired p", {m: _probability(test.paired_p) for m, test in tests.items()}))
     heading = "## Fuzziness (smaller is better), mean ± standard deviation"
