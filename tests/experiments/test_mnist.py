@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from exactcp import FullConformalClassifier
+from exactcp.experiments.data import load_images
 from exactcp.measures import KDE, KNN, NN, RandomForest, SimplifiedKNN
 from exactcp.metrics import fuzziness
 
@@ -21,9 +22,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def mnist():
-    data = np.load(MNIST)
-    flat = lambda X: X.reshape(len(X), -1).astype(float)  # noqa: E731
-    return flat(data["X_train"]), data["y_train"], flat(data["X_test"])
+    X, y, X_test, _ = load_images(MNIST).values()
+    return X.astype(float), y, X_test.astype(float)
 
 
 @pytest.mark.parametrize(
