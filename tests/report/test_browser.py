@@ -1,35 +1,47 @@
-"""The page in a browser: the slider moves everything, and the numbers are those that Python finds at that level."""
+"""The page in a browser: the slider moves everything, and the numbers are those that Python computes at that level."""
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
-from report_problems import HOSTILE, LABELS, label_problem, target_problem
+from test_report import HOSTILE, LABELS, PAGES, label_problem, rendered, target_problem
 
 from chromium import chromium_page
+from exactcp import pvalues
 from exactcp._percent import percent
-from exactcp.report import LabelRun, TestRows, classification_facts, regression_facts, write_report
-from exactcp.report.carried_targets import TargetLevels
-from exactcp.report.levels import TARGET_LEVELS
+from exactcp.report import write_report
 from exactcp.report.numbers import written_number
-from exactcp.report.regression import TargetRun
 
 pytestmark = pytest.mark.browser
 
-NUMBERS = """Object.fromEntries([...document.querySelectorAll("[data-number]")].map(
+NUMBERS = """Object.fromEntries([...document.querySelectorAll("[data-number]:not([data-run] *)")].map(
     e => [e.dataset.number, e.textContent]))"""
-BARS = """[...document.querySelectorAll(".bar")].map(b => [b.querySelector(".bar-name").textContent,
-    b.querySelector(".bar-count").textContent, b.getAttribute("aria-label"), b.getAttribute("aria-pressed")])"""
+BARS = """[...document.querySelectorAll(".bar")].map(b => [b.firstChild.textContent,
+    Number(b.lastChild.textContent.replace(",", "")), b.getAttribute("aria-pressed")])"""
 VERDICT = """[...document.querySelectorAll("[data-verdict]")].filter(e => !e.hidden).map(e => e.dataset.verdict)"""
-ROWS = """[...document.querySelectorAll("#rows tbody tr")].map(r => [...r.cells].map(c => c.textContent.trim()))"""
 HEADS = """[...document.querySelectorAll("#rows thead th")].map(h => [h.textContent, h.getAttribute("aria-sort")])"""
-TABLE = (
-    """[...document.getElementById("%s").rows].filter(r => !r.hidden).map(r => [...r.cells].map(c => c.textContent))"""
-)
+TABLE = """[...document.querySelectorAll("%s tr")].map(r => [...r.cells].map(c => c.textContent.trim()))"""
+ROWS = TABLE % "#rows tbody"
+CARDS = """[...document.querySelectorAll("#%s li")].map(e => Number(e.firstChild.textContent.slice(4)) - 1)"""
+LOOK = """(() => {
+  const rgba = text => text.match(/[\\d.]+/g).map(Number);
+  const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const behind = e => {
+    const c = rgba(getComputedStyle(e).backgroundColor);
+    return c.length === 3 || c[3] > 0 ? c : behind(e.parentElement);
+  };
+  const texts = [...document.body.querySelectorAll("*")].filter(e => e.checkVisibility() && !e.closest("script, select")
+    && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()));
+  const contrasts = texts.map(e => [light(rgba(getComputedStyle(e).color)), light(behind(e))])
+    .map(([a, b]) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+  return { contrast: Math.min(...contrasts), texts: texts.length, paper: light(behind(document.body)),
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    broken: [...document.images].filter(i => !i.complete || i.naturalWidth === 0).length };
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +51,19 @@ def browser():
         yield page
 
 
-def opened(browser, facts, tmp_path):
-    browser.events.clear()
-    browser.open(write_report(facts, tmp_path / "page.html"))
+def opened(browser, tmp_path, **how):
+    browser.open(write_report(tmp_path / "page.html", **how))
     return browser
 
 
-def move(browser, facts, level):
+def move(browser, level):
     """Drag the slider to a level."""
-    stop = facts["script"]["levels"].index(level)
-    browser.run(f"(s => {{ s.value = {stop}; s.dispatchEvent(new Event('input', {{bubbles: true}})) }})(level)")
+    data = "JSON.parse(document.getElementById('data').textContent)"
+    browser.run(f"level.value = {data}.levels.indexOf({level}); level.dispatchEvent(new Event('input'))")
 
 
-def click(browser, selector):
-    browser.run(f"document.querySelector({selector!r}).click()")
+def click(browser, selector, place=0):
+    browser.run(f"document.querySelectorAll({selector!r})[{place}].click()")
 
 
 def choose(browser, name, value):
@@ -62,366 +73,258 @@ def choose(browser, name, value):
     )
 
 
-def plain(texts):
-    return {name: text.replace("\N{NO-BREAK SPACE}", " ") for name, text in texts.items()}
+def shown(browser):
+    return [int(row[0]) - 1 for row in browser.run(ROWS)]
 
 
-def numbers_of_labels(facts):
-    low, high = facts["expected_coverage"]
-    found = {
-        "coverage": percent(facts["coverage"]),
-        "set_size": written_number(facts["set_size"], 3),
-        "alone": percent(facts["set_sizes"]["1"] / facts["n_test"]),
-        "level": percent(facts["confidence_level"]),
-        "promised": percent(facts["promised_level"]),
-        "low": percent(low),
-        "high": percent(high),
-    }
-    return plain(found)
+def p_and_codes(how):
+    names = [*LABELS, "zebra <i>"]
+    p = how["predictions"]["full"][[f"p_{label}" for label in LABELS]].to_numpy()
+    return p, np.array([-1 if label is None else names.index(label) for label in how["y"]])
 
 
-def shares(holds):
-    return ["\N{MIDDLE DOT}" if share == 0 else percent(int(100 * share + 0.5) / 100) for share in holds]
+def shares_of(sets):
+    """Return how often the sets hold each label, in whole per cent."""
+    means = sets.mean(axis=0)
+    return ["\N{MIDDLE DOT}" if share == 0 else percent(int(100 * share + 0.5) / 100) for share in means]
+
+
+def by_label(sets, codes):
+    for code, name in enumerate([*LABELS, "zebra <i> (not in the training rows)"]):
+        own = sets[codes == code]
+        covered = own[:, code].mean() if code < len(LABELS) else 0.0
+        yield [name, str(len(own)), percent(covered), written_number(own.sum(axis=1).mean(), 3), *shares_of(own)]
 
 
 @pytest.mark.parametrize("denominator", [20, 1000])
 def test_the_slider_gives_the_numbers_of_python(browser, tmp_path, denominator):
-    facts, _, _ = label_problem(denominator=denominator, level=0.85)
-    page = opened(browser, facts, tmp_path)
-    still = page.run("document.getElementById('controls').hidden")
-    assert still is False
+    how = label_problem(denominator=denominator, confidence_level=0.85)
+    page, (p, codes) = opened(browser, tmp_path, **how), p_and_codes(how)
     for level in (0.85, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999, 0.005, 0.05):  # epsilons that p-values are equal to
-        move(page, facts, level)
-        python, _, _ = label_problem(denominator=denominator, level=level)
-        assert plain(page.run(NUMBERS)) == numbers_of_labels(python)
-        assert page.run(VERDICT) == [python["verdict"]]
-        sizes = {size: count for size, count in python["set_sizes"].items() if count or int(size) <= 1}
-        bars = {name: int(n.replace(",", "")) for name, n, _, _ in page.run(BARS)}
-        assert {name: n for name, n in bars.items() if n or int(name) <= 1} == sizes
-        expected = [
-            [
-                row["label"],
-                written_number(row["n"]),
-                percent(row["coverage"]),
-                written_number(row["set_size"], 3),
-                *shares(row["holds"]),
-            ]
-            for row in python["by_label"] + python["by_new_label"]
-        ]
-        expected[-1][0] += " (not in the training rows)"
-        assert page.run(TABLE % "label-rows") == expected
-        compared = [[percent(row["coverage"]), written_number(row["set_size"], 4)] for row in python["comparison"]]
-        assert [[row[2], row[3]] for row in page.run(TABLE % "comparison-rows")] == compared
-        x, y = (page.run(f"Number(document.querySelector('.mark').getAttribute('{at}'))") for at in ("cx", "cy"))
-        assert x == pytest.approx(48 + level * 282)
-        assert y == pytest.approx(230 - python["coverage"] * 220)
-        said = page.run("said.textContent").replace("\N{NO-BREAK SPACE}", " ")
-        level_text, coverage_text = (
-            percent(share).replace("\N{NO-BREAK SPACE}", " ") for share in (level, python["coverage"])
-        )
-        assert (
-            said
-            == f"At {level_text}: coverage {coverage_text}, {written_number(python['set_size'], 3)} labels in a set."
-        )
+        move(page, level)
+        sets = pvalues.exceeds(p, pvalues.significance(level))
+        covered = np.column_stack([sets, np.zeros(300, dtype=bool)])[np.arange(300), codes][codes >= 0]
+        numbers, sizes = page.run(NUMBERS), sets.sum(axis=1)
+        assert numbers["level"] == numbers["promised"] == percent(level)
+        assert numbers["coverage"] == percent(covered.mean())
+        assert numbers["set_size"] == written_number(sizes.mean(), 3)
+        assert numbers["alone"] == percent((sizes == 1).mean())
+        assert [n for _, n, _ in page.run(BARS)] == np.bincount(sizes, minlength=2).tolist()
+        assert page.run(TABLE % "#label-rows") == list(by_label(sets, codes))
+        assert page.run(TABLE % "#comparison-rows")[0][1:3] == [numbers["coverage"], numbers["set_size"]]
+        hard = np.lexsort((-np.sort(p, axis=1)[:, -2], -sizes))
+        assert page.run(CARDS % "hardest") == hard[:9].tolist()
     assert page.complaints() == []
 
 
-def test_without_moving_the_script_changes_no_number(browser, tmp_path):
-    for facts in (label_problem()[0], target_problem()[0]):
-        told = f"[{NUMBERS}, guarantee.textContent, {VERDICT}, {TABLE % 'comparison-rows'}]"
-        page = opened(browser, facts, tmp_path)
-        live = page.run(told)
-        page.open_without_scripts(tmp_path / "page.html")
-        assert page.run(told) == live
-        assert page.run("controls.hidden && explore.hidden")
-        assert page.run("[...document.images].every(i => i.getBoundingClientRect().width > 0)")  # they stand still
+def test_the_verdict_moves_with_the_slider(browser, tmp_path):
+    frame = pd.DataFrame({"prediction": "a", "p_a": np.linspace(0.05, 0.6, 200), "p_b": 0.01})
+    page = opened(browser, tmp_path, predictions=frame, y=["a"] * 200)
+    found = {}
+    for level in (0.1, 0.89, 0.95):
+        move(page, level)
+        (found[level],) = page.run(VERDICT)
+    assert found == {0.1: "below", 0.89: "as promised", 0.95: "above"}
 
 
-def sets_of(p, level):
-    epsilon = 1 - level
-    return [[LABELS[j] for j in np.flatnonzero(row > round(epsilon, 10))] for row in p]
+@pytest.mark.parametrize("name", PAGES)
+def test_without_moving_the_script_changes_no_number(browser, tmp_path, name):
+    (tmp_path / "page.html").write_text(rendered(name), encoding="utf-8")
+    numbers = f"[{NUMBERS}, guarantee.textContent, {VERDICT}, {TABLE % '#comparison-rows'}]"
+    browser.open(tmp_path / "page.html")
+    live = browser.run(numbers)
+    browser.open(tmp_path / "page.html", scripts=False)
+    assert browser.run(numbers) == live
+    assert browser.run("[...document.querySelectorAll('[data-live]')].every(e => e.hidden)")
 
 
 def test_rows_filters_bars_and_sorting(browser, tmp_path):
-    facts, (p, _), truth = label_problem()
-    page = opened(browser, facts, tmp_path)
-    move(page, facts, 0.85)
-    sets = sets_of(p, 0.85)
-    rows = page.run(ROWS)
-    assert len(rows) == 25
-    for row, cells in enumerate(rows):
-        assert cells[0] == str(row + 1)
-        assert cells[1] == (truth[row] or "")
-        missed = truth[row] is not None and truth[row] not in sets[row]
-        assert cells[2] == ((" ".join(sets[row]) or "empty") + (" missed" if missed else ""))
-        assert cells[3] == str(len(sets[row]))
-        assert cells[6] == written_number(float(p[row].max()), 3)
+    how = label_problem(confidence_level=0.85)
+    page, (p, codes) = opened(browser, tmp_path, **how), p_and_codes(how)
+    sets = pvalues.exceeds(p, pvalues.significance(0.85))
+    for row, cells in enumerate(page.run(ROWS)):
+        inside = [LABELS[j] for j in np.flatnonzero(sets[row])]
+        missed = how["y"][row] is not None and how["y"][row] not in inside
+        assert cells[:2] == [str(row + 1), how["y"][row] or ""]
+        assert cells[2] == ((" ".join(inside) or "empty") + (" missed" if missed else ""))
+        assert cells[3] == str(len(inside))
+        assert cells[6:8] == [written_number(p[row].max(), 3), f"{how['X'].iloc[row, 0]:.6g}"]
     assert page.run("found.textContent") == "300 of 300 rows, 1 to 25 shown."
     # a bar shows its rows
-    two = [row for row, inside in enumerate(sets) if len(inside) == 2]
-    assert len(two) > 25
-    page.run("document.querySelectorAll('.bar')[2].click()")
-    assert page.run(BARS)[2][3] == "true"
-    assert page.run("found.textContent").startswith(f"{len(two)} of 300 rows")
-    assert [int(row[0]) - 1 for row in page.run(ROWS)] == two[:25]
+    two = sets.sum(axis=1) == 2
+    click(page, ".bar", 2)
+    assert page.run(BARS)[2][2] == "true"
+    assert shown(page) == np.flatnonzero(two)[:25].tolist()
     # with a label, what the set holds, whether it is covered, and credibility at most
-    choose(page, "truth", "0")
-    choose(page, "holds", "4")
-    choose(page, "hit", "0")
-    choose(page, "strange", "0.2")
-    narrow = [r for r in two if truth[r] == "ant" and "10" in sets[r] and "ant" not in sets[r] and p[r].max() <= 0.2]
-    assert [int(row[0]) - 1 for row in page.run(ROWS)] == narrow[:25]
-    assert page.run("found.textContent").startswith(f"{len(narrow)} of 300 rows")
+    for name, value in (("truth", "0"), ("holds", "4"), ("hit", "0"), ("strange", "0.2")):
+        choose(page, name, value)
+    narrow = np.flatnonzero(two & (codes == 0) & sets[:, 4] & ~sets[:, 0] & (p.max(axis=1) <= 0.2))
+    assert narrow.size > 0
+    assert shown(page) == narrow[:25].tolist()
+    assert page.run("found.textContent").startswith(f"{narrow.size} of 300 rows")
     click(page, "#clear")
     assert page.run("found.textContent").startswith("300 of 300")
-    assert [bar[3] for bar in page.run(BARS)].count("true") == 0
-    # sorting, both ways, with ties in the order of rows and the unknown last
-    credibility = p.max(axis=1)
+    assert "true" not in [pressed for _, _, pressed in page.run(BARS)]
+    # sorting, both ways, with ties in the order of rows and missing values last
     place = [name for name, _ in page.run(HEADS)].index("credibility")
-    for sign, name in ((1, "ascending"), (-1, "descending")):
-        page.run(f"document.querySelectorAll('#rows thead button')[{place}].click()")
-        order = np.argsort(sign * credibility, kind="stable")[:25]
-        assert [int(row[0]) - 1 for row in page.run(ROWS)] == order.tolist()
-        assert [told for _, told in page.run(HEADS)].count(name) == 1
+    for sign, direction in ((1, "ascending"), (-1, "descending")):
+        click(page, "#rows thead button", place)
+        assert shown(page) == np.argsort(sign * p.max(axis=1), kind="stable")[:25].tolist()
+        assert [turned for _, turned in page.run(HEADS)].count(direction) == 1
     for _ in range(2):
-        page.run("document.querySelectorAll('#rows thead button')[1].click()")
-        click(page, "#next")
+        click(page, "#rows thead button", 1)
     for _ in range(11):
         click(page, "#next")
-    assert [row[1] for row in page.run(ROWS)][-2:] == ["", ""]
+    assert shown(page)[-2:] == [3, 8]
     assert page.run("document.getElementById('next').disabled")
     # a label of the table shows its rows
-    page.run("document.querySelector('#label-rows tr:last-child button').click()")
-    assert [row[1] for row in page.run(ROWS)] == ["zebra <i>"]
+    click(page, "#label-rows tr:last-child button")
+    assert shown(page) == [7]
     # and the filter stays when the level moves
     choose(page, "truth", "")
     choose(page, "hit", "0")
     for level in (0.5, 0.95):
-        move(page, facts, level)
-        found = [r for r, inside in enumerate(sets_of(p, level)) if truth[r] is not None and truth[r] not in inside]
-        assert page.run("found.textContent").startswith(f"{len(found)} of 300")
+        move(page, level)
+        inside = pvalues.exceeds(p, pvalues.significance(level))[np.arange(300), np.minimum(codes, 4)] & (codes < 5)
+        assert page.run("found.textContent").startswith(f"{(~inside & (codes >= 0)).sum()} of 300")
     assert page.complaints() == []
-
-
-def downloaded(page, tmp_path):
-    folder = tmp_path / "downloads"
-    page.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-    click(page, "#download")
-    for _ in range(100):
-        files = list(folder.glob("*.csv"))
-        if files and files[0].stat().st_size:
-            break
-        time.sleep(0.05)
-    with open(files[0], encoding="utf-8", newline="") as file:
-        text = file.read()
-    name = files[0].name
-    files[0].unlink()
-    return name, list(csv.reader(io.StringIO(text), strict=True))
-
-
-def test_rows_are_downloaded_as_they_are_filtered_and_sorted(browser, tmp_path):
-    facts, (p, _), truth = label_problem()
-    page = opened(browser, facts, tmp_path)
-    move(page, facts, 0.85)
-    choose(page, "truth", "1")
-    name, (head, *lines) = downloaded(page, tmp_path)
-    assert name == "rows-0.85.csv"
-    shown = [f"p_{label}" for label in LABELS]
-    assert head == [
-        "row",
-        "truth",
-        "set",
-        "size",
-        "label",
-        "confidence",
-        "credibility",
-        *shown,
-        HOSTILE,
-        "truth_given",
-        "text",
-    ]
-    sets = sets_of(p, 0.85)
-    expected = [row for row in range(300) if truth[row] == HOSTILE]
-    assert [int(line[0]) - 1 for line in lines] == expected
-    texts = facts["script"]["columns"][2]
-    for row, line in zip(expected, lines, strict=True):
-        assert line[1] == HOSTILE
-        assert line[2] == "|".join(sets[row])
-        assert np.array_equal(np.array(line[7:12], dtype=float), p[row])
-        assert float(line[6]) == p[row].max()
-        assert float(line[12]) == facts["script"]["columns"][0]["numbers"][row]
-        assert line[14] == texts["texts"][texts["places"][row]]
 
 
 def test_intervals_move_with_the_slider(browser, tmp_path):
-    facts, said, y = target_problem()
-    page = opened(browser, facts, tmp_path)
-    known = ~np.isnan(y)
-    for place, level in enumerate(said.levels):
-        move(page, facts, level)
-        widths = said.widths[place][np.isfinite(said.widths[place])]
-        numbers = plain(page.run(NUMBERS))
-        assert numbers["coverage"] == plain({"": percent(said.covered[place][known].mean())})[""]
-        assert numbers["mean_width"] == written_number(widths.mean())
-        assert numbers["median_width"] == written_number(float(np.median(widths)))
-        assert numbers["infinite"] == str(np.isinf(said.widths[place]).sum())
-        bars = page.run(BARS)
-        assert sum(int(n) for _, n, _, _ in bars) == 120
+    how = target_problem()
+    page, frame, y = opened(browser, tmp_path, **how), how["predictions"]["full"], how["y"]
+    for level in (0.5, 0.8, 0.9, 0.99):
+        move(page, level)
+        lower, upper = (frame[f"{side}_{level}"].to_numpy() for side in ("lower", "upper"))
+        widths, covered = np.nan_to_num(upper - lower, posinf=np.inf), (lower <= y) & (y <= upper)
+        numbers, bars = page.run(NUMBERS), page.run(BARS)
+        assert numbers["coverage"] == percent(covered[~np.isnan(y)].mean())
+        assert numbers["mean_width"] == written_number(widths[np.isfinite(widths)].mean())
+        assert numbers["infinite"] == str(np.isinf(widths).sum())
+        assert sum(n for _, n, _ in bars) == 120
         assert (bars[-1][0] == "infinite") == (level == 0.99)
         for row, cells in enumerate(page.run(ROWS)):
-            low, high = said.intervals[place, row]
-            expected = ["" if np.isnan(end) else written_number(round(float(end), 1), 6) for end in (low, high)]
-            assert cells[3:5] == expected
-            inside = "" if np.isnan(y[row]) else "yes" if said.covered[place, row] else "missed"
-            assert cells[6] == inside
-        crosses = page.run("document.querySelector('#intervals .outside').getAttribute('d').split('M').length - 1")
-        seen = known & ~np.isnan(said.intervals[place, :, 0])
-        assert crosses == (seen & ~said.covered[place]).sum()
-    page.run("document.querySelectorAll('.bar')[document.querySelectorAll('.bar').length - 1].click()")
-    assert [int(row[0]) for row in page.run(ROWS)] == [1, 2, 3, 4, 5]
-    name, (head, *lines) = downloaded(page, tmp_path)
-    assert name == "rows-0.99.csv"
-    assert head[:6] == ["row", "truth", "prediction", "lower", "upper", "width"]
-    assert [line[3:5] for line in lines] == [["-inf", "inf"]] * 5
-    options = page.run("[...against.options].map(o => o.textContent)")
-    assert options == ["prediction", "row", HOSTILE, "kind"]
-    for choice in range(4):
-        page.run(f"against.value = '{choice}'; against.dispatchEvent(new Event('change'))")
-        assert options[choice] in page.run("intervals.querySelector('svg').getAttribute('aria-label')")
-        lines = page.run("intervals.querySelector('.interval').getAttribute('d').split('M').length - 1")
-        assert lines == 120
+            assert cells[3:5] == ["" if np.isnan(end) else written_number(end, 6) for end in (lower[row], upper[row])]
+            assert cells[6] == ("" if np.isnan(y[row]) else "yes" if covered[row] else "missed")
+        assert page.run(CARDS % "hardest") == np.argsort(-widths, kind="stable")[:9].tolist()
+        assert page.run(CARDS % "strangest") == np.argsort(frame["p_object"], kind="stable")[:9].tolist()
+    click(page, ".bar", len(bars) - 1)
+    assert shown(page) == [0, 1, 2, 3, 4]
+    move(page, 0.5)
+    choose(page, "strange", "0.1")
+    assert shown(page) == np.flatnonzero(frame["p_object"] <= 0.1)[:25].tolist()
     assert page.complaints() == []
 
 
-def test_no_name_becomes_html(browser, tmp_path):
-    for facts in (label_problem()[0], target_problem()[0]):
-        page = opened(browser, facts, tmp_path)
-        assert page.run("document.querySelectorAll('script').length") == 2
-        assert page.run("document.querySelectorAll('img[src=x], [onerror], #rows b, #rows i').length") == 0
-        assert HOSTILE in page.run("document.body.textContent")
-        assert page.complaints() == []
-
-
 def test_everything_can_be_reached_and_moved_by_keys(browser, tmp_path):
-    facts, _, _ = label_problem()
-    page = opened(browser, facts, tmp_path)
-    seen = []
-    for _ in range(40):
+    page, seen = opened(browser, tmp_path, **label_problem()), []
+    for _ in range(45):
         page.press("Tab")
-        seen.append(
-            page.run("document.activeElement.id || document.activeElement.name || document.activeElement.className")
-        )
+        seen.append(page.run("(e => e.id || e.name || e.className)(document.activeElement)"))
     assert seen[0] == "level"  # what the page is about comes first
-    order = list(dict.fromkeys(seen))
     wanted = ["level", "bar", "truth", "holds", "hit", "strange", "clear"]
-    assert [name for name in order if name in wanted] == wanted
-    assert {"sort", "scroll"} <= set(seen)
+    assert [name for name in dict.fromkeys(seen) if name in wanted] == wanted
     page.run("level.focus()")
     page.press("ArrowLeft", 20)
     assert page.run("level.getAttribute('aria-valuetext')") == percent(0.8)
-    assert "80" in page.run("said.textContent")
     page.press("Tab")
-    assert page.run("document.activeElement.id") == "level-back"
     page.press("Enter")
-    assert page.run("level.getAttribute('aria-valuetext')") == percent(0.9)
+    assert page.run("[document.activeElement.id, level.getAttribute('aria-valuetext')]") == ["level", percent(0.9)]
     page.run("document.querySelectorAll('.bar')[1].focus()")
-    page.press(" ")
-    assert page.run("document.activeElement.getAttribute('aria-pressed')") == "true"  # and the bar keeps the focus
-    assert not page.run("document.getElementById('bar-filter').hidden")
-    page.press("Enter")
-    assert page.run("document.activeElement.getAttribute('aria-pressed')") == "false"
+    for key, pressed in ((" ", "true"), ("Enter", "false")):  # and the bar keeps the focus
+        page.press(key)
+        assert page.run("document.activeElement.getAttribute('aria-pressed')") == pressed
     page.run("document.querySelector('#rows thead button').focus()")
     page.press("Enter")
     assert page.run(HEADS)[0][1] == "descending"
 
 
-def test_readers_of_the_screen_are_told(browser, tmp_path):
-    for facts in (label_problem()[0], target_problem()[0]):
-        page = opened(browser, facts, tmp_path)
-        unnamed = """[...document.querySelectorAll("button, input, select")].filter(e => !(e.labels?.length ||
-            e.textContent.trim() || e.getAttribute("aria-label"))).length"""
-        assert page.run(unnamed) == 0
-        live = "[...document.querySelectorAll('[aria-live]')].map(e => e.id)"
-        assert page.run(live) == ["said", "found"]
-        assert page.run("[...document.querySelectorAll('svg')].every(s => s.getAttribute('aria-label').length > 20)")
-        assert page.run("[...document.querySelectorAll('[tabindex]')].every(e => e.tabIndex === 0)")
-        assert page.run("[...document.querySelectorAll('[onclick], div[role=button], a:not([href])')].length") == 0
-
-
-def test_images_are_shown_in_rows(browser, tmp_path):
+def test_images_are_shown_in_rows_and_cards(browser, tmp_path):
     images = np.arange(300 * 6.0).reshape(300, 2, 3) % 7
-    page = opened(browser, label_problem(rows=TestRows(images=images))[0], tmp_path)
-    shades = page.run("[...document.querySelector('#rows canvas').getContext('2d').getImageData(0, 0, 3, 2).data]")
-    assert shades[::4] == [255 - round(255 * pixel / 5) for pixel in images[0].ravel()]
-    assert page.complaints() == []
+    page = opened(browser, tmp_path, **label_problem(X=images))
+    for selector, row in (("#rows canvas", 0), ("#strangest canvas", page.run(CARDS % "strangest")[0])):
+        shades = page.run(f"[...document.querySelector('{selector}').getContext('2d').getImageData(0, 0, 3, 2).data]")
+        own = images[row] - images[row].min()
+        assert shades[::4] == [255 - round(255 * pixel / own.max()) for pixel in own.ravel()]
 
 
-def big_labels(m=10_000):
-    rng = np.random.default_rng(0)
-    p = (rng.integers(1, 60, size=(m, 10))) / 5001
-    codes = rng.integers(0, 10, size=m)
-    p[np.arange(m), codes] = rng.integers(1, 5002, size=m) / 5001
-    rows = TestRows(None, tuple(f"column {j}" for j in range(20)), rng.normal(size=(m, 20)))
-    runs = [LabelRun("full", "KNN()", p, 1, 1), LabelRun("split", "KNN()", p, 1, 1)]
-    names = [f"label {j}" for j in range(10)]
-    return classification_facts(runs, names, [names[code] for code in codes], rows=rows, n_calibration=5000)
-
-
-def big_targets(m=10_000):
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=m) * 100
-    half = np.outer(np.linspace(1, 3, len(TARGET_LEVELS)), rng.uniform(50, 150, size=m))
-    ends = np.stack([y - half, y + half * 0.7], axis=2)
-    said = TargetLevels(TARGET_LEVELS, ends, ends[..., 1] - ends[..., 0], np.ones(half.shape, dtype=bool))
-    at = TARGET_LEVELS.index(0.95)
-    p = rng.integers(1, 5002, size=m) / 5001
-    run = TargetRun("full", "KNNResidual()", y, ends[at], said.widths[at], said.covered[at], p, 1, 1, said)
-    rows = TestRows(None, tuple(f"column {j}" for j in range(20)), rng.normal(size=(m, 20)))
-    return regression_facts([run], y, rows=rows, strangeness=rng.uniform(size=m), n_calibration=5000)
-
-
-@pytest.mark.parametrize("facts", [big_labels, big_targets])
-def test_ten_thousand_rows_open_in_two_seconds_and_weigh_five_megabytes(browser, tmp_path, facts):
-    found = facts()
-    path = write_report(found, tmp_path / "page.html")
-    assert path.stat().st_size < 5_000_000
-    assert found["script"]["shown"] == 10_000
-    browser.events.clear()
-    seconds = min(browser.open(path) for _ in range(3))
-    assert seconds < 2
-    assert browser.run("document.querySelectorAll('#rows tbody tr').length") == 25
-    began = time.perf_counter()
-    browser.run("level.value -= 1; level.dispatchEvent(new Event('input'))")
-    took = 1000 * (time.perf_counter() - began)
-    assert took < 500
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_browser_shows_the_page(browser, tmp_path, name, dark, width):
+    (tmp_path / "page.html").write_text(rendered(name), encoding="utf-8")
+    browser.resize(width, dark=dark)
+    browser.open(tmp_path / "page.html")
+    looked = browser.run(LOOK)
+    assert looked["contrast"] >= 4.5
+    assert looked["texts"] > 40
+    assert looked["overflow"] <= 0
+    assert looked["broken"] == 0
+    assert (looked["paper"] < 0.1) == dark
+    unnamed = """[...document.querySelectorAll("button, input, select, canvas")].filter(e => !(e.labels?.length ||
+        e.textContent.trim() || e.getAttribute("aria-label"))).length"""
+    assert browser.run(unnamed) == 0
+    assert browser.run("document.querySelectorAll('img[src=x], [onerror], #rows td > b').length") == 0
+    assert HOSTILE in browser.run("document.body.innerText")
     assert browser.complaints() == []
 
 
-@pytest.mark.parametrize("n_labels", [13, 40])
-def test_many_labels(browser, tmp_path, n_labels):
+def test_the_browser_would_have_complained(browser, tmp_path):
+    page = rendered("labels").replace("</body>", "<script>alert(1)</script></body>")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    browser.open(tmp_path / "page.html")
+    assert browser.complaints() != []
+
+
+def big_labels(rng, m):
+    p, codes = rng.integers(1, 60, size=(m, 10)) / 5001, rng.integers(0, 10, size=m)
+    p[np.arange(m), codes] = rng.integers(1, 5002, size=m) / 5001
+    frame = pd.DataFrame(p, columns=[f"p_{j}" for j in range(10)]).assign(prediction=p.argmax(axis=1))
+    return frame, codes
+
+
+def big_targets(rng, m):
+    y, width = rng.normal(size=m) * 100, rng.uniform(50, 150, size=m)
+    frame = {"prediction": y, "p_true": rng.integers(1, 5002, size=m) / 5001, "p_object": rng.uniform(size=m)}
+    for level in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99):
+        frame |= {f"lower_{level}": y - level * width, f"upper_{level}": y + 0.7 * level * width}
+    return pd.DataFrame(frame), y
+
+
+@pytest.mark.parametrize("make", [big_labels, big_targets])
+def test_ten_thousand_rows_open_in_two_seconds_and_weigh_five_megabytes(browser, tmp_path, make):
     rng = np.random.default_rng(0)
+    frame, y = make(rng, 10_000)
+    path = write_report(tmp_path / "page.html", frame, y, rng.normal(size=(10_000, 20)), n_calibration=5000)
+    assert path.stat().st_size < 5_000_000
+    assert min(browser.open(path) for _ in range(3)) < 2
+    assert browser.run("found.textContent") == "10,000 of 10,000 rows, 1 to 25 shown."
+    began = time.perf_counter()
+    browser.run("level.value -= 1; level.dispatchEvent(new Event('input'))")
+    assert time.perf_counter() - began < 0.5
+
+
+@pytest.mark.parametrize("n_labels", [1, 13, 40])
+def test_any_number_of_labels(browser, tmp_path, n_labels):
     names = [f"label {place}" for place in range(n_labels)]
-    p = rng.integers(1, 21, size=(200, n_labels)) / 20
-    truth = [names[code] for code in rng.integers(0, n_labels, size=200)]
-
-    def facts_at(level):
-        return classification_facts([LabelRun("full", "m", p, 0, 0)], names, truth, confidence_level=level)
-
-    facts = facts_at(0.9)
-    page = opened(browser, facts, tmp_path)
+    how = label_problem(200, labels=names, confidence_level=0.95)
+    page = opened(browser, tmp_path, **how)
+    p = how["predictions"]["full"][[f"p_{label}" for label in names]].to_numpy()
     for level in (0.9, 0.5, 0.05):
-        move(page, facts, level)
-        python = facts_at(level)
-        told = page.run(TABLE % "label-rows")
-        assert [row[2] for row in told] == [percent(row["coverage"]) for row in python["by_label"]]
-        for cells, row in zip(told, python["by_label"], strict=True):
-            others = sorted((-share, j) for j, share in enumerate(row["holds"]) if share and names[j] != row["label"])[
-                :3
-            ]
-            assert cells[4] == ", ".join(f"{names[j]} {percent(int(0.5 - 100 * share) / 100)}" for share, j in others)
-        counts = {name: int(n) for name, n, _, _ in page.run(BARS)}
-        sizes = {int(size): count for size, count in python["set_sizes"].items()}
-        assert sum(counts.values()) == 200
-        assert counts.get("11 or more", counts.get("11", 0)) == sum(n for size, n in sizes.items() if size >= 11)
-        assert all(counts.get(str(size), 0) == sizes[size] for size in range(11))
+        move(page, level)
+        sets = pvalues.exceeds(p, pvalues.significance(level))
+        sizes = np.bincount(sets.sum(axis=1), minlength=max(2, min(12, n_labels)))
+        counts = {name: n for name, n, _ in page.run(BARS)}
+        assert counts.get("11 or more", counts.get("11", 0)) == sizes[11:].sum()
+        assert all(counts.get(str(size), 0) == n for size, n in enumerate(sizes[:11].tolist()))
+        present = [code for code, name in enumerate(names) if name in how["y"]]
+        for cells, code in zip(page.run(TABLE % "#label-rows"), present, strict=False):  # after them is the new label
+            texts = shares_of(sets[[label == names[code] for label in how["y"]]])
+            assert cells[0] == names[code]
+            if n_labels <= 12:
+                assert cells[4:] == texts
+                continue
+            counts = sets[[label == names[code] for label in how["y"]]].sum(axis=0)
+            others = [j for j in np.argsort(-counts, kind="stable").tolist() if counts[j] and j != code][:3]
+            assert cells[4] == ", ".join(f"{names[j]} {texts[j]}" for j in others)
     assert page.complaints() == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,9 @@ import pandas as pd
 
 from exactcp.cli._job import Job, Outcome, compared, timed
 from exactcp.cli._predictors import counted, last, new_predictor, told
-from exactcp.report import LabelRun, classification_facts
+from exactcp.metrics.bands import expected_coverage, judge
+from exactcp.report.facts import facts_of
+from exactcp.report.numbers import seconds as in_seconds
 
 
 def classify(job: Job, truth: list[str | None] | None) -> Outcome:
@@ -27,32 +27,40 @@ def classify(job: Job, truth: list[str | None] | None) -> Outcome:
     -------
     Outcome
     """
-    run, frame, n_counted = _run_classifier(job, job.method)
-    classes = _classes_of(job)
-    runs = [run]
+    frame, measure, seconds, n_counted = _run_classifier(job, job.method)
+    frames, spent = {job.method: frame}, {job.method: seconds}
     if job.compare and job.method != "split":
-        runs += compared(lambda: replace(_run_classifier(job, "split")[0], measure=run.measure))
-    facts = partial(
-        classification_facts,
-        runs,
-        classes,
-        truth,
-        confidence_level=job.confidence,
-        n_calibration=n_counted,
-        promised_level=job.promised_level(),
-    )
-    known = facts()
+        for other, _, other_seconds, _ in compared(lambda: _run_classifier(job, "split")):
+            frames["split"], spent["split"] = other, other_seconds
+    facts = facts_of({job.method: frame}, truth, None, job.confidence)
+    run = facts.runs[0]
+    coverage = run.numbers["coverage"][facts.start]
+    expected = expected_coverage(job.promised_level(), facts.n_known, n_counted)
     summary = {
-        "measure": run.measure,
-        "classes": classes,
-        **{name: known[name] for name in _TOLD},
-        "fit_seconds": run.fit_seconds,
-        "predict_seconds": run.predict_seconds,
+        "measure": measure,
+        "classes": _classes_of(job),
+        "coverage": coverage,
+        "expected_coverage": expected,
+        "verdict": judge(coverage, expected),
+        "new_labels": facts.new_labels,
+        "accuracy": run.constants.get("accuracy"),
+        "set_size": run.numbers["set_size"][facts.start],
+        "mean_fuzziness": run.constants["mean_fuzziness"],
+        "fit_seconds": seconds[0],
+        "predict_seconds": seconds[1],
     }
-    return Outcome(dict(frame), summary, facts)
-
-
-_TOLD = ("coverage", "expected_coverage", "verdict", "new_labels", "accuracy", "set_size", "mean_fuzziness")
+    page = {
+        "predictions": frames,
+        "y": truth,
+        "confidence_level": job.confidence,
+        "n_calibration": n_counted,
+        "promised_level": job.promised_level(),
+        "details": {
+            part: {name: in_seconds(own[place]) for name, own in spent.items()}
+            for place, part in enumerate(("fit", "predict"))
+        },
+    }
+    return Outcome(dict(frame), summary, page)
 
 
 def _classes_of(job: Job) -> list[Any]:
@@ -60,8 +68,8 @@ def _classes_of(job: Job) -> list[Any]:
     return list(known.tolist())
 
 
-def _run_classifier(job: Job, method: str) -> tuple[LabelRun, Any, int]:
-    """Return what a predictor says, part by part, also as a frame, and how many examples it counted, at least.
+def _run_classifier(job: Job, method: str) -> tuple[Any, str, tuple[float, float], int]:
+    """Return a predictor's frame, its measure, its seconds, and how many examples it counted, at least.
 
     A label that the training rows of a part lack has p-value 0 there: no set can hold it.
     """
@@ -82,6 +90,4 @@ def _run_classifier(job: Job, method: str) -> tuple[LabelRun, Any, int]:
     classes = _classes_of(job)
     names = [f"p_{label}" for label in classes]
     frame = frame[[*(name for name in frame.columns if name not in names), *names]].fillna(dict.fromkeys(names, 0.0))
-    best = pd.Index(classes).get_indexer(frame["prediction"])
-    run = LabelRun(method, measure, frame[names].to_numpy(), fit_seconds, predict_seconds, best)
-    return run, frame, min(counts)
+    return frame, measure, (fit_seconds, predict_seconds), min(counts)

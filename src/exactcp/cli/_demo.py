@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any
@@ -48,21 +49,21 @@ def demo(
     told = (
         f"A set holds the true digit with probability at least {percent(confidence)}, if the objects are exchangeable. "
         f"Full CP learns from all {facts['n_train']:,} examples, split CP from half: smaller sets and fuzziness are "
-        f"better. {facts['report']['remark']}"
+        f"better. {facts['remark']}"
     )
     console.print(fill(told, console.width), soft_wrap=True)  # rich would part 96.1 from its %
     if saved is not None:
         console.print(f"Report: {saved}", soft_wrap=True)
 
 
-def _save(facts: dict[str, Any], report: Path | None) -> Path | None:
+def _save(page: Callable[[], dict[str, Any]], report: Path | None) -> Path | None:
     """Write the report; one that nobody asked for may be left out, with a sentence."""
     from exactcp.report import write_report
 
     if report is not None:
-        return write_report(facts, report)
+        return write_report(report, **page())
     try:
-        return write_report(facts, DEFAULT_REPORT)
+        return write_report(DEFAULT_REPORT, **page())
     except (ImportError, OSError) as error:
         typer.echo(f"exactcp: no report was written: {error}", err=True)
         return None

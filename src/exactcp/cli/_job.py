@@ -123,13 +123,13 @@ class Outcome:
         Name to one value a row, in the order in which they are written.
     summary : dict
         For scripts and for the last line in a terminal.
-    facts : callable
-        Returns the report's facts from ``asked``, ``rows`` and ``title``.
+    page : dict
+        Arguments of the report.
     """
 
     columns: dict[str, Any]
     summary: dict[str, Any]
-    facts: Callable[..., dict[str, Any]] = field(repr=False)
+    page: dict[str, Any] = field(repr=False)
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

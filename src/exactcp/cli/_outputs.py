@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ class Results:
     def _write_page(
         self, outcome: Outcome, problem: Problem, job: Job, asked: dict[str, str], shape: tuple[int, ...] | None
     ) -> None:
-        from exactcp.report import TestRows, render, write_report
+        from exactcp.report import render, write_report
 
         everybody = "all labels together" if problem.task == "classification" else "all rows together"
         asked = {
@@ -119,17 +118,15 @@ class Results:
             "p-values": f"smoothed, seed {job.seed}" if job.smoothed else "deterministic",
             "Valid for": everybody if job.mondrian is None else "each label",
         }
-        cells = problem.test[problem.features]
-        if shape is None:
-            rows = TestRows(columns=tuple(problem.features), cells=cells.astype(object).to_numpy())
-        else:
-            rows = TestRows(images=cells.to_numpy(dtype=float, na_value=0.0).reshape(-1, *shape))
-        facts = outcome.facts(asked=asked, rows=rows, title=f"Predictions of {asked['Target'].partition(' (')[0]}")
-        facts["total_seconds"] = time.perf_counter() - self.clock.began
+        X = problem.test[problem.features]
+        if shape is not None:
+            X = X.to_numpy(dtype=float, na_value=0.0).reshape(-1, *shape)
+        title = f"Predictions of {asked['Target'].partition(' (')[0]}"
+        page = {**outcome.page, "X": X, "details": {"title": title, **asked, **outcome.page["details"]}}
         if self.page is None or is_standard(self.page):
-            print_result(render(facts))
+            print_result(render(**page))
         else:
-            write_report(facts, self.page)
+            write_report(self.page, **page)
 
     def _summary(self, outcome: Outcome, problem: Problem, job: Job, saved: Path | None) -> dict[str, Any]:
         output, report, model = (None if path is None else str(path) for path in (self.rows, self.page, saved))

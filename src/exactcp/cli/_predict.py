@@ -305,7 +305,7 @@ def _check_places(outputs: Results, files: dict[str, Path], image: str | None) -
         if not is_standard(report):
             check_can_write(report, PAGES, read if output is None else {**read, "--output": output})
         with leaving_at_once():
-            from exactcp.report import check_can_render
+            from exactcp.report.page import check_can_render
         check_can_render()
     shape = None if image is None else _image_shape(image)
     if outputs.as_json or output is None:

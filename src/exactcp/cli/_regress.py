@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.cli._job import Job, Outcome, compared, timed
 from exactcp.cli._predictors import counted, last, new_predictor, told
 from exactcp.measures import SimplifiedKNN
+from exactcp.metrics.bands import expected_coverage, judge
 from exactcp.regions import Region
 from exactcp.regression import FullConformalRegressor
-from exactcp.report import TARGET_LEVELS, TargetLevels, TargetRun, regression_facts
+from exactcp.report.numbers import seconds as in_seconds
 
+TARGET_LEVELS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 PAIRS_AT_LEVELS = 20_000_000  # of a training and a test row: up to so many, ten levels more take seconds
 
 
@@ -33,48 +34,68 @@ def regress(job: Job, truth: np.ndarray | None) -> Outcome:
     -------
     Outcome
     """
-    run, regions, n_counted = _run_regressor(job, job.method, truth)
-    runs = [run]
-    strangeness = None
+    run = _run_regressor(job, job.method, truth)
+    frames, runs = {job.method: run.frame}, {job.method: run}
     if job.compare:
         if job.method != "split":
-            runs += compared(lambda: replace(_run_regressor(job, "split", truth)[0], measure=run.measure))
+            for other in compared(lambda: _run_regressor(job, "split", truth)):
+                frames["split"], runs["split"] = other.frame, other
         k = min(15, job.X_train.shape[0])
         detector = ConformalAnomalyDetector(SimplifiedKNN(k=k), preprocess=job.transformer).fit(job.X_train)
-        strangeness = detector.predict_p(job.X_test)
-    facts = partial(
-        regression_facts,
-        runs,
-        truth,
-        confidence_level=job.confidence,
-        strangeness=strangeness,
-        n_calibration=n_counted,
-        promised_level=job.promised_level(),
-    )
-    known = facts()
+        run.frame["p_object"] = detector.predict_p(job.X_test)
+    known = np.flatnonzero([] if truth is None else ~np.isnan(truth))
+    expected = expected_coverage(job.promised_level(), known.size, run.n_counted)
+    coverage = float(run.covered[known].mean()) if known.size else None
+    widths = np.array([region.measure for region in run.regions[0]])
+    finite = widths[np.isfinite(widths)]
+    error = np.abs(run.frame["prediction"].to_numpy() - (np.nan if truth is None else truth))[known]
     summary = {
         "measure": run.measure,
-        "coverage": known["coverage"],
-        "expected_coverage": known["expected_coverage"],
-        "verdict": known["verdict"],
-        "mean_absolute_error": known["mean_absolute_error"],
-        "mean_width": known["mean_width"],
-        "median_width": known["median_width"],
-        "infinite": known["infinite"],
-        "fit_seconds": runs[0].fit_seconds,
-        "predict_seconds": runs[0].predict_seconds,
+        "coverage": coverage,
+        "expected_coverage": expected,
+        "verdict": judge(coverage, expected),
+        "mean_absolute_error": float(error.mean()) if known.size else None,
+        "mean_width": float(finite.mean()) if finite.size else None,
+        "median_width": float(np.median(finite)) if finite.size else None,
+        "infinite": int(widths.size - finite.size),
+        "fit_seconds": run.fit_seconds,
+        "predict_seconds": run.predict_seconds,
     }
-    return Outcome(_regression_columns(run, regions, job), summary, facts)
+    page = {
+        "predictions": frames,
+        "y": truth,
+        "confidence_level": job.confidence,
+        "n_calibration": run.n_counted,
+        "promised_level": job.promised_level(),
+        "details": {
+            "fit": {name: in_seconds(own.fit_seconds) for name, own in runs.items()},
+            "predict": {name: in_seconds(own.predict_seconds) for name, own in runs.items()},
+        },
+    }
+    return Outcome(_regression_columns(run.frame["prediction"].to_numpy(), run.regions, job), summary, page)
 
 
-def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[TargetRun, list[list[Region]], int]:
-    """Return what a predictor says, part by part, its regions by level, and how many examples it counted, at least."""
+class _Run(NamedTuple):
+    """What a predictor returned: a frame for the page, regions by level, whether each holds its target, and costs."""
+
+    frame: Any
+    regions: list[list[Region]]
+    covered: np.ndarray
+    measure: str
+    fit_seconds: float
+    predict_seconds: float
+    n_counted: int
+
+
+def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> _Run:
+    """Return what a predictor says, part by part."""
     m = job.X_test.shape[0]
     known = truth is not None and not np.isnan(truth).all()
     targets = np.full(m, np.nan) if truth is None else truth
     prediction, p, covered = np.zeros(m), np.full(m, np.nan), np.zeros(m, dtype=bool)
     regions = [[Region(np.empty((0, 2)))] * m for _ in job.confidences]
-    at_levels = TargetLevels.blank(_levels_of_a_page(job), m)
+    levels = _levels_of_a_page(job)
+    hulls = np.full((len(levels), m, 2), np.nan)
     fit_seconds, predict_seconds, measure = 0.0, 0.0, ""
     counts: list[int] = []
     for rows, part in job.parts():
@@ -93,39 +114,31 @@ def _run_regressor(job: Job, method: str, truth: np.ndarray | None) -> tuple[Tar
                 covered[rows] = [y in region for y, region in zip(targets[rows].tolist(), found, strict=True)]
             for row, region in zip(rows.tolist(), found, strict=True):
                 regions[place][row] = region
-        _fill_levels(at_levels, rows, predictor, part.X_test, targets[rows])
+        with warnings.catch_warnings():  # that rows are few for a level is seen in the page
+            warnings.simplefilter("ignore", UserWarning)
+            for place, level in enumerate(levels):
+                hulls[place, rows] = predictor.predict_interval(part.X_test, level)
         if method == "full" and known:
             # what a place holder gives is not read
             filled = np.where(np.isnan(targets), np.nanmedian(targets), targets)
             p[rows] = predictor.predict_p(part.X_test, filled[rows])
         counts.append(counted(predictor, part.n_train))
         measure = told(predictor)
-    hulls = np.array([region.hull for region in regions[0]]).reshape(-1, 2)
-    widths = np.array([region.measure for region in regions[0]])
-    judged = (covered if known else None, p if method == "full" and known else None)
-    run = TargetRun(method, measure, prediction, hulls, widths, *judged, fit_seconds, predict_seconds, at_levels)
-    return run, regions, min(counts)
+    frame = pd.DataFrame({"prediction": prediction})
+    for level, ends in zip(levels, hulls, strict=True):
+        frame[f"lower_{level!r}"], frame[f"upper_{level!r}"] = ends.T
+    if method == "full" and known:
+        frame["p_true"] = p
+    return _Run(frame, regions, covered, measure, fit_seconds, predict_seconds, min(counts))
 
 
 def _levels_of_a_page(job: Job) -> tuple[float, ...]:
     """Return the levels to which the reader of a report may go: those asked for, and more where they take seconds."""
     if not job.compare:
-        return ()
+        return job.confidences
     pairs = job.n_train * job.X_test.shape[0]
     more = () if job.slow or pairs > PAIRS_AT_LEVELS else TARGET_LEVELS
     return tuple(sorted({*job.confidences, *more}))
-
-
-def _fill_levels(said: TargetLevels, rows: np.ndarray, predictor: Any, X: np.ndarray, targets: np.ndarray) -> None:
-    """Write what a predictor says of some rows at other levels, as a report shows it: without a word about few rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for place, level in enumerate(said.levels):
-            found = _regions(predictor, X, level)
-            said.intervals[place, rows] = np.array([region.hull for region in found]).reshape(-1, 2)
-            said.widths[place, rows] = [region.measure for region in found]
-            if said.covered is not None:
-                said.covered[place, rows] = [y in region for y, region in zip(targets.tolist(), found, strict=True)]
 
 
 def _regions(predictor: Any, X: Any, level: float) -> list[Region]:
@@ -136,8 +149,8 @@ def _regions(predictor: Any, X: Any, level: float) -> list[Region]:
     return [Region(ends[None][~np.isnan(ends[:1])]) for ends in predictor.predict_interval(X, level)]
 
 
-def _regression_columns(run: TargetRun, regions: list[list[Region]], job: Job) -> dict[str, Any]:
-    columns: dict[str, Any] = {"prediction": run.prediction}
+def _regression_columns(prediction: np.ndarray, regions: list[list[Region]], job: Job) -> dict[str, Any]:
+    columns: dict[str, Any] = {"prediction": prediction}
     for level, own in zip(job.confidences, regions, strict=True):
         hulls = np.array([region.hull for region in own]).reshape(-1, 2)
         columns[job.column("lower", level)] = hulls[:, 0]

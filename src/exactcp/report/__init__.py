@@ -1,27 +1,9 @@
-"""Facts (a dict) become one HTML page that needs no network.
+"""One HTML page about predictions, which needs no network.
 
-`classification_facts` and `regression_facts` make the facts of predictions: plain numbers, texts and lists, which
-`json` can write. `render` draws their pictures (matplotlib) and fills the template (jinja2); `write_report` also saves
-it. Each `LabelRun` or `TargetRun` is what one predictor said about the same test rows: the first is the one the page is
-about, the others stand beside it.
+`facts` reads the frames of `predict_frame` and computes the numbers of the page at every level of its slider; `rows`
+embeds the rows, exactly; `figures` draws with the displays of `exactcp.inspection`; `page` fills the template (jinja2).
 """
 
-from exactcp.report.carried_targets import TargetLevels
-from exactcp.report.classification import LabelRun, classification_facts
-from exactcp.report.levels import TARGET_LEVELS
-from exactcp.report.page import check_can_render, render, write_report
-from exactcp.report.regression import TargetRun, regression_facts
-from exactcp.report.rows import TestRows
+from exactcp.report.page import render, write_report
 
-__all__ = [
-    "TARGET_LEVELS",
-    "LabelRun",
-    "TargetLevels",
-    "TargetRun",
-    "TestRows",
-    "check_can_render",
-    "classification_facts",
-    "regression_facts",
-    "render",
-    "write_report",
-]
+__all__ = ["render", "write_report"]

@@ -1,126 +1,74 @@
-// Prediction sets at any level, from the p-values that the page carries.
+// Prediction sets at any level, from the p-values of all labels.
 
-function labelTask(data, facts) {
-  const { classes, truth, best, shown } = data;
+const MOST_BARS = 11;
+
+function labelTask(data) {
+  const { classes, shown } = data;
+  const [p, truth, best] = [unpack(data.p), unpack(data.truth), unpack(data.best)];
   const names = classes.concat(data.new);
   const width = classes.length;
-  const { values, places } = data.p;
-  const p = (row, label) => values[places[row * width + label]];
-  const [first, second] = [new Float64Array(shown), new Float64Array(shown)];
-  for (let row = 0; row < shown; row += 1) {
-    let [high, next] = [-1, -1];
-    for (let label = 0; label < width; label += 1) {
-      const place = places[row * width + label];
-      if (place > high) [high, next] = [place, high];
-      else if (place > next) next = place;
-    }
-    first[row] = values[high];
-    second[row] = next < 0 ? 0 : values[next];
-  }
   const sizes = new Int32Array(shown);
-  let least = 0; // the first place of a p-value that exceeds epsilon
+  const [largest, second] = [new Float64Array(shown), new Float64Array(shown)];
+  for (let row = 0; row < shown; row += 1) {
+    const own = p.slice(row * width, (row + 1) * width).sort();
+    largest[row] = own[width - 1];
+    second[row] = width > 1 ? own[width - 2] : 0;
+  }
+  let epsilon = 0;
+  const isIn = (row, label) => label < width && p[row * width + label] > epsilon;
+  const isCovered = (row) => (truth[row] < 0 ? null : isIn(row, truth[row]));
+  const setOf = (row) => [...classes.keys()].filter((label) => isIn(row, label));
+  function chips(row) {
+    const chip = (label) => make("span", { class: label === truth[row] ? "chip true" : "chip" }, classes[label]);
+    const parts = sizes[row] ? setOf(row).map(chip) : [make("em", {}, "empty")];
+    if (isCovered(row) === false) parts.push(missed());
+    return make("span", { class: "chips" }, ...parts.flatMap((part) => [part, " "]));
+  }
 
-  const task = {
-    noun: "label",
-    isIn: (row, label) => label < width && places[row * width + label] >= least,
-    setOf: (row) => classes.filter((_, label) => task.isIn(row, label)),
-    isCovered: (row) => (truth[row] < 0 ? null : task.isIn(row, truth[row])),
-    name: (label) => (label < 0 ? "" : names[label]),
-
+  return {
+    names,
+    size: (row) => sizes[row],
+    hard: (row) => sizes[row] + second[row],
+    strange: (row) => largest[row],
     move(stop) {
-      const epsilon = data.epsilons[stop];
-      let [low, high] = [0, values.length];
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (values[middle] > epsilon) high = middle;
-        else low = middle + 1;
-      }
-      least = low;
-      for (let row = 0; row < shown; row += 1) {
-        let size = 0;
-        for (let at = row * width; at < (row + 1) * width; at += 1) if (places[at] >= least) size += 1;
-        sizes[row] = size;
-      }
+      epsilon = data.epsilons[stop];
+      sizes.fill(0);
+      for (let k = 0; k < shown * width; k += 1) if (p[k] > epsilon) sizes[Math.floor(k / width)] += 1;
     },
-
-    // the numbers of all test rows, of each predictor
-    numbers(stop, run = 0) {
-      const counts = data.runs[run];
-      return {
-        covered: counts.covered && counts.covered[stop],
-        coverage: counts.covered && counts.covered[stop] / facts.n_known,
-        set_size: counts.labels[stop] / facts.n_test,
-        alone: counts.alone[stop] / facts.n_test,
-      };
+    // a bin for each size; the last one may hold all larger ones
+    bins() {
+      const largestSize = sizes.reduce((a, b) => Math.max(a, b), 1);
+      return Array.from({ length: Math.min(MOST_BARS, largestSize) + 1 }, (_, size) => {
+        const more = size === MOST_BARS && largestSize > size ? " or more" : "";
+        return { from: size, to: more ? Infinity : size + 1, text: size + more, name: count(size, "label") + more };
+      });
     },
-    written: { coverage: percent, set_size: (value) => number(value, 3), alone: percent },
-    compared: { coverage: percent, set_size: (value) => number(value, 4) },
-    say: (numbers) => number(numbers.set_size, 3) + " labels in a set",
-
-    bars() {
-      const counts = [];
-      for (const size of sizes) counts[size] = (counts[size] || 0) + 1;
-      const largest = Math.max(1, counts.length - 1);
-      const shownSizes = Math.min(largest, 11);
-      const found = [];
-      for (let size = 0; size <= shownSizes; size += 1) {
-        const isLast = size === shownSizes && largest > shownSizes;
-        const n = isLast ? counts.slice(size).reduce((sum, more) => sum + (more || 0), 0) : counts[size] || 0;
-        found.push({
-          text: size + (isLast ? " or more" : ""),
-          said: count(size, "label") + (isLast ? " or more" : ""),
-          n,
-          filter: { size: [size, isLast ? width : size] },
-        });
-      }
-      return found;
-    },
-
-    // by true label: rows, rows covered, labels in all sets, sets that hold each label
+    // for each true label: rows, rows covered, labels in all sets, sets that hold each label
     byLabel() {
-      const found = new Map();
+      const found = names.map((_, label) => ({ label, n: 0, covered: 0, labels: 0, holds: classes.map(() => 0) }));
       for (let row = 0; row < shown; row += 1) {
-        const label = truth[row];
-        if (label < 0) continue;
-        if (!found.has(label)) found.set(label, { n: 0, covered: 0, labels: 0, holds: new Array(width).fill(0) });
-        const own = found.get(label);
+        if (truth[row] < 0) continue;
+        const own = found[truth[row]];
         own.n += 1;
         own.labels += sizes[row];
-        if (task.isIn(row, label)) own.covered += 1;
-        for (let other = 0; other < width; other += 1) if (task.isIn(row, other)) own.holds[other] += 1;
+        own.covered += Number(isCovered(row));
+        for (let label = 0; label < width; label += 1) own.holds[label] += Number(isIn(row, label));
       }
-      return found;
+      return found.filter(({ n }) => n > 0);
     },
-
-    filters: [
-      { name: "truth", test: (row, wanted) => truth[row] === Number(wanted) },
-      { name: "holds", test: (row, wanted) => task.isIn(row, Number(wanted)) },
-      { name: "hit", test: (row, wanted) => task.isCovered(row) === (wanted === "1") },
-      { name: "strange", test: (row, wanted) => first[row] <= Number(wanted) },
-      { name: "size", test: (row, [from, to]) => sizes[row] >= from && sizes[row] <= to },
-    ],
-
+    filters: {
+      truth: (row, wanted) => truth[row] === Number(wanted),
+      holds: (row, wanted) => isIn(row, Number(wanted)),
+      hit: (row, wanted) => isCovered(row) === (wanted === "1"),
+      strange: (row, wanted) => largest[row] <= Number(wanted),
+    },
     columns: [
-      { key: "truth", name: "truth", value: (row) => task.name(truth[row]), has: truth.some((label) => label >= 0) },
-      { key: "set", name: "set", value: (row) => task.setOf(row).join("|"), show: (row) => chips(row) },
-      { key: "size", name: "size", value: (row) => sizes[row] },
-      { key: "label", name: "best", value: (row) => classes[best[row]] },
-      { key: "confidence", name: "confidence", value: (row) => 1 - second[row], digits: 3 },
-      { key: "credibility", name: "credibility", value: (row) => first[row], digits: 3 },
+      { name: "truth", value: (row) => names[truth[row]] ?? "", isText: true, isHidden: !data.expected },
+      { name: "set", value: (row) => setOf(row).map((label) => classes[label]).join("|"), show: chips, isText: true },
+      { name: "size", value: (row) => sizes[row] },
+      { name: "best", value: (row) => classes[best[row]] ?? "", isText: true },
+      { name: "confidence", value: (row) => 1 - second[row], digits: 3 },
+      { name: "credibility", value: (row) => largest[row], digits: 3 },
     ],
-    // columns of the download alone
-    more: classes.map((name, label) => ({ key: "p_" + name, value: (row) => p(row, label) })),
   };
-
-  function chips(row) {
-    const cell = make("span", { class: "chips" });
-    const inside = classes.map((_, label) => label).filter((label) => task.isIn(row, label));
-    const parts = inside.map((label) => make("span", { class: label === truth[row] ? "chip true" : "chip" }, classes[label]));
-    if (!inside.length) parts.push(make("em", {}, "empty"));
-    if (task.isCovered(row) === false) parts.push(make("span", { class: "miss" }, "missed"));
-    parts.forEach((part, k) => cell.append(...(k ? [" ", part] : [part])));
-    return cell;
-  }
-
-  return task;
 }

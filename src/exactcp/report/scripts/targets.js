@@ -2,89 +2,51 @@
 
 const BINS = 10;
 
-function targetTask(data, facts) {
-  const { shown, truth, prediction } = data;
-  const rowsOfTable = (table) => table && table.places.map((place) => table.values[place]);
-  const pTrue = rowsOfTable(data.p);
-  const strangeness = rowsOfTable(data.strangeness);
-  const end = (value) => (value === null ? NaN : value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
-  const decimals = Math.max(0, data.decimals);
-  const round = (value) => (Number.isFinite(value) ? Number(value.toFixed(Math.min(decimals, 100))) : value);
-  let [lower, upper, widths, hits] = [[], [], [], null];
+function targetTask(data) {
+  const { shown } = data;
+  const [truth, prediction] = [unpack(data.truth), unpack(data.prediction)];
+  const [lowers, uppers] = [unpack(data.lower), unpack(data.upper)];
+  const [pTrue, pObject] = [data.p_true && unpack(data.p_true), data.p_object && unpack(data.p_object)];
+  let [lower, upper, widths] = [];
+  const isCovered = (row) => (Number.isNaN(truth[row]) ? null : lower[row] <= truth[row] && truth[row] <= upper[row]);
+  const hit = (row) => ({ true: "yes", false: "missed" })[isCovered(row)] ?? "";
+  const mark = (row) => (isCovered(row) === false ? missed() : hit(row));
 
-  const task = {
-    noun: "target",
-    lower: (row) => lower[row],
-    upper: (row) => upper[row],
-    isCovered: (row) => (truth[row] === null || hits === null ? null : hits[row] === "1"),
-
+  return {
+    size: (row) => widths[row],
+    hard: (row) => widths[row],
+    strange: pObject && ((row) => pObject[row]),
     move(stop) {
-      lower = data.lower[stop].map(end);
-      upper = data.upper[stop].map(end);
-      widths = lower.map((low, row) => round(Number.isNaN(low) ? 0 : upper[row] - low));
-      for (const [row, width] of data.widths[stop]) widths[row] = width;
-      hits = data.covered && data.covered[stop];
+      lower = lowers.subarray(stop * shown, (stop + 1) * shown);
+      upper = uppers.subarray(stop * shown, (stop + 1) * shown);
+      widths = lower.map((end, row) => (Number.isNaN(end) ? 0 : upper[row] - end)); // no end: an empty interval
     },
-
-    numbers(stop, run = 0) {
-      const told = data.runs[run][stop];
-      if (told === null) return {};
-      const covered = told.coverage === null ? null : Math.round(told.coverage * facts.n_known);
-      return { covered, ...told };
-    },
-    written: { coverage: percent, mean_width: number, median_width: number, infinite: whole },
-    compared: { coverage: percent, mean_width: number, median_width: number },
-    say: (numbers) => "mean width " + number(numbers.mean_width),
-
-    bars() {
+    // from the narrowest interval to the widest; infinite ones have a bin of their own
+    bins() {
       const finite = widths.filter(Number.isFinite);
-      const infinite = widths.length - finite.length;
-      const found = [];
-      if (finite.length) {
-        const low = finite.reduce((a, b) => Math.min(a, b));
-        const high = finite.reduce((a, b) => Math.max(a, b));
-        const n = high > low ? BINS : 1;
-        const ends = Array.from({ length: n + 1 }, (_, k) => (k === n ? high : low + ((high - low) * k) / n));
-        const counts = new Array(n).fill(0);
-        const binOf = (width) => {
-          let bin = n - 1;
-          while (bin > 0 && width < ends[bin]) bin -= 1;
-          return bin;
-        };
-        for (const width of finite) counts[binOf(width)] += 1;
-        for (let bin = 0; bin < n; bin += 1) {
-          const text = n === 1 ? number(low) : number(ends[bin]) + " to " + number(ends[bin + 1]);
-          const size = [ends[bin], ends[bin + 1], bin === n - 1];
-          found.push({ text, said: "width " + text, n: counts[bin], filter: { size } });
-        }
-      }
-      if (infinite) {
-        found.push({ text: "infinite", said: "infinite width", n: infinite, filter: { size: [Infinity, Infinity, true] } });
-      }
+      const [low, high] = [Math.min, Math.max].map((pick) => finite.reduce((a, b) => pick(a, b), finite[0]));
+      const n = finite.length && (high > low ? BINS : 1);
+      const end = (k) => (k === n ? high : low + ((high - low) * k) / n);
+      const found = Array.from({ length: n }, (_, k) => {
+        const text = n === 1 ? number(low) : `${number(end(k))} to ${number(end(k + 1))}`;
+        return { from: end(k), to: k === n - 1 ? Infinity : end(k + 1), text, name: `width ${text}` };
+      });
+      if (finite.length < shown) found.push({ from: Infinity, to: NaN, text: "infinite", name: "infinite width" });
       return found;
     },
-
-    filters: [
-      { name: "hit", test: (row, wanted) => task.isCovered(row) === (wanted === "1") },
-      { name: "strange", test: (row, wanted) => strangeness[row] <= Number(wanted) },
-      { name: "size", test: (row, [from, to, isClosed]) => widths[row] >= from && (widths[row] < to || (isClosed && widths[row] <= to)) },
-    ],
-
+    filters: {
+      hit: (row, wanted) => isCovered(row) === (wanted === "1"),
+      strange: (row, wanted) => pObject[row] <= Number(wanted),
+    },
     columns: [
-      { key: "truth", name: "truth", value: (row) => truth[row], has: truth.some((value) => value !== null), digits: 6 },
-      { key: "prediction", name: "prediction", value: (row) => prediction[row], digits: 6 },
-      { key: "lower", name: "lower", value: (row) => lower[row], digits: 6 },
-      { key: "upper", name: "upper", value: (row) => upper[row], digits: 6 },
-      { key: "width", name: "width", value: (row) => widths[row], digits: 4 },
-      {
-        key: "covered", name: "truth inside", has: data.covered !== null,
-        value: (row) => (task.isCovered(row) === null ? "" : task.isCovered(row) ? "yes" : "no"),
-        show: (row) => make("span", task.isCovered(row) === false ? { class: "miss" } : {}, task.isCovered(row) === null ? "" : task.isCovered(row) ? "yes" : "missed"),
-      },
-      { key: "p", name: "p of the truth", value: (row) => (pTrue[row] < 0 ? null : pTrue[row]), has: pTrue !== null, digits: 3 },
-      { key: "strangeness", name: "p of the object", value: (row) => strangeness[row], has: strangeness !== null, digits: 3 },
+      { name: "truth", value: (row) => truth[row], digits: 6, isHidden: !data.expected },
+      { name: "prediction", value: (row) => prediction[row], digits: 6 },
+      { name: "lower", value: (row) => lower[row], digits: 6 },
+      { name: "upper", value: (row) => upper[row], digits: 6 },
+      { name: "width", value: (row) => widths[row], digits: 4 },
+      { name: "truth inside", value: hit, show: mark, isHidden: !data.expected },
+      { name: "p of the truth", value: (row) => pTrue[row], digits: 3, isHidden: !pTrue },
+      { name: "p of the object", value: (row) => pObject[row], digits: 3, isHidden: !pObject },
     ],
-    more: [],
   };
-  return task;
 }
