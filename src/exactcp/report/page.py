@@ -71,8 +71,10 @@ def render(
     >>> from exactcp import FullConformalClassifier
     >>> from exactcp.report import render
     >>> X, y = load_iris(return_X_y=True)
-    >>> frame = FullConformalClassifier().fit(X[::2], y[::2]).predict_frame(X[1::2])
-    >>> page = render(frame, y[1::2], X[1::2], n_calibration=75, details={"title": "Irises"})
+    >>> clf = FullConformalClassifier().fit(X[::2], y[::2])
+    >>> frame = clf.predict_frame(X[1::2])
+    >>> details = {"title": "Irises", "Measure": "KNN"}
+    >>> page = render(frame, y[1::2], X[1::2], details=details)
     >>> page.startswith("<!doctype html>"), 'src="http' in page
     (True, False)
     """
@@ -117,9 +119,12 @@ def write_report(path: str | Path, predictions: Any, y: Any = None, X: Any = Non
     >>> from exactcp.report import write_report
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> reg = FullConformalRegressor().fit(X[:350], y[:350])
-    >>> frame = reg.predict_frame(X[350:], [0.5, 0.8, 0.9, 0.95]).assign(p_true=reg.predict_p(X[350:], y[350:]))
+    >>> X_test, y_test = X[350:], y[350:]
+    >>> frame = reg.predict_frame(X_test, [0.5, 0.8, 0.9, 0.95])
+    >>> frame["p_true"] = reg.predict_p(X_test, y_test)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(write_report(f"{folder}/page.html", frame, y[350:], X[350:], n_calibration=350).name)
+    ...     path = f"{folder}/page.html"
+    ...     print(write_report(path, frame, y_test, X_test).name)
     page.html
     """
     page = render(predictions, y, X, **options)
