@@ -15,6 +15,7 @@ from exactcp.pvalues import as_decimal, significance
 from exactcp.report.rows import embed_objects, is_missing, pack, rows_that_fit
 
 LABEL_LEVELS = {k / 200 for k in range(1, 200)} | {k / 1000 for k in range(991, 1000)}
+CURVE_LEVELS = [k / 100 for k in range(1, 100)]
 
 
 @dataclass(frozen=True)
@@ -107,18 +108,20 @@ def promise(facts: Facts, promised_level: float | None, n_calibration: int | Non
     -------
     dict
         `promised`; and, if truths are known, `expected`, the least and the largest coverage in 95 of 100 cases, and
-        `verdicts`: one for each level.
+        `verdicts`: one for each level; `band`, what is expected at the levels of a calibration curve.
     """
     level = facts.levels[facts.start]
     times = (1 - as_decimal(level if promised_level is None else promised_level)) / significance(level)
     missed = [times * significance(stop) for stop in facts.levels]
     found: dict[str, Any] = {"promised": [max(0.0, float(1 - share)) for share in missed]}
     if facts.n_known == 0:
-        return {**found, "expected": None, "verdicts": None}
-    expected = expected_counts(missed, facts.n_known, n_calibration) / facts.n_known
+        return {**found, "expected": None, "verdicts": None, "band": None}
+    expected = (expected_counts(missed, facts.n_known, n_calibration) / facts.n_known).tolist()
     coverages = facts.runs[0].numbers["coverage"]
-    verdicts = [judge(share, ends) for share, ends in zip(coverages, expected.tolist(), strict=True)]
-    return {**found, "expected": expected.tolist(), "verdicts": verdicts}
+    verdicts = [judge(share, ends) for share, ends in zip(coverages, expected, strict=True)]
+    at_curve = [times * significance(stop) for stop in CURVE_LEVELS]
+    band = expected_counts(at_curve, facts.n_known, n_calibration) / facts.n_known
+    return {**found, "expected": expected, "verdicts": verdicts, "band": band}
 
 
 def _label_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float) -> Facts:

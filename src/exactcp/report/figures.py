@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from exactcp.inspection import CalibrationCurveDisplay, PredictionIntervalDisplay, UniformityDisplay
-from exactcp.metrics.bands import coverage_curve, expected_counts
-from exactcp.pvalues import as_decimal
-from exactcp.report.facts import Facts
+from exactcp.metrics.bands import coverage_curve
+from exactcp.report.facts import CURVE_LEVELS, Facts
 
 CURVES = 2  # of calibration; more would hide each other
 INTERVALS = 300  # of the picture, the first ones
-LEVELS = np.arange(1, 100) / 100
 STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -25,14 +23,14 @@ STYLE: Any = {
 }
 
 
-def figures(facts: Facts, n_calibration: int | None) -> dict[str, dict[str, str]]:
+def figures(facts: Facts, band: np.ndarray | None) -> dict[str, dict[str, str]]:
     """Return the pictures that the facts allow: by name, the `uri` and the `alt` text.
 
     Parameters
     ----------
     facts : Facts
-    n_calibration : int or None
-        For the band of the calibration.
+    band : ndarray of shape (99, 2), or None
+        What coverage to expect at each level of the calibration.
 
     Returns
     -------
@@ -42,8 +40,8 @@ def figures(facts: Facts, n_calibration: int | None) -> dict[str, dict[str, str]
 
     found = {}
     with style.context(["default", STYLE]):  # light, whatever is set: the page turns the colours where it is dark
-        if any(run.p_true is not None for run in facts.runs):
-            found["calibration"] = _calibration(facts, n_calibration)
+        if band is not None and any(run.p_true is not None for run in facts.runs):
+            found["calibration"] = _calibration(facts, band)
         if facts.runs[0].p_true is not None:
             found["p_values"] = _drawn(UniformityDisplay(facts.runs[0].p_true), (4.6, 3.3))
         if facts.intervals is not None:
@@ -64,19 +62,18 @@ def _intervals(facts: Facts) -> PredictionIntervalDisplay:
     )
 
 
-def _calibration(facts: Facts, n_calibration: int | None) -> dict[str, str]:
+def _calibration(facts: Facts, band: np.ndarray) -> dict[str, str]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.6, 3.9), layout="constrained")
     ax = figure.add_subplot()
-    low, high = expected_counts([1 - as_decimal(level) for level in LEVELS.tolist()], facts.n_known, n_calibration).T
-    ax.fill_between(LEVELS, low / facts.n_known, high / facts.n_known, color="grey", alpha=0.25, linewidth=0)
+    ax.fill_between(CURVE_LEVELS, *band.T, color="grey", alpha=0.25, linewidth=0)
     ax.plot([0, 1], [0, 1], "--", color="grey", linewidth=1)
     texts = []
     p_values = {run.name: run.p_true for run in facts.runs if run.p_true is not None}
     for name, p_true in list(p_values.items())[:CURVES]:
-        curve = coverage_curve(p_true, LEVELS)
-        display = CalibrationCurveDisplay(LEVELS, curve, facts.n_known, name=name).plot(ax=ax)
+        curve = coverage_curve(p_true, CURVE_LEVELS)
+        display = CalibrationCurveDisplay(CURVE_LEVELS, curve, facts.n_known, name=name).plot(ax=ax)
         texts.append(f"{name}: {display.alt_text}")
     return {"uri": _uri(figure), "alt": " ".join(texts)}
 

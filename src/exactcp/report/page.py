@@ -83,6 +83,7 @@ def render(
 
     facts = facts_of(predictions, y, X, confidence_level)
     promised = promise(facts, promised_level, n_calibration)
+    band = promised.pop("band")
     texts = dict(details or {})
     title = texts.pop("title", "Prediction sets" if facts.task == "label" else "Prediction intervals")
     return _filled_in(
@@ -92,7 +93,7 @@ def render(
         n_calibration=n_calibration,
         details={heading: text for heading, text in texts.items() if not isinstance(text, Mapping)},
         columns={heading: text for heading, text in texts.items() if isinstance(text, Mapping)},
-        figures=figures(facts, n_calibration),
+        figures=figures(facts, band),
         script=_script(),
         data=written(_data(facts, promised)),
     )
