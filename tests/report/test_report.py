@@ -44,7 +44,7 @@ def label_problem(m=300, *, denominator=20, labels=LABELS, **options):
 
 
 def target_problem(m=120, **options):
-    """Return arguments of `render`: some intervals are infinite or empty, and a target is unknown."""
+    """Return arguments of `render`: some intervals are infinite or empty; a target is unknown."""
     rng = np.random.default_rng(1)
     prediction = rng.normal(loc=5e4, scale=1e4, size=m)
     y = prediction + rng.normal(scale=2e3, size=m)
@@ -54,6 +54,7 @@ def target_problem(m=120, **options):
         frame |= {f"lower_{level}": prediction - width, f"upper_{level}": prediction + width}
     frame["lower_0.99"][:5], frame["upper_0.99"][:5] = -np.inf, np.inf
     frame["lower_0.5"][7] = frame["upper_0.5"][7] = np.nan
+    frame["lower_0.9"][12], frame["upper_0.9"][13] = y[12], y[13]  # ends belong to intervals
     y[11] = np.nan
     split = pd.DataFrame({"prediction": prediction, "lower": frame["lower_0.9"], "upper": np.inf})
     X = pd.DataFrame({HOSTILE: rng.uniform(size=m), "kind": rng.choice(["r", HOSTILE], size=m)})
@@ -274,7 +275,8 @@ FRAME = pd.DataFrame({"prediction": [0.0, 1.0], "lower_0.9": 0.0, "upper_0.9": 1
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"predictions": FRAME, "y": [0.0]}, "y has 1 values for 2 test rows"),
+        ({"predictions": FRAME, "y": [0.0]}, "y has 1 rows for 2 predictions"),
+        ({"predictions": FRAME, "X": FRAME[:1]}, "X has 1 rows for 2 predictions"),
         ({"predictions": {"full": FRAME, "split": FRAME[:1]}}, r"numbers of rows: \{'full': 2, 'split': 1\}"),
         ({"predictions": {}}, "one at least"),
         ({"predictions": FRAME[:0]}, "one at least"),

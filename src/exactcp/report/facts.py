@@ -82,9 +82,10 @@ def facts_of(predictions: Any, y: Any, X: Any, confidence_level: float) -> Facts
         msg = f"the predictions have these numbers of rows: {sizes}; expected the same rows for each, one at least."
         raise ValueError(msg)
     n_test = next(iter(sizes.values()))
-    if y is not None and len(y) != n_test:
-        msg = f"y has {len(y)} values for {n_test} test rows: give one for each, None or nan if it is not known."
-        raise ValueError(msg)
+    for name, values in (("y", y), ("X", X)):
+        if values is not None and len(values) != n_test:
+            msg = f"{name} has {len(values)} rows for {n_test} predictions: give one for each."
+            raise ValueError(msg)
     columns = [str(column) for column in next(iter(frames.values())).columns]
     if any(column.partition("_")[0] == "lower" for column in columns):
         return _target_facts(frames, y, X, confidence_level)
