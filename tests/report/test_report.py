@@ -21,7 +21,7 @@ from exactcp.metrics import efficiency_summary
 from exactcp.report import render, write_report
 from exactcp.report.numbers import written_number
 
-HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(1)">'
+HOSTILE = '</script ><script>alert(1)</script><img src=x onerror="alert(1)">'
 LABELS = ["ant", HOSTILE, "=cat, \"the\" 'first'", "dog\u2028&amp;", "10"]
 TARGET_LEVELS = [0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99]
 VOID = {"img", "meta", "input"}
