@@ -7,8 +7,6 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from exactcp._cloning import parameters_ending_in
-
 
 def draw_seed(random_state: Any) -> int:
     """Return the seed that a random_state means: an integer itself, else a number drawn from the generator."""
@@ -22,7 +20,7 @@ def lend_seed(estimator: Any, seed: int) -> Any:
     One that has a seed of its own gives this one to those that it holds. A generator is drawn from once, so that
     whatever is fitted again is fitted alike.
     """
-    states = dict(parameters_ending_in("random_state", estimator))
+    states = {name: value for name, value in estimator.get_params().items() if name.split("__")[-1] == "random_state"}
     if not states:
         return estimator
     lent = seed if states.get("random_state") is None else draw_seed(states["random_state"])

@@ -6,13 +6,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ShuffleSplit
 
 from exactcp import pvalues
 from exactcp._answers import check_two_classes
 from exactcp._changes import changes
-from exactcp._cloning import fresh
 from exactcp._parallel import Effort, progress
 from exactcp._parameters import (
     BOOLEAN,
@@ -95,7 +94,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         parameters = self._route(fit_parameters)
         calibrations = []
         for fitting, out in progress(split, len(split), self.verbose, "fitting"):
-            part = fresh(measure)
+            part = clone(measure)
             calibration = Calibration(part, classes, fit_part(part, objects, y, fitting, parameters))
             taken = take_rows(objects, out)
             calibrations.append(calibration.with_examples(taken, codes[out], numbers[out], Effort(self.n_jobs)))

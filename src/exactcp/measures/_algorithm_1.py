@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from exactcp import textbook
 from exactcp._changes import ReplacingBag
-from exactcp._cloning import fresh
 from exactcp._compared import is_column
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, in_symmetric_order, join_rows, take_rows
@@ -112,8 +111,7 @@ class _LookedUp:
         self._measure = measure
         self._rows = rows
 
-    def fresh(self) -> _LookedUp:
-        """Return one that is not fitted."""
+    def __sklearn_clone__(self) -> _LookedUp:
         return _LookedUp(clone(self._measure), self._rows)
 
     def fit(self, numbers: np.ndarray, y: np.ndarray) -> _LookedUp:
@@ -149,7 +147,7 @@ def _numbered(measure: Any, objects: np.ndarray) -> Any:
 
 def _refitted(measure: Any, **how: Any) -> Any:
     """Return the textbook's score of a measure that is fitted anew each time."""
-    return textbook.refitted(measure.fresh if isinstance(measure, _LookedUp) else partial(fresh, measure), **how)
+    return textbook.refitted(partial(clone, measure), **how)
 
 
 def _single_rows(X: Any) -> Iterator[Any]:

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from exactcp._changes import Bag
-from exactcp._cloning import fresh
 from exactcp._parallel import Effort
 from exactcp._parameters import NONE, Allowed, shown
 from exactcp._seeds import lend_seed
@@ -69,13 +68,13 @@ def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNN()
-    chosen = unshared(fresh(measure) if isinstance(measure, Measure) else _wrapped(measure))
+    chosen = unshared(clone(measure) if isinstance(measure, Measure) else _wrapped(measure))
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 
 def _wrapped(classifier: Any) -> ModelScore:
     """Return the measure around a classifier: its probabilities, or margins of decision values where it has none."""
-    return ModelScore(fresh(classifier), score="probability" if has_probabilities(classifier) else "margin")
+    return ModelScore(clone(classifier), score="probability" if has_probabilities(classifier) else "margin")
 
 
 def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
@@ -108,7 +107,7 @@ def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasu
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
         return KNNResidual()
-    chosen = unshared(fresh(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(fresh(measure)))
+    chosen = unshared(clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure)))
     return _seeded(chosen, seed)  # type: ignore[no-any-return]
 
 

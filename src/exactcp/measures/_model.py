@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from exactcp._cloning import fresh
 from exactcp._parameters import no_instance, shown
 from exactcp._rows import count_rows, take_rows
 from exactcp._values import has_finite_sum
@@ -48,7 +48,7 @@ def fit_model(estimator: Any, X: Any, y: Any, parameters: Mapping[str, Any] | No
     check_frozen(estimator)
     if is_frozen(estimator):
         refuse_idle(estimator, parameters or {})
-    model = fresh(estimator)  # of a frozen one, itself
+    model = clone(estimator)  # of a frozen one, itself
     with Introduced(model, "fit", X):
         model.fit(X, y, **(parameters or {}))
     return model

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from exactcp import pvalues
 from exactcp._changes import ReplacingBag
-from exactcp._cloning import fresh
 from exactcp._parallel import FREE, Effort, progress
 from exactcp._rows import count_rows, take_parameters, take_rows
 from exactcp.counting.labels import LabelCounts
@@ -54,7 +54,7 @@ class CalibratedBag(ReplacingBag, LabelBag):
         """Return the bag of clones of a measure, one for each pair of objects that fit it and that calibrate it."""
         n, parts = count_rows(X), []
         for fitting, out in progress(split, len(split), verbose, "fitting"):
-            part = fresh(measure)
+            part = clone(measure)
             part.fit(take_rows(X, fitting), None, **take_parameters(fit_parameters, fitting, n))
             parts.append(_Part(part, part.score(take_rows(X, out), None)))
         return cls(parts)

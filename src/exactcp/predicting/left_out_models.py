@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from exactcp._cloning import fresh
 from exactcp._parallel import progress
 from exactcp._rows import take_rows
 from exactcp.measures._folds import Fold, left_out_in
@@ -34,7 +34,7 @@ class RefittedModels(LeftOut):
         self.fold = None if (fold == np.arange(y.size)).all() else fold
         self.residuals = np.empty(y.size)
         for fitting, out in progress(split, len(split), verbose, "fitting"):
-            part = fresh(measure)
+            part = clone(measure)
             columns = fit_part(part, X, y, fitting, parameters)
             self._parts.append((part, columns))
             self.residuals[out] = self._ask(part, columns, take_rows(X, out)).scores(y[out])

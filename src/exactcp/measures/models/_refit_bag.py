@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.base import clone
 
 from exactcp._changes import ReplacingBag
-from exactcp._cloning import fresh
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import copy_rows, count_rows, drop_rows, in_symmetric_order, join_rows, symmetric_order, take_rows
 from exactcp._stored_frames import KeepsRows
@@ -32,7 +32,7 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
 
     def _set(self, X: Any, y: np.ndarray) -> None:
         rows, targets = in_symmetric_order(X, y)
-        fitted = fresh(self._measure).fit(rows, targets)
+        fitted = clone(self._measure).fit(rows, targets)
         self._X, self._y, self._fitted = X, y, fitted
         self._scale = float(np.abs(y).max(initial=0.0))
         self._spread = float(targets.std()) or self._scale or 1.0
@@ -65,12 +65,12 @@ class ModelBag(KeepsRows, ReplacingBag, TargetBagBase):
         X, targets = take_rows(X, order), targets[order]
         scores = np.empty(order.size)
         if self._measure.fits_itself:
-            scores[order] = fresh(self._measure).fit(X, targets).score(X, targets)
+            scores[order] = clone(self._measure).fit(X, targets).score(X, targets)
             return scores[:-1], float(scores[-1])
         for place, i in enumerate(order.tolist()):
             alone = np.array([place])
             rest = drop_rows(X, alone), np.delete(targets, place)
-            left = self._fitted if i == self.n else fresh(self._measure).fit(*rest)
+            left = self._fitted if i == self.n else clone(self._measure).fit(*rest)
             scores[i] = left.score(take_rows(X, alone), targets[alone])[0]
         return scores[:-1], float(scores[-1])
 
