@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from inspect import Parameter
+from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
@@ -52,6 +52,12 @@ class Estimator(BaseEstimator):
     """Base of estimators: `allowed_parameters` declares what the parameters may be, for `check_parameters` in `fit`."""
 
     allowed_parameters: ClassVar[Mapping[str, Allowed]] = {}
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if "__init__" in vars(cls):
+            constructor: Any = vars(cls)["__init__"]
+            constructor.__signature__ = signature(constructor)  # or `clone` would find it out again, which takes longer
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
         known = parameters_of(cls)

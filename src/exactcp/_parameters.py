@@ -20,7 +20,6 @@ import numpy as np
 LARGEST_INTEGER = 2**31 - 1  # an integer beyond it counts nothing that fits into memory
 SHOWN = 200  # characters of a value
 
-_constructors: WeakKeyDictionary[type, Mapping[str, Parameter]] = WeakKeyDictionary()  # to look takes long
 _rules: WeakKeyDictionary[type, tuple[Mapping[str, Any], list[Any]]] = WeakKeyDictionary()  # of `_rules_of`
 
 
@@ -90,10 +89,7 @@ def _rules_of(estimator: type) -> list[tuple[str, Allowed, Any, bool]]:
 
 def parameters_of(estimator: type) -> Mapping[str, Parameter]:
     """Return the parameters of a class's constructor, self among them."""
-    known = _constructors.get(estimator)
-    if known is None:
-        known = _constructors[estimator] = signature(estimator.__init__).parameters  # type: ignore[misc]
-    return known
+    return signature(estimator.__init__).parameters  # type: ignore[misc]
 
 
 def shown(value: Any) -> str:
