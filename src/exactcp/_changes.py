@@ -28,11 +28,12 @@ from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Parameter, signature
 from itertools import compress
+from numbers import Integral
 from operator import attrgetter, call, getitem
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
-from exactcp._parallel import Effort, obeying
+from exactcp._parallel import Effort, blas_threads
 from exactcp._parameters import unknown_name
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -180,17 +181,17 @@ def forked(draft: Any) -> Any:
 
 
 def _call(method: Callable[..., Any], estimator: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a method; other people's models have the BLAS threads that the estimator allows.
-
-    Our own formulas have one, or the last bits of a factorisation would depend on `n_jobs`, and are spread in blocks.
-    A measure has those of the predictor that fits it.
-    """
-    n_jobs = estimator.__dict__.get("n_jobs", _call)
-    if n_jobs is _call:  # a measure, or a stream, whose products are small
-        return method(estimator, *args, **kwargs)
+    """Call a method; models of others have the BLAS threads that the predictor allows, formulas set their own."""
     measure = estimator.__dict__.get("measure", estimator.__dict__.get("estimator"))
-    is_formula = measure is None or getattr(measure, "is_formula", False)  # it may be anything that the user gave
-    return obeying(1 if is_formula else n_jobs, method, estimator, *args, **kwargs)
+    n_jobs = estimator.__dict__.get("n_jobs", 0)  # of a measure or a stream 0, as of what `check_parameters` refuses
+    if measure is None or getattr(measure, "is_formula", False) or not (n_jobs is None or _is_count(n_jobs)):
+        return method(estimator, *args, **kwargs)
+    with blas_threads(n_jobs):
+        return method(estimator, *args, **kwargs)
+
+
+def _is_count(n_jobs: Any) -> bool:
+    return isinstance(n_jobs, Integral) and n_jobs != 0
 
 
 def _writer_of(estimator: Any) -> Any:

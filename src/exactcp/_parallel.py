@@ -1,23 +1,18 @@
-"""Work in blocks across threads: one BLAS thread each, progress when asked for, results in order.
-
-A KeyboardInterrupt may come between any two instructions that call something. So what must not be left half done is one
-call of a function that is not written in Python (`dict.pop`, `list.extend`, `SimpleQueue.get`), and what follows from
-it, such as the number of BLAS threads, is worked out anew by whoever comes next.
-"""
+"""Work in blocks across threads: one BLAS thread each, progress when asked for, results in order."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
-from _thread import RLock, get_ident, start_new_thread
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
-from itertools import repeat
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from multiprocessing import current_process
-from numbers import Integral
 from queue import SimpleQueue
+from threading import Lock, current_thread, main_thread
 from typing import Any, NamedTuple, TypeVar
 
 import scipy.linalg  # noqa: F401  (loads the BLAS that compiled code calls, so that the controller below sees it)
@@ -27,7 +22,6 @@ from threadpoolctl import ThreadpoolController
 
 LOG_EVERY = 10.0  # seconds between two lines where a progress bar cannot be shown
 WORTH_PROCESSES = 5.0  # seconds of work left, from which starting processes pays
-PATIENCE = 1.0  # seconds to wait for what takes others microseconds: after them it was left behind
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -69,7 +63,7 @@ def thread_count(n_jobs: int | None) -> int:
         if n_jobs is None:
             may_use = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
             return _count_cores(may_use, os.environ.get("LOKY_MAX_CPU_COUNT"))
-    return int(effective_n_jobs(n_jobs))
+    return 1 if n_jobs == 1 else int(effective_n_jobs(n_jobs))
 
 
 @cache
@@ -78,123 +72,84 @@ def _count_cores(*_: Any) -> int:
     return int(cpu_count())
 
 
-class _Library(NamedTuple):
-    """A BLAS."""
-
-    get: Callable[[], int]
-    set: Callable[[int], Any]
-    is_shared: bool  # its number of threads is one for all threads that call it, and not one for each of them
-
-
 @cache
-def _libraries(*, shared: bool) -> list[_Library]:
-    found = []
-    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
-        # newer versions of `set_num_threads` heed one thread only, and ignore the others silently
-        change = getattr(library, "_real_set_num_threads", library.set_num_threads)
-        is_own = library.internal_api == "openblas" and library.threading_layer == "openmp"
-        found.append(_Library(library.get_num_threads if is_own else _getter(library), change, not is_own))
-    return [library for library in found if library.is_shared == shared]
+def _libraries(*, per_thread: bool) -> list[Any]:
+    """Return the BLAS libraries: those that all threads share, or those that have a number for each calling thread."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [lib for lib in found if (lib.internal_api == "openblas" and lib.threading_layer == "openmp") == per_thread]
 
 
-def _getter(library: Any) -> Callable[[], int]:
-    """Return what tells the threads of a BLAS: OpenBLAS's own function, which threadpoolctl looks up in each call."""
-    look_up = getattr(library, "_get_symbol", None)
-    own = look_up("openblas_get_num_threads") if look_up and library.internal_api == "openblas" else None
-    return own or library.get_num_threads  # type: ignore[no-any-return]
+def _set_threads(library: Any, number: int) -> None:
+    # newer versions of `set_num_threads` obey one thread only, and ignore the others silently
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(number)
 
 
-class _BlasThreads:
-    """The threads of a BLAS that all threads share: as few as any of the running calls allows."""
+class _BlasLimits:
+    """The limits of all running `blas_threads`: BLAS has the smallest, and its usual number of threads without any."""
 
     def __init__(self) -> None:
-        self.allowed: dict[tuple[int, object], int] = {}  # by each running call, and its thread
-        self._usual: list[int] | None = None  # threads of each library when no call runs; None if that is so now
-        self._limit: int | None = 0  # that is set; 0 if there is none, None if an interruption left it half set
-        self._times = 0  # it has been set
-        self._lock = RLock()
+        self._limits: dict[object, int] = {}
+        self._usual: list[int] | None = None  # of each library, while there are limits
+        self._lock = Lock()
 
-    def settle(self) -> None:
-        """Set what the running calls allow."""
-        lock = self._lock
-        if not lock.acquire(timeout=PATIENCE):
-            lock = self._lock = RLock()
-            lock.acquire()
-        try:
-            self._set(min(self.allowed.values(), default=0))
-        finally:
-            lock.release()
+    def change(self, context: object, limit: int | None) -> None:
+        """Set the limit of a context; None removes it."""
+        libraries = _libraries(per_thread=False)
+        with self._lock:
+            if limit is None:
+                self._limits.pop(context, None)
+            elif self._usual is not None:
+                self._limits[context] = limit
+            elif limit < max(now := [library.get_num_threads() for library in libraries], default=0):
+                self._usual = now
+                self._limits[context] = limit
+            if self._usual is None:
+                return
+            for library, usual in zip(libraries, self._usual, strict=True):
+                number = min(usual, *self._limits.values()) if self._limits else usual
+                if number != library.get_num_threads():
+                    _set_threads(library, number)
+            if not self._limits:
+                self._usual = None
 
-    def _set(self, limit: int) -> None:
-        if limit == self._limit:
-            return
-        if self._usual is None:
-            self._usual = [library.get() for library in _libraries(shared=True)]
-        before, self._limit = self._limit, None
-        self._times += 1
-        for library, usual in zip(_libraries(shared=True), self._usual, strict=True):
-            number = min(limit, usual) if limit else usual
-            if before is None or number != (min(before, usual) if before else usual):  # setting takes microseconds
-                library.set(number)
-        self._limit = limit
-        if not limit:
-            self._usual = None
-
-    def is_settled(self, limit: int) -> bool:
-        """Tell whether nothing need be set: a call around this one has done so, or there are never more threads."""
-        times = self._times
-        if self._limit is None or self._limit > limit or _libraries(shared=False):
-            return False
-        if self._limit == 0:  # what other calls lower from now on becomes again what it was
-            usual = max([library.get() for library in _libraries(shared=True)], default=0)
-            return usual <= limit and self._times == times
-        here = get_ident()
-        allowed = [most for (thread, _), most in list(self.allowed.items()) if thread == here]
-        return min(allowed, default=limit + 1) <= limit
-
-    def forget_calls(self) -> None:
-        """Start anew in a forked process: the calls of other threads are not there."""
-        self.allowed.clear()
-        self._limit, self._lock = None, RLock()
+    def forget(self) -> None:
+        """Start anew in a forked process, which has no threads but one."""
+        self._limits.clear()
+        self._lock = Lock()
 
 
-_blas = _BlasThreads()
+_blas_limits = _BlasLimits()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_blas.forget_calls)
+    os.register_at_fork(after_in_child=_blas_limits.forget)
 
 
-def obeying(n_jobs: int | None, work: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
-    """Call `work` with as many BLAS threads as `n_jobs` means; they are what they were when no such call is left.
-
-    An `n_jobs` that means nothing is ignored: there are better places to refuse it.
-    """
-    if not (n_jobs is None or (isinstance(n_jobs, (int, Integral)) and n_jobs)):
-        return work(*args, **kwargs)
-    limit = thread_count(n_jobs)
-    if _blas.is_settled(limit):
-        return work(*args, **kwargs)
-    call = get_ident(), object()
-    own = [library.get() for library in _libraries(shared=False)]
+@contextmanager
+def blas_threads(n_jobs: int | None) -> Iterator[None]:
+    """Limit BLAS to as many threads as `n_jobs` means; several limits at a time, also of other threads, all hold."""
+    context, limit = object(), thread_count(n_jobs)
+    own = [(library, library.get_num_threads()) for library in _libraries(per_thread=True)]
     try:
-        try:
-            _blas.allowed[call] = limit
-            _settle([min(limit, usual) for usual in own])
-            return work(*args, **kwargs)
-        finally:
-            _blas.allowed.pop(call, None)
+        _blas_limits.change(context, limit)
+        for library, usual in own:
+            _set_threads(library, min(limit, usual))
+        yield
     finally:
         try:
-            _settle(own)
-        except BaseException:
-            _settle(own)
+            _restore(context, own)
+        except BaseException:  # an interruption: what it left undone is done now
+            _restore(context, own)
             raise
 
 
-def _settle(own: Sequence[int]) -> None:
-    """Set what the running calls allow, and the numbers of this thread's own."""
-    _blas.settle()
-    for library, number in zip(_libraries(shared=False), own, strict=True):
-        library.set(number)
+def _restore(context: object, own: list[tuple[Any, int]]) -> None:
+    _blas_limits.change(context, None)
+    for library, usual in own:
+        _set_threads(library, usual)
+
+
+def _limit_this_thread() -> None:
+    for library in _libraries(per_thread=True):
+        _set_threads(library, 1)
 
 
 def map_blocks(
@@ -202,7 +157,7 @@ def map_blocks(
 ) -> list[Result]:
     """Apply `work`, which releases the GIL, to every block, and return the results in the order of the blocks.
 
-    After an error or an interruption nothing begins that has not begun; what runs is waited for, until another
+    After an error or an interruption no other block is started; those that run are waited for, until another
     interruption. If several blocks raise an error, the first of them is raised.
 
     Parameters
@@ -218,72 +173,44 @@ def map_blocks(
     -------
     list
     """
-    threads = min(effort.threads(), len(blocks))
-    show = partial(progress, total=len(blocks), verbose=effort.verbose, task=task)
-    if threads <= 1:
-        return obeying(1, lambda: list(show(map(work, blocks))))
-    return obeying(1, _map_threads, work, blocks, threads, show)
+    threads, total = min(effort.threads(), len(blocks)), len(blocks)
+    with blas_threads(1):
+        if threads <= 1:
+            return list(progress(map(work, blocks), total, effort.verbose, task))
+        executor, done = ThreadPoolExecutor(threads, initializer=_limit_this_thread), SimpleQueue[Any]()
+        try:
+            with holding_interrupts():
+                futures = [executor.submit(work, block) for block in blocks]
+                for future in futures:
+                    future.add_done_callback(done.put)
+            return list(progress(_in_order(futures, done), total, effort.verbose, task))
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _map_threads(
-    work: Callable[[Block], Result],
-    blocks: Sequence[Block],
-    threads: int,
-    show: Callable[[Iterable[Result]], Iterable[Result]],
-) -> list[Result]:
-    """Spread the blocks over threads that take them in turn; this one waits."""
-    waiting = deque(enumerate(blocks))
-    outcomes: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
-    ended: SimpleQueue[None] = SimpleQueue()
-    started: list[int] = []
-    serve = partial(_serve, work, waiting, outcomes, ended)
+def _in_order(futures: list[Future[Result]], done: SimpleQueue[Any]) -> Iterator[Result]:
+    """Yield the results in their order, and raise the first error; an interruption cannot cut `SimpleQueue.get`."""
+    for future in futures:
+        while not future.done():
+            done.get()
+        yield future.result()
+
+
+@contextmanager
+def holding_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back: in the middle of starting a thread, it leaves locks behind for which others wait for ever."""
+    handler = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not callable(handler):
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *args: came.append(args))
     try:
-        started.extend(map(start_new_thread, repeat(serve, threads), repeat(())))
-        return list(show(_in_order(outcomes, len(blocks))))
+        yield
     finally:
-        waiting.clear()
-        for _ in started:
-            ended.get()
-
-
-def _serve(
-    work: Callable[[Block], Result],
-    waiting: deque[tuple[int, Block]],
-    outcomes: SimpleQueue[tuple[int, Any, BaseException | None]],
-    ended: SimpleQueue[None],
-) -> None:
-    """Work on what is waiting, in a thread; tell the number, the result and the error of each block."""
-    try:
-        for library in _libraries(shared=False):
-            library.set(1)
-        while True:
-            try:
-                number, block = waiting.popleft()
-            except IndexError:
-                return
-            try:
-                outcomes.put((number, work(block), None))
-            except BaseException as error:  # noqa: BLE001  (raised where the blocks were asked for)
-                waiting.clear()
-                outcomes.put((number, None, error))
-    finally:
-        ended.put(None)
-
-
-def _in_order(outcomes: SimpleQueue[tuple[int, Any, BaseException | None]], total: int) -> Iterator[Any]:
-    """Yield the results of the blocks in their order, and raise the first error."""
-    done: dict[int, tuple[Any, BaseException | None]] = {}
-    for number in range(total):
-        while number not in done:
-            at, result, error = outcomes.get()
-            done[at] = result, error
-        result, error = done.pop(number)
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error  # which holds this frame
-        yield result
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
 
 
 def map_tasks(
@@ -294,9 +221,8 @@ def map_tasks(
     Few or short tasks run here: starting processes takes seconds.
     """
     start = time.perf_counter()
-    steps: Iterable[Result] = map(work, tasks)
     results = []
-    for result in progress(steps, len(tasks), effort.verbose, task):
+    for result in progress(map(work, tasks), len(tasks), effort.verbose, task):
         results.append(result)
         spent = time.perf_counter() - start
         left = len(tasks) - len(results)
@@ -307,25 +233,25 @@ def map_tasks(
     return results
 
 
-def progress(steps: Iterable[Result], total: int, verbose: int, task: str) -> Iterable[Result]:
+def progress(steps: Iterable[Result], total: int, verbose: int, task: str) -> Iterator[Result]:
     """Pass the steps through, and show on the standard error stream how many of the total are done, if verbose.
 
     On a terminal it is a bar; elsewhere, as in the log of a run that nobody watches, a line now and then.
     """
     if verbose <= 0:
-        return steps
+        yield from steps
+        return
     try:
         from rich.console import Console
         from rich.progress import track
+
+        console = Console(file=sys.stderr)
+        has_bar = console.is_terminal
     except ImportError:  # it comes with the command line
-        return _log(steps, total, task)
-    console: Any = Console(file=sys.stderr)
-    if not console.is_terminal:
-        return _log(steps, total, task)
-    return track(steps, description=task, total=total, console=console)
-
-
-def _log(steps: Iterable[Result], total: int, task: str) -> Iterator[Result]:
+        has_bar = False
+    if has_bar:
+        yield from track(steps, description=task, total=total, console=console)
+        return
     start = last = time.monotonic()
     for done, step in enumerate(steps, start=1):
         yield step

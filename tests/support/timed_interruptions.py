@@ -59,7 +59,8 @@ def interrupt(family, name, count, rng):
 if __name__ == "__main__":
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     count, seed = int(sys.argv[1]), int(sys.argv[2])
     for family_name in sys.argv[3:]:
         family = FAMILIES[family_name]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
+from exactcp._parallel import blas_threads
+
 VANISHING = 1e-10  # of the largest eigenvalue: a dimension in which all objects agree, but for rounding
 
 
@@ -40,6 +42,7 @@ class PrincipalCoordinates:
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
 
+    @blas_threads(1)
     def fit(self, distances: np.ndarray) -> PrincipalCoordinates:
         """Find the axes.
 
@@ -64,6 +67,7 @@ class PrincipalCoordinates:
         self._axes = (vectors * signs / scale)[:, kept]
         return self
 
+    @blas_threads(1)
     def transform(self, distances: np.ndarray) -> np.ndarray:
         """Return where objects lie.
 

@@ -49,7 +49,7 @@ def objects_by_metric(metric: Any) -> Objects:
 class _Declaring(Estimator):
     """What measures of labels and of targets declare alike."""
 
-    is_formula: ClassVar[bool] = False  # ours: one BLAS thread, so that no digit depends on n_jobs
+    is_formula: ClassVar[bool] = False  # ours: limits BLAS itself, so that no digit depends on n_jobs
     why_whole: ClassVar[str] = "each of its scores comes from a fit to all examples"  # and they cannot lie in shards
     _keeps_float32: ClassVar[bool] = False  # takes such vectors as they are, and answers as if they were in float64
 

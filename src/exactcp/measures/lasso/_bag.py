@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from exactcp._changes import twin
-from exactcp._parallel import FREE, Effort, map_blocks
+from exactcp._parallel import FREE, Effort, blas_threads, map_blocks
 from exactcp._values import check_scale, check_size
 from exactcp.counting.categories import Within
 from exactcp.counting.targets import origin_of, own_slack, slack_of
@@ -31,6 +31,7 @@ class LassoBag(AffineBag):
         check_size(X)
         return np.column_stack([np.ones(X.shape[0]), X]) if self._intercept else np.ascontiguousarray(X)
 
+    @blas_threads(1)
     def _set(self, X: np.ndarray, y: np.ndarray) -> None:
         check_scale(X)
         # a regression through the origin does not follow shifts of the targets
@@ -88,6 +89,7 @@ class LassoBag(AffineBag):
         """Forget the examples with these positions."""
         self._set(np.delete(self._X, positions, axis=0), np.delete(self._y, positions))
 
+    @blas_threads(1)
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,) from all examples."""
         return np.asarray(self._columns(X) @ self._start + self._origin)
@@ -97,6 +99,7 @@ class LassoBag(AffineBag):
         for x in self._columns(X):
             yield [*self._pieces(x, -1)[::-1], *self._pieces(x, 1)]
 
+    @blas_threads(1)
     def _pieces(self, x: np.ndarray, direction: int) -> list[Piece]:
         path = self._path(x, direction)
         residuals, across = path.rest, path.across  # (pieces, n)

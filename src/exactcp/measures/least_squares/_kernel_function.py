@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from exactcp._parallel import Effort, map_blocks
+from exactcp._parallel import Effort, blas_threads, map_blocks
 from exactcp._parameters import NONE, Allowed, integer, number
 from exactcp.geometry.distances import euclidean_block
 from exactcp.measures.least_squares.kernels.updates import rows_times
@@ -20,6 +20,7 @@ from exactcp.measures.least_squares.kernels.updates import rows_times
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
 EXPLICIT_MONOMIALS = 200  # of a polynomial kernel, up to which it has a feature map for however few objects
 KERNEL_ROWS = 64  # of one block of a matrix
+ROWS_FOR_ONE_THREAD = 256  # rows of a matrix that is filled before other threads would have started
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "precomputed")
 
 
@@ -106,7 +107,8 @@ class KernelFunction:
         gamma = self._scale(A.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported below, in a sentence
             if callable(self.kernel):
-                values = np.asarray(pairwise_kernels(A, B, metric=self.kernel), dtype=np.float64)
+                with blas_threads(1):
+                    values = np.asarray(pairwise_kernels(A, B, metric=self.kernel), dtype=np.float64)
             elif self.kernel == "rbf":
                 values = np.exp(-gamma * euclidean_block(np.ascontiguousarray(A), np.ascontiguousarray(B)) ** 2)
             elif self.kernel == "laplacian":
@@ -131,6 +133,7 @@ class KernelFunction:
         def fill(first: int) -> None:
             values[first : first + KERNEL_ROWS] = self.between(A[first : first + KERNEL_ROWS], A)
 
+        effort = effort if A.shape[0] > ROWS_FOR_ONE_THREAD else effort.alone()
         map_blocks(fill, range(0, A.shape[0], KERNEL_ROWS), effort=effort)
         return values
 

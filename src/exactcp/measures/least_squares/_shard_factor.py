@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from exactcp._parallel import Effort
+from exactcp._parallel import Effort, blas_threads
 from exactcp.measures._shards import Promise, Tasks, together
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureMap, FeatureStore
-from exactcp.measures.least_squares.factorisations.form import LEAST_DIVISOR, Factorisation, on_one_thread
+from exactcp.measures.least_squares.factorisations.form import LEAST_DIVISOR, Factorisation
 from exactcp.measures.least_squares.factorisations.primal import (
     PartialPrimal,
     divisors_of,
@@ -130,7 +130,7 @@ def _shift(setting: RidgeSetting, sums: Sequence[FeatureSums]) -> np.ndarray:
     return np.asarray(np.where(least == most, least, mean))
 
 
-@on_one_thread
+@blas_threads(1)
 def _products(
     setting: RidgeSetting, shard: Any, shift: np.ndarray, targets: Callable[..., np.ndarray], *known: Any
 ) -> Products:
@@ -145,7 +145,7 @@ def _summed_products(parts: Sequence[Products]) -> Products:
     return Products(gram, moments, sum(part.n for part in parts), least, most)
 
 
-@on_one_thread
+@blas_threads(1)
 def _factorised(setting: RidgeSetting, products: Products, shift: np.ndarray) -> Factor:
     """Factorise the sums, if that may serve."""
     none, q = np.empty((0, 0)), products.gram.shape[0]
@@ -164,7 +164,7 @@ def _factorised(setting: RidgeSetting, products: Products, shift: np.ndarray) ->
     return Factor(shift, root, W, is_accurate)
 
 
-@on_one_thread
+@blas_threads(1)
 def _least_divisor(setting: RidgeSetting, shard: Any, factor: Factor) -> float:
     """Return the smallest 1 - h_i of a shard."""
     if not factor.root.size:

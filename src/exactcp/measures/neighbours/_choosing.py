@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp._parallel import obeying
+from exactcp._parallel import blas_threads
 from exactcp.geometry.objects import VectorStore
 from exactcp.geometry.screen import good_order
 from exactcp.measures.neighbours import _tuning
@@ -88,7 +88,8 @@ def _rate(search: NeighbourSearch, n_relations: int, k: int) -> Rate:
     p = search.store.objects.shape[1]
     key = (p, n_relations, k)
     if key not in _rates:
-        _rates[key] = obeying(1, _measure_rate, search, n_relations, k)
+        with blas_threads(1):
+            _rates[key] = _measure_rate(search, n_relations, k)
     return _rates[key]
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, map_blocks, obeying
+from exactcp._parallel import FREE, Effort, blas_threads, map_blocks
 from exactcp.geometry.measured import FunctionStore
 from exactcp.geometry.objects import MatrixStore, VectorStore
 from exactcp.measures.neighbours import _tuning
@@ -37,7 +37,8 @@ def fill_all(search: NeighbourSearch, lists: Lists, limit: int, *, effort: Effor
 
 
 def _fill_screened(search: NeighbourSearch, objects: np.ndarray, lists: Lists, limit: int, *, effort: Effort) -> None:
-    screen = obeying(effort.n_jobs, search.screen)
+    with blas_threads(effort.n_jobs):
+        screen = search.screen()
     thresholds = open_thresholds(screen, lists.values.shape[0])
 
     def meet(rows: tuple[int, int], columns: tuple[int, int]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from exactcp._parallel import FREE, Effort, Result, map_blocks, obeying
+from exactcp._parallel import FREE, Effort, Result, blas_threads, map_blocks
 from exactcp._validation import check_square
 from exactcp.geometry.kinds import EUCLIDEAN, OTHER, has_products
 from exactcp.geometry.lanes import LEAF
@@ -276,8 +276,9 @@ class NeighbourSearch:
             blocks += [(rows[i : i + together], "tree") for i in range(0, rows.size, together)]
             examples = self.stored(touch) if far.size else examples
         if is_screened:
-            screen = obeying(effort.n_jobs, self.screen)
-            tests, near = prepare_tests(screen, X)
+            with blas_threads(effort.n_jobs):
+                screen = self.screen()
+                tests, near = prepare_tests(screen, X)
             reach = self._reach_of(touch, screen)
             rows = np.flatnonzero(near)
             blocks += [(rows[i : i + ROWS], "screen") for i in range(0, rows.size, ROWS)]

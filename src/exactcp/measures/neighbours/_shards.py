@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from exactcp._parallel import ALONE, obeying
+from exactcp._parallel import ALONE, blas_threads
 from exactcp.counting.labels import LabelCounts, add_label_counts
 from exactcp.geometry.kinds import OTHER, has_products
 from exactcp.geometry.metric import Distance
@@ -219,9 +219,10 @@ class ShardedNeighbours:
         lists: Lists = new_lists(self.n_relations, codes.size, self.k)
         if self.distance.kind != OTHER and _pays(n * other.codes.size, one.objects.shape[1]):
             objects = np.concatenate([one.objects, other.objects])
-            screen = obeying(1, _screen_of_two, objects, codes, n, n_labels, self.distance.kind)
             both = np.concatenate([bounds, other_bounds], axis=1)
-            obeying(1, _fill_between, objects, screen, n, both, self.k, lists)
+            with blas_threads(1):
+                screen = _screen_of_two(objects, codes, n, n_labels, self.distance.kind)
+                _fill_between(objects, screen, n, both, self.k, lists)
         else:
             self._fill_plain(one, other, codes, lists)
         return lists

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from exactcp._parallel import ALONE, Effort, map_blocks
+from exactcp._parallel import ALONE, Effort, blas_threads, map_blocks
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares.factorisations.dual import Dual
-from exactcp.measures.least_squares.factorisations.form import Factorisation, on_one_thread
+from exactcp.measures.least_squares.factorisations.form import Factorisation
 from exactcp.measures.least_squares.factorisations.primal import Primal, singular_sentence
 from exactcp.measures.least_squares.factorisations.singular_values import KernelSpectral, RowSpectral
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import TILE
@@ -18,7 +18,7 @@ SOLVERS = ("auto", "primal", "dual", "svd")
 DUAL_LOSS = 1e-11  # bound on the plain dual form's rounding error up to which it is chosen
 
 
-@on_one_thread
+@blas_threads(1)
 def factorise(
     store: FeatureStore | KernelStore, rho: float, solver: str, *, intercept: bool, effort: Effort = ALONE
 ) -> Factorisation:

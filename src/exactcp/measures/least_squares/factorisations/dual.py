@@ -9,7 +9,7 @@ from scipy.linalg.blas import dsymv
 
 from exactcp._changes import twin
 from exactcp._growing import SPARE, take_alone
-from exactcp._parallel import ALONE, Effort
+from exactcp._parallel import ALONE, Effort, blas_threads
 from exactcp.measures.least_squares._kernel_matrix import KernelColumns, KernelStore, group_sums
 from exactcp.measures.least_squares.factorisations.form import (
     DRIFT,
@@ -17,7 +17,6 @@ from exactcp.measures.least_squares.factorisations.form import (
     REFRESH,
     Across,
     Solution,
-    on_one_thread,
     split_levels,
 )
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import positive_inverse
@@ -92,7 +91,7 @@ class Dual:
         counts = self._store.counts
         return np.asarray((1.0 - 1.0 / counts + self._rho / counts**2 * self._bordered_diagonal())[self._store.group])
 
-    @on_one_thread
+    @blas_threads(1)
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._store.counts[:, None], self._store.group
@@ -119,7 +118,7 @@ class Dual:
             F[known] = solution.fits[coordinates.same[known]]
         return np.asarray(F)
 
-    @on_one_thread
+    @blas_threads(1)
     def multipliers(self, coordinates: KernelColumns) -> tuple[np.ndarray, np.ndarray]:
         """Return what test objects do to the stored ones (m, objects), N g, and d (m,)."""
         rho, k = self._rho, coordinates.values
@@ -160,7 +159,7 @@ class Dual:
         """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
         return 4 * m <= self._store.n
 
-    @on_one_thread
+    @blas_threads(1)
     def learn(self, x: np.ndarray, seen: KernelColumns) -> bool:
         """Add one example to the store and the inverse (theory LS.7); False if the inverse must be made anew."""
         size, same = self._store.counts.size, int(seen.same[0])
@@ -182,7 +181,7 @@ class Dual:
         self._inverse = room
         return self._settle()
 
-    @on_one_thread
+    @blas_threads(1)
     def unlearn(self, position: int) -> bool:
         """Take one example from the store and the inverse; False if the inverse must be made anew."""
         gone = int(self._store.group[position])

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from exactcp._parallel import obeying
+from exactcp._parallel import blas_threads
 
 DRIFT = 1e-12  # error of the probe that is always tolerated; above 30 times the first one an inverse is made anew
 REFRESH = 1000  # updates after which it is made anew in any case
 LEAST_DIVISOR = 1e-3  # an update that divides by less than this (relative) is not made
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Across = Callable[[Any, int, int], np.ndarray]  # (multipliers, first, last) -> g (m, last - first)
-
-
-def on_one_thread(function: Function) -> Function:
-    """Give a function one BLAS thread: with more of them BLAS adds in another order, and the last digits differ."""
-
-    @wraps(function)
-    def alone(*args: Any, **kwargs: Any) -> Any:
-        return obeying(1, function, *args, **kwargs)
-
-    return alone  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -36,7 +24,7 @@ class RowProduct:
     rows: np.ndarray  # (n, r)
     is_bounded: bool  # |g_i| <= sqrt(h_i (d - 1)) holds for these numbers, as far as `kernels.windows` relies on it
 
-    @on_one_thread
+    @blas_threads(1)
     def __call__(self, multipliers: np.ndarray, first: int, last: int) -> np.ndarray:
         """Return g (m, last - first)."""
         return np.asarray(multipliers @ self.rows[first:last].T)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from exactcp._changes import twin
+from exactcp._parallel import blas_threads
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares.factorisations.form import (
     DRIFT,
@@ -18,7 +19,6 @@ from exactcp.measures.least_squares.factorisations.form import (
     Across,
     RowProduct,
     Solution,
-    on_one_thread,
     split_levels,
 )
 from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
@@ -86,7 +86,7 @@ class Primal:
         """1 - h_i of every example."""
         return self._divisors
 
-    @on_one_thread
+    @blas_threads(1)
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         rows, (T, levels) = self._store.rows, split_levels(T, intercept=self._intercept)
@@ -117,7 +117,7 @@ class Primal:
         """Tell whether learning or unlearning m examples one by one is cheaper than starting anew."""
         return m <= self._S.shape[0]
 
-    @on_one_thread
+    @blas_threads(1)
     def learn(self, x: np.ndarray, seen: np.ndarray) -> bool:
         """Add one example to the store and to M (theory LS.7); False if M must be made anew."""
         U, d = self.multipliers(seen)
@@ -128,7 +128,7 @@ class Primal:
         self._store.append(x, seen)
         return self._settle()
 
-    @on_one_thread
+    @blas_threads(1)
     def unlearn(self, position: int) -> bool:
         """Take one example from the store and from M; False if M must be made anew."""
         phi = self._store.row(position)[None]
@@ -171,7 +171,7 @@ class PartialPrimal(Primal):
         """The examples."""
         return self._store
 
-    @on_one_thread
+    @blas_threads(1)
     def solve(self, T: np.ndarray) -> Solution:
         """Return the regressions of all examples, with the residuals of these, whose targets are the columns of T."""
         return Solution(self._coefficients, T - self._store.rows @ self._coefficients)

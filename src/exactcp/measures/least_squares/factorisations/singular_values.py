@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import linalg
 
+from exactcp._parallel import blas_threads
 from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelColumns, KernelStore, distinct_rows, group_sums
 from exactcp.measures.least_squares.factorisations.form import (
     Across,
     RowProduct,
     Solution,
-    on_one_thread,
     split_levels,
 )
 from exactcp.measures.least_squares.kernels.updates import rows_times
@@ -97,7 +97,7 @@ class Spectral:
         return self
 
     @property
-    @on_one_thread
+    @blas_threads(1)
     def divisors(self) -> np.ndarray:
         """1 - h_i of every example."""
         unexplained = (self._U**2) @ self._kept
@@ -118,7 +118,7 @@ class Spectral:
             rest[part] = (row**2).sum(axis=1)
         return rest
 
-    @on_one_thread
+    @blas_threads(1)
     def _find_alone(self) -> None:
         """Find the objects that stand alone, if there are some; then U is not taken for square."""
         is_high = (self._counts == 1.0) & ((self._U**2) @ self._kept < HIGH_LEVERAGE)
@@ -133,7 +133,7 @@ class Spectral:
             rows[objects] = np.eye(objects.size, turn.shape[1])
             self._alone, self._is_complete = Alone(objects, turn, rows), False
 
-    @on_one_thread
+    @blas_threads(1)
     def solve(self, T: np.ndarray) -> Solution:
         """Fit the columns of T (n, k)."""
         counts, group = self._counts[:, None], self._group
@@ -198,7 +198,7 @@ class Spectral:
         if not self._is_complete:
             return RowProduct(left, self._is_bounded)
 
-        @on_one_thread
+        @blas_threads(1)
         def across(multipliers: Multipliers, first: int, last: int) -> np.ndarray:
             G = np.asarray(multipliers.outer @ left[first:last].T)
             for t in np.flatnonzero(multipliers.same >= 0):
@@ -244,7 +244,7 @@ class RowSpectral(Spectral):
         super().__init__(Basis(U, rho / square, s / square, s, counts, group), intercept=intercept)
         self._find_alone()
 
-    @on_one_thread
+    @blas_threads(1)
     def coordinates(self, seen: np.ndarray) -> Coordinates:
         """Return test rows of features in the singular basis."""
         rows = seen[:, 1:] if self._intercept else seen
@@ -290,7 +290,7 @@ class KernelSpectral(Spectral):
         gain = 1.0 / (values + rho)
         super().__init__(Basis(U, rho * gain, gain, values, counts, store.group), intercept=intercept)
 
-    @on_one_thread
+    @blas_threads(1)
     def coordinates(self, seen: KernelColumns) -> Coordinates:
         """Return test columns of kernel values in the singular basis, s V'phi = U'k."""
         p = ((seen.values - self._mean) * self._root) @ self._U[:, : self._gain.size]

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from exactcp._parallel import Effort, map_blocks
-from exactcp.measures.least_squares.factorisations.form import on_one_thread
+from exactcp._parallel import Effort, blas_threads, map_blocks
 from exactcp.measures.least_squares.kernels.updates import solve_lower
 
 TILE = 256  # rows and columns
 TILE_STEP = 32  # rows that are solved one by one, before a product takes them to the next
 
 
-@on_one_thread
+@blas_threads(1)
 def positive_inverse(matrix: np.ndarray, *, effort: Effort) -> np.ndarray | None:
     """Return the inverse of a symmetric matrix; None if it is not positive definite, to working precision.
 
