@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
-import sys
 import threading
 
 import numpy as np
@@ -71,22 +69,6 @@ def test_a_shallow_copy_changes_by_itself(predictor, change):
     np.testing.assert_array_equal(_answer(predictor), _answer(fresh))
 
 
-def test_one_example_changes_the_lists_in_place_unless_somebody_reads_them():
-    clf = FullConformalClassifier(KNN(k=3)).fit(X[:60], Y[:60]).partial_fit(X[60:61], Y[60:61])
-    values = clf._bag._lists.values
-    clf.partial_fit(X[61:62], Y[61:62])
-    assert clf._bag._lists.values is values
-    clf.unlearn(0)  # the first makes room for more: lists then seldom run short
-    values = clf._bag._lists.values
-    clf.unlearn(0)
-    assert clf._bag._lists.values is values
-    reader, before = clf._bag, clf._bag.label_counts(PROBES)
-    clf.partial_fit(X[62:63], Y[62:63])
-    assert clf._bag._lists.values is not values
-    for found, expected in zip(reader.label_counts(PROBES), before, strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
 def test_threads_that_read_see_the_old_or_the_new(predictor):
     old = _answer(predictor)
     changed = copy.deepcopy(predictor).partial_fit(X[60:61], Y[60:61])
@@ -121,17 +103,6 @@ def test_pickles_and_copies_have_no_locks(predictor):
     for other in (pickle.loads(pickle.dumps(predictor)), copy.deepcopy(predictor)):
         np.testing.assert_array_equal(_answer(other), _answer(predictor))
         other.partial_fit(X[60:61], Y[60:61])
-
-
-def test_an_estimator_that_is_gone_leaves_nothing_behind():
-    from exactcp import _changes
-
-    clf = FullConformalClassifier(KNN(k=1)).fit(X, Y)
-    count = len(_changes._writers)
-    del clf
-    gc.collect()
-    assert len(_changes._writers) < count
-    assert sys.gettrace() is None
 
 
 def test_pickles_carry_nothing_that_the_memory_held_before(predictor, monkeypatch):

@@ -103,57 +103,6 @@ def _fault(kernel: Dispatcher) -> str | None:
     return next(filter(None, map(fault_of, returns)), None)
 
 
-def test_the_fault_finder_finds_faults():
-    from exactcp._jit import compiled, inner
-
-    found = {
-        kernel.py_func.__name__: _fault(kernel) for kernel in map(compiled, (_pair, _named, _passed, _filled, _one))
-    }
-    assert found == {
-        "_pair": "a tuple",
-        "_named": "a named tuple",
-        "_passed": "a tuple",
-        "_filled": "an argument",
-        "_one": None,
-    }
-    assert len(_entrances()) > 40
-    assert inner(_one).targetoptions["no_cpython_wrapper"]
-
-
-class _Pair(tuple):
-    __slots__ = ()
-
-
-def _pair(a):
-    return a, a
-
-
-def _named(a):
-    out = _Pair(a)
-    return out  # noqa: RET504
-
-
-_pair_kernel = exactcp._jit.compiled(_pair)
-
-
-def _passed(a):
-    return _pair_kernel(a)
-
-
-def _filled(a):
-    a[0] = 1.0
-    return a
-
-
-def _one(a):
-    return a + 1.0
-
-
-def test_what_python_calls_has_an_entrance():
-    without = [name for name, kernel in _entrances().items() if kernel.targetoptions.get("no_cpython_wrapper")]
-    assert without == [], "Python must not call them: the process dies"
-
-
 def _sum_of(number, pair):
     return number + pair[0] + pair[1]
 
@@ -207,9 +156,3 @@ def _check_compiled_entrances(families):
 @pytest.mark.filterwarnings("ignore")
 def test_as_compiled_an_entrance_returns_one_thing():
     _check_compiled_entrances(["KNN", "LSSVM"])
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_as_compiled_all_entrances_return_one_thing():
-    _check_compiled_entrances(FAMILIES)
