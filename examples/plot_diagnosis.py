@@ -33,7 +33,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 
 clf = FullConformalClassifier(LSSVM(), mondrian="label").fit(X_train, y_train)
 sets = clf.predict_set(X_test, confidence_level=0.98)
-for label, rate in error_by_label(sets, y_test).items():
+for label, rate in error_by_label(sets, y_test, classes=clf.classes_).items():
     print(f"{label}: {100 * rate:.1f} % of the sets miss it; 2 % are allowed")
 
 # %%

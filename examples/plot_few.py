@@ -40,7 +40,7 @@ for seed in range(25):
         sets = clf.fit(X_train, y_train).predict_set(X_test, confidence_level=0.95)
         held = coverage(sets, y_test)
         covered.setdefault(name, []).append(held)
-        size.setdefault(name, []).append(sets.sizes.mean())
+        size.setdefault(name, []).append(sets.sum(axis=1).mean())
 for name in predictors:
     print(
         f"{name}: coverage {100 * np.mean(covered[name]):.1f} %, "

@@ -43,9 +43,9 @@ right = forest.score(X_test, y_test)
 print(f"the forest is right about {100 * right:.0f} % of the patients")
 for level in (0.8, 0.9):
     sets = clf.predict_set(X_test, confidence_level=level)
-    held = coverage(sets, y_test)
+    held = coverage(sets, y_test, classes=clf.classes_)
     print(f"sets at {100 * level:.0f} %: {100 * held:.1f} % hold the truth", end=", ")
-    print(f"{sets.sizes.mean():.2f} of 3 answers are left on average")
+    print(f"{sets.sum(axis=1).mean():.2f} of 3 answers are left on average")
 
 # %%
 # Left: the clearer the votes of an ordinary forest, the smaller the sets. Right: the
@@ -59,7 +59,7 @@ which = np.digitize(votes.max(axis=1), [0.5, 0.6, 0.7], right=True)
 fig, (bars, curve) = plt.subplots(1, 2, figsize=(9.5, 4.4))
 bottom = np.zeros(4)
 for size, colour in ((1, "#2a9d8f"), (2, "#e9c46a"), (3, "#c1121f")):
-    share = [np.mean(sets.sizes[which == part] == size) for part in range(4)]
+    share = [np.mean(sets[which == part].sum(axis=1) == size) for part in range(4)]
     bars.bar(names, share, bottom=bottom, color=colour, label=f"{size} of 3", width=0.7)
     bottom += share
 bars.yaxis.set_major_formatter(lambda part, _: f"{100 * part:.0f} %")

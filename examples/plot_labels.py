@@ -31,8 +31,9 @@ p = clf.predict_p(X_test)
 sets = clf.predict_set(X_test, confidence_level=0.98)
 print(f"{100 * coverage(sets, y_test):.1f} % of {len(sets):,} sets hold the true digit")
 print(f"{(~sets).sum(axis=1).mean():.2f} of 10 digits are ruled out on average")
+sizes = sets.sum(axis=1)
 for size in range(6):
-    print(f"{100 * (sets.sizes == size).mean():5.1f} % of the sets have {size} digits")
+    print(f"{100 * (sizes == size).mean():5.1f} % of the sets have {size} digits")
 
 # %%
 # The p-value of a digit is the share of images, this one among them, that are at least
@@ -40,13 +41,13 @@ for size in range(6):
 # what is left is the set (dark bars; green is the truth). Four images of five keep one
 # digit only, and the others say between which they waver.
 
-shown = [np.flatnonzero(sets.sizes == size)[0] for size in (1, 2, 3, 4)]
+shown = [np.flatnonzero(sizes == size)[0] for size in (1, 2, 3, 4)]
 fig, axes = plt.subplots(2, 4, figsize=(10, 5), height_ratios=(1, 1.3))
 fig.suptitle("What can this digit be, at 98 % confidence?", fontsize=13)
 for (image, bars), i in zip(axes.T, shown, strict=True):
     image.imshow(X_test[i].reshape(8, 8), cmap="gray_r")
     image.set_axis_off()
-    said = " or ".join(map(str, sets[[i]].to_list()[0])) or "none of them fits"
+    said = " or ".join(map(str, clf.classes_[sets[i]])) or "none of them fits"
     image.set_title(said, fontsize=15, weight="bold")
     colours = np.where(sets[i], "#5c6f82", "#d5dbe1")
     if sets[i, y_test[i]]:
@@ -64,5 +65,5 @@ fig.tight_layout()
 # probability 2 % at most. It is not promised for each digit by itself; that is
 # ``mondrian="label"``, as in :doc:`plot_diagnosis`. The sets as they are used:
 
-print(sets[shown].to_list())
-print(sets[shown].to_frame().to_string())
+frame = clf.predict_frame(X_test[shown], confidence_level=0.98)
+print(frame[["prediction", "set", "credibility"]].to_string())

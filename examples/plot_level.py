@@ -58,9 +58,9 @@ tried = np.arange(0.8, 0.996, 0.005).round(3)
 prices = []
 for level in tried:
     sets = clf.predict_set(X_choice, confidence_level=level)
-    prices.append(sets.sizes.mean() + 20 * (1 - coverage(sets, y_choice)))
+    prices.append(sets.sum(axis=1).mean() + 20 * (1 - coverage(sets, y_choice)))
 best = tried[np.argmin(prices)]
 sets = clf.predict_set(X_test, confidence_level=best)
 print(f"the cheapest level: {100 * best:.1f} %, {min(prices):.2f} an image")
 held = coverage(sets, y_test)
-print(f"new images: coverage {100 * held:.1f} %, {sets.sizes.mean():.2f} digits")
+print(f"new images: coverage {100 * held:.1f} %, {sets.sum(axis=1).mean():.2f} digits")

@@ -5,12 +5,11 @@ Colours are translucent, so that the page's own shine through; whatever a user n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
-MOST_CHIPS = 12  # of one set
 TABLE_ROWS = 20  # of one table
 GOLDEN_ANGLE = 137.508  # degrees: neighbouring numbers get colours that differ
 _CELL = 'style="text-align:left;padding:2px 8px"'
@@ -23,15 +22,6 @@ def chip(text: object, number: int) -> str:
     hue = f"{(210 + GOLDEN_ANGLE * number) % 360:.0f} 70% 50%"
     style = f"{_CHIP};border:1px solid hsl({hue} / 0.7);background:hsl({hue} / 0.22)"
     return f'<span style="{style}">{escape(str(text))}</span>'
-
-
-def chips(labels: Sequence[object], numbers: Iterable[int]) -> str:
-    """Return a set of labels as chips; words where it has none, or too many."""
-    if not labels:
-        return '<i style="opacity:0.65">empty</i>'
-    shown = "".join(chip(label, number) for label, number in zip(labels[:MOST_CHIPS], numbers, strict=False))
-    more = len(labels) - MOST_CHIPS
-    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def bar(intervals: np.ndarray, low: float, high: float) -> str:

@@ -49,7 +49,7 @@ def _covered(predictor, repetitions, **how):
         for _ in range(repetitions):
             X, y = _draw(rng, 51)
             sets = predictor.fit(X[:50], y[:50], **how).predict_set(X[50:], confidence_level=0.9)
-            found.append(coverage(sets, y[50:]) if y[50] in predictor.classes_ else 0.0)
+            found.append(coverage(sets, y[50:], classes=predictor.classes_) if y[50] in predictor.classes_ else 0.0)
     return int(sum(found))
 
 
@@ -172,6 +172,6 @@ class TestMetrics:
         known = np.isin(y[50:], clf.classes_)
         with pytest.warns(ValidityWarning):
             table = evaluate(clf, X[50:], y[50:], [0.9])
-        inside = coverage(clf.predict_set(X[50:][known], 0.9), y[50:][known])
+        inside = coverage(clf.predict_set(X[50:][known], 0.9), y[50:][known], classes=clf.classes_)
         assert table["coverage"][0] == pytest.approx(inside * known.mean())
         assert known.mean() < 1

@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from exactcp import metrics
-from exactcp.predicting.sets import PredictionSets
 
 # Sums of at most 9 p-values and means of at most 40 objects, added in another order: a few units of 2.2e-16.
 ROUNDING = 1e-13
@@ -317,21 +316,3 @@ def test_errors_say_received_expected_remedy(name):
     call, sentence = ERRORS[name]
     with pytest.raises(ValueError, match=sentence):
         call()
-
-
-OF_SETS = [
-    metrics.coverage,
-    metrics.error_by_label,
-    lambda sets, y, **named: metrics.coverage_by_group(sets, y, y, **named).coverage.tolist(),
-]
-
-
-@pytest.mark.parametrize("metric", OF_SETS)
-@pytest.mark.parametrize("labels", [["b", "a", "c"], [1, 2, 3], [2, 0, 1]])
-def test_sets_of_a_predictor_know_the_labels_of_their_columns(metric, labels):
-    members = np.array([[True, False, False], [True, False, True], [False, True, False]])
-    y = np.array([labels[0], labels[1], labels[1]])
-    sets = PredictionSets.of(members, np.array(labels), [0.9])
-    assert metric(sets, y) == pytest.approx(metric(members, y, classes=labels), nan_ok=True)
-    other = labels[::-1]  # what is said goes before what is known
-    assert metric(sets, y, classes=other) == pytest.approx(metric(members, y, classes=other), nan_ok=True)

@@ -18,7 +18,6 @@ from exactcp.dask._questions import LabelQuestion, asked_objects, label_shard, w
 from exactcp.measures._choice import LABEL_MEASURE, classification_measure
 from exactcp.measures._shards import ForgettingLabels
 from exactcp.predicting.levels import Levels
-from exactcp.predicting.sets import PredictionSets
 from exactcp.predicting.taxonomy import TAXONOMY
 
 
@@ -170,14 +169,13 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
 
         Returns
         -------
-        Dask array of bool of shape (m, l), or (m, l, levels); or PredictionSets
+        Dask array of bool of shape (m, l), or (m, l, levels); or ndarray
         """
         check_is_fitted(self)
-        levels, classes = Levels.of(confidence_level), self.classes_
+        levels = Levels.of(confidence_level)
         self._question.warn_of(levels)
-        like = levels.shaped([np.empty((0, classes.size), bool)] * len(levels.given))
-        sets = self._answers(X, "predict_set", [confidence_level], like)
-        return PredictionSets.of(sets, classes, levels.given) if isinstance(sets, np.ndarray) else sets
+        like = levels.shaped([np.empty((0, self.classes_.size), bool)] * len(levels.given))
+        return self._answers(X, "predict_set", [confidence_level], like)
 
     def predict(self, X: Any) -> Any:
         """Return the label with the largest p-value of each object; ties go to the less strange one.

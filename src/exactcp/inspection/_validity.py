@@ -312,7 +312,7 @@ class GroupCoverageDisplay(Display):
         groups : array-like of shape (m,)
             Names, or numbers; many different numbers are put into bins.
         classes : array-like of shape (l,), default=None
-            Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
+            Of sets, the label of each column; None means 0, ..., l - 1.
         ax : matplotlib Axes, default=None
         **options
             confidence_level and name, parameters of the class.

@@ -26,13 +26,8 @@ def sizes(sets: ArrayLike) -> NDArray[np.intp]:
 def hits(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> Bools:
     """Whether each set holds the true label: (m,). None holds a label that has no column."""
     checked = check_sets(sets)
-    true = is_true(y, known_classes(sets, classes), checked.shape, unseen=True)
+    true = is_true(y, classes, checked.shape, unseen=True)
     return np.asarray((checked & true).any(axis=1))
-
-
-def known_classes(sets: ArrayLike, classes: ArrayLike | None) -> ArrayLike | None:
-    """Return the classes that are given; otherwise those that sets of a predictor know, if they are such."""
-    return getattr(sets, "classes", None) if classes is None else classes
 
 
 def is_true(y: ArrayLike, classes: ArrayLike | None, shape: tuple[int, ...], *, unseen: bool = False) -> Bools:

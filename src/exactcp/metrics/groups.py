@@ -94,7 +94,7 @@ def coverage_by_group(
     groups : array of shape (m,)
         The group of each test object: any column of labels.
     classes : array of shape (l,), default=None
-        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
+        Of sets, the label of each column; None means 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -143,7 +143,7 @@ def coverage_by_bin(
     n_bins : int, default=5
         Of about as many test objects each; fewer bins where many values are equal.
     classes : array of shape (l,), default=None
-        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
+        Of sets, the label of each column; None means 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -188,7 +188,7 @@ def size_stratified_coverage(
     n_bins : int, default=None
         Of intervals, the number of bins of widths; None means 5. Sets are told apart by size.
     classes : array of shape (l,), default=None
-        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
+        Of sets, the label of each column; None means 0, ..., l - 1.
     confidence : float, default=0.95
         Of the bands.
 
@@ -272,7 +272,7 @@ def worst_slab_coverage(
     n_directions : int, default=1000
         How many random directions v are tried.
     classes : array of shape (l,), default=None
-        Of sets, the label of each column; None means those that the sets know, or 0, ..., l - 1.
+        Of sets, the label of each column; None means 0, ..., l - 1.
     confidence : float, default=0.95
         Of the band.
     random_state : int, RandomState or None, default=None

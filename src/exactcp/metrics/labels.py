@@ -18,7 +18,6 @@ from exactcp.metrics._inputs import (
     false_p,
     hits,
     is_true,
-    known_classes,
     sizes,
 )
 
@@ -32,7 +31,7 @@ def coverage(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None = None)
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default 0, ..., l - 1
 
     Returns
     -------
@@ -54,7 +53,7 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
     ----------
     sets : bool array of shape (m, l), the prediction sets
     y : array of shape (m,), the true labels
-    classes : array of shape (l,), the label of each column; by default those that the sets know, or 0, ..., l - 1
+    classes : array of shape (l,), the label of each column; by default 0, ..., l - 1
 
     Returns
     -------
@@ -67,7 +66,7 @@ def error_by_label(sets: ArrayLike, y: ArrayLike, *, classes: ArrayLike | None =
     >>> error_by_label(sets, ["b", "a", "a"], classes=["a", "b"])
     {'a': 0.5, 'b': 0.0}
     """
-    checked, classes = check_sets(sets), known_classes(sets, classes)
+    checked = check_sets(sets)
     true = is_true(y, classes, checked.shape)
     errors, totals = (true & ~checked).sum(axis=0), true.sum(axis=0)
     rates = np.divide(errors, totals, out=np.full(len(totals), np.nan), where=totals > 0)

@@ -15,7 +15,6 @@ from exactcp._validation import warn_of_low_level
 from exactcp.predicting.credibility import confidence_prediction, most_credible
 from exactcp.predicting.frames import FramePrediction, labels_at, set_columns
 from exactcp.predicting.levels import Levels, warn_of_too_few, warn_of_unseen
-from exactcp.predicting.sets import PredictionSets
 from exactcp.regions import ConfidencePrediction
 
 Size = int | Fraction | None  # of the smallest category, whose p-values are 1/(size + 1) at least; None: any p-value
@@ -83,7 +82,7 @@ class LabelPrediction(FramePrediction):
     @reads
     def predict_set(
         self, X: Any, confidence_level: Any = 0.95, categories: Any = None, *, nonempty: bool = False
-    ) -> PredictionSets:
+    ) -> np.ndarray:
         """Return the prediction sets: all labels whose p-value exceeds epsilon = 1 - confidence_level.
 
         Parameters
@@ -102,8 +101,8 @@ class LabelPrediction(FramePrediction):
 
         Returns
         -------
-        PredictionSets of shape (m, l), or (m, l, levels) with several levels
-            An array of bool, columns in the order of `classes_`, that also gives its labels: `to_list()`, `to_frame()`.
+        ndarray of bool of shape (m, l), or (m, l, levels) with several levels
+            Columns in the order of `classes_`; `predict_frame` has the labels.
         """
         levels = Levels.of(confidence_level)
         BOOLEAN.check("nonempty", nonempty)
@@ -116,7 +115,7 @@ class LabelPrediction(FramePrediction):
             sets, n = self._decide(X, levels.epsilons[0], categories)
             found = [sets]
         self._warn_of_levels(levels, n)
-        return PredictionSets.of(levels.shaped(found), self.classes_, levels.given)
+        return levels.shaped(found)
 
     def _warn_of_levels(self, levels: Levels, n: Size) -> None:
         """Say what there is to say about each level, for n examples in the smallest category."""
