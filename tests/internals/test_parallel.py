@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -233,6 +234,12 @@ class TestBlasThreads:
                 SplitConformalClassifier(GaussianNB(), n_jobs=n_jobs).fit(X, LABELS)
 
 
+def assert_usual():
+    if blas() != {USUAL}:
+        gc.collect()  # the limit of a frame that was cut goes with the frame, which a cycle may hold
+    assert blas() == {USUAL}
+
+
 class Interruption:
     """Raises KeyboardInterrupt at the k-th place where Python looks for signals: functions begin, and calls return."""
 
@@ -264,7 +271,7 @@ def test_an_interruption_anywhere_leaves_blas_as_it_was():
         interruption.during(lambda: clf.predict_p(X[:200]))
         if interruption.left > 0:
             break
-        assert blas() == {USUAL}, k
+        assert_usual()
     assert 100 < k < 2999
 
 
@@ -291,7 +298,7 @@ def test_interruptions_of_threads_leave_no_thread_and_blas_as_it_was(rng):
                     signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 came += 1
-            assert blas() == {USUAL}
+            assert_usual()
     finally:
         for number, handler in zip(handlers, before, strict=True):
             signal.signal(number, handler)
