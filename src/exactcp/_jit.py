@@ -19,7 +19,7 @@ from exactcp._linking import InnerCompiler, ReadyCompiler
 # no entrance for C, and no test for a zero before every division: a quotient by zero is infinite or nan, as numpy's
 JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
-event.register("numba:compiler_lock", InterruptHolder())  # type: ignore[no-untyped-call]
+event.register("numba:compiler_lock", InterruptHolder())
 
 
 class CompiledKernel(CPUDispatcher):
@@ -28,7 +28,7 @@ class CompiledKernel(CPUDispatcher):
     def get_call_template(self, args: Any, named: Any) -> Any:
         """Type a call by another kernel; for a number that is written there, this one is not compiled once more."""
         told = (types.IntegerLiteral, types.Tuple)
-        plain = [types.unliteral(one) if isinstance(one, told) else one for one in args]  # type: ignore[no-untyped-call]
+        plain = [types.unliteral(one) if isinstance(one, told) else one for one in args]
         return super().get_call_template(plain, named)
 
 

@@ -210,7 +210,7 @@ class Martingale:
         """Return the same martingale, which goes on by itself."""
         wealth, statistic, alarms = self._wealth.fork(), self._statistic.fork(), self._alarms.fork()
         betting, rule = self._betting.fork(), copied(self._rule)
-        return copied(self, _betting=betting, _rule=rule, _wealth=wealth, _statistic=statistic, _alarms=alarms)  # type: ignore[no-any-return]
+        return copied(self, _betting=betting, _rule=rule, _wealth=wealth, _statistic=statistic, _alarms=alarms)
 
     def update(self, p: float) -> bool:
         """Bet on the next p-value; return whether there is an alarm.

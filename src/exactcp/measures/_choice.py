@@ -69,7 +69,7 @@ def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     if measure is None:
         return KNN()
     chosen = unshared(clone(measure) if isinstance(measure, Measure) else _wrapped(measure))
-    return _seeded(chosen, seed)  # type: ignore[no-any-return]
+    return _seeded(chosen, seed)
 
 
 def _wrapped(classifier: Any) -> ModelScore:
@@ -108,7 +108,7 @@ def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasu
     if measure is None:
         return KNNResidual()
     chosen = unshared(clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure)))
-    return _seeded(chosen, seed)  # type: ignore[no-any-return]
+    return _seeded(chosen, seed)
 
 
 def label_bag(

@@ -12,7 +12,7 @@ from exactcp._estimator import Estimator
 from exactcp._parameters import check_parameters, one_of
 
 
-class PowerOfTwoScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+class PowerOfTwoScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Divide every column by a power of two, which changes exponents and no digits.
 
     A scaler after it gives the same bits as without it, except where it would square numbers that are so small that

@@ -96,7 +96,7 @@ class ListsByTrees(LabelBag):
         if trees is None:
             return None
         examples, (standing, following) = self._examples(), trees
-        own: OwnLists = new_own_lists(self.n_relations, self._lists.values.shape[2], n)  # type: ignore[no-untyped-call]
+        own: OwnLists = new_own_lists(self.n_relations, self._lists.values.shape[2], n)
         distances = np.empty(n)
         z, spare = np.empty((2, standing.near.grove.points.shape[1]), np.float32)
         used = meet_by_trees(x, code, n, examples, standing, following, own, distances, z)
