@@ -25,12 +25,12 @@ SUITES = [
     "measures/test_drift.py",
     "measures/forest/test_forest_interrupted.py",
     "measures/test_histories.py",
-    "test_interruptions.py",
+    "contracts/test_interruptions.py",
     "measures/density/test_kde_interrupted.py",
     "measures/least_squares/test_lssvm_interrupted.py",
-    "test_mutants.py",
+    "mutants/test_mutants.py",
     "measures/neighbours/test_neighbours_interrupted.py",
-    "test_parameters.py",
+    "contracts/test_parameters.py",
     "measures/test_regression_interrupted.py",
 ]
 

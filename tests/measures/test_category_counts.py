@@ -25,7 +25,6 @@ from slices import sliced
 
 SCREENED = [name for name, measure in MEASURES.items() if measure.get_params().get("metric") == "euclidean"]
 OTHERS = [name for name in MEASURES if name not in SCREENED]
-MUTANTS = {(name, "four labels", "four") for name in ("KDE", "KNN 3")}
 KINDS = ("four", "one only", "as many as examples", "one example and the rest", "one far away")
 
 
@@ -73,7 +72,7 @@ def check(measure_name, problem_name, kind):
         assert_counts(bag, measure, X_test[:1], training, wanted[:1])
 
 
-@pytest.mark.parametrize(("measure_name", "problem_name", "kind"), sliced(7, OTHERS, PROBLEMS, KINDS, also=MUTANTS))
+@pytest.mark.parametrize(("measure_name", "problem_name", "kind"), sliced(7, OTHERS, PROBLEMS, KINDS))
 def test_every_category_counts_its_own_scores(measure_name, problem_name, kind):
     check(measure_name, problem_name, kind)
 
@@ -81,7 +80,7 @@ def test_every_category_counts_its_own_scores(measure_name, problem_name, kind):
 @pytest.mark.parametrize(
     ("path", "measure_name", "problem_name", "kind"),
     [
-        *sliced(17, PATHS[:-1], SCREENED, PROBLEMS, KINDS, also={(p, *one) for p in PATHS[:-1] for one in MUTANTS}),
+        *sliced(17, PATHS[:-1], SCREENED, PROBLEMS, KINDS),
         *(pytest.param(*one, marks=pytest.mark.slow) for one in product(PATHS[-1:], SCREENED, PROBLEMS, KINDS)),
     ],
     indirect=["path"],

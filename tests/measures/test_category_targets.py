@@ -25,7 +25,6 @@ MEASURES = {
     "deleted ridge": RidgeResidual(residual="deleted"),
     "kernel ridge": RidgeResidual(kernel="rbf"),
 }
-MUTANTS = {(name, "random", "two") for name in ("k-NN 4", "ridge")}
 KINDS = ("two", "as many as examples", "one only")
 
 
@@ -66,7 +65,7 @@ def check(measure, problem_name, kind):
             np.testing.assert_array_equal(hulls[t, :, j], hull)
 
 
-@pytest.mark.parametrize(("name", "problem_name", "kind"), sliced(5, MEASURES, TARGET_PROBLEMS, KINDS, also=MUTANTS))
+@pytest.mark.parametrize(("name", "problem_name", "kind"), sliced(5, MEASURES, TARGET_PROBLEMS, KINDS))
 def test_counts_and_regions_of_a_category(name, problem_name, kind):
     check(MEASURES[name], problem_name, kind)
 

@@ -26,15 +26,15 @@ SCREENED = [
     if measure.get_params().get("metric") in KIND_OF and measure.metric_params is None
 ]
 OTHERS = [name for name in MEASURES if name not in SCREENED]  # have no path
-MUTANTS = {
+QUICK = {  # ties and small labels stay in the normal lane
     *product(("KNN 3", "SimplifiedKNN 2"), ("four labels", "grid with ties", "singleton label")),
     ("KNN 3", "outliers"),
     ("NN", "duplicates only"),
     *product(("KDE tophat 1.5", "LSSVM", "LSSVM rbf"), ["grid with ties"]),
     ("LSSVM 0.01 intercept", "singleton label"),
 }
-PATHS_OF_MUTANTS = {
-    *((path, *pair) for path in PATHS[:-1] for pair in MUTANTS),
+QUICK_ON_PATHS = {
+    *((path, *pair) for path in PATHS[:-1] for pair in QUICK),
     *product(["tree"], ("KNN 3", "SimplifiedKNN 2"), ("one of each label", "ten labels")),
 }
 
@@ -80,7 +80,7 @@ def expected():
     ("measure_name", "problem_name"),
     [
         pair
-        for pair in sliced(3, OTHERS, PROBLEMS, also=MUTANTS)
+        for pair in sliced(3, OTHERS, PROBLEMS, also=QUICK)
         if not (pair.values[0].startswith("LSSVM") and pair.values[1] in SLOW_FOR_LSSVM)
     ],
 )
@@ -91,7 +91,7 @@ def test_label_counts(measure_name, problem_name, expected):
 @pytest.mark.parametrize(
     ("path", "measure_name", "problem_name"),
     [
-        *sliced(7, PATHS[:-1], SCREENED, PROBLEMS, also=PATHS_OF_MUTANTS),
+        *sliced(7, PATHS[:-1], SCREENED, PROBLEMS, also=QUICK_ON_PATHS),
         *(pytest.param(*one, marks=pytest.mark.slow) for one in product(PATHS[-1:], SCREENED, PROBLEMS)),
     ],
     indirect=["path"],

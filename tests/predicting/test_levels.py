@@ -85,10 +85,12 @@ class TestThreshold:
     def test_means_of_p_values_are_exact(self, rng):
         for sizes in ([9] * 7, [9, 4, 19], [2, 6, 12]):
             totals = np.array(sizes)[:, None] * np.ones((1, 50), int)
-            parts = [pvalues.Counts(rng.integers(0, n + 1, 50), np.zeros(50, int), n) for n in totals]
+            greater = [rng.integers(0, n + 1, 50) for n in totals]
+            equal = [rng.integers(0, n - above + 1) for n, above in zip(totals, greater, strict=True)]
+            parts = [pvalues.Counts(*counts) for counts in zip(greater, equal, totals, strict=True)]
             mean = pvalues.mean_counts(parts)
             exact = [
-                sum(Fraction(int(part.greater[i]) + 1, int(part.total[i]) + 1) for part in parts) / len(parts)
+                sum(Fraction(int(p.greater[i] + p.equal[i]) + 1, int(p.total[i]) + 1) for p in parts) / len(parts)
                 for i in range(50)
             ]
             np.testing.assert_array_equal(pvalues.deterministic_p(mean), [float(p) for p in exact])

@@ -22,7 +22,7 @@ def sliced(step: int, *dimensions: Iterable[Any], also: Collection[tuple[Any, ..
     *dimensions : iterables
         Values of the parameters; a tuple stands for several parameters.
     also : collection of tuples
-        Combinations that stay in the normal lane, too: those on which mutants are tried.
+        Combinations that stay in the normal lane, too.
 
     Returns
     -------

@@ -102,7 +102,7 @@ def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_small_problems_equal_the_textbook(seed, monkeypatch):
-    """Small enough for kernels that are not compiled: what the mutants of the forest are tried on."""
+    """Small enough for kernels that are not compiled."""
     tune(monkeypatch, remember_from=3)
     measure, X, y, X_test = make_problem(seed, largest=12)
     measure.set_params(n_estimators=min(measure.n_estimators, 2))
