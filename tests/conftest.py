@@ -25,6 +25,7 @@ from exactcp.measures.neighbours.kernels import (
     label_bounds,
     loose,
     standing,
+    tree_block,
     tree_fill,
     tree_members,
     tree_search,
@@ -38,7 +39,7 @@ if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.inner_product = angles.inner_product = written_order.inner_product
     kinds.manhattan_distance = written_order.manhattan_distance
     kinds.chebyshev_distance = written_order.chebyshev_distance
-    for module in (cones, label_bounds, loose, standing, tree_fill, tree_members, tree_search):
+    for module in (cones, label_bounds, loose, standing, tree_block, tree_fill, tree_members, tree_search):
         for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))

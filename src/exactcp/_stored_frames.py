@@ -69,7 +69,7 @@ def restored_rows(stored: Any) -> Any:
         return stored
     package = import_module({"pandas": "pandas", "polars": "polars"}[stored.package])
     if stored.package == "polars":
-        return package.DataFrame([_polars_column_of(package, one) for one in stored.columns])
+        return package.DataFrame([_polars_column(package, one) for one in stored.columns])
     index = None if stored.row_names is None else package.Index(_pandas_values(package, stored.row_names))
     columns = {i: package.Series(_pandas_values(package, one), index=index) for i, one in enumerate(stored.columns)}
     frame = package.DataFrame(columns, index=index)
@@ -104,7 +104,7 @@ def _pandas_values(package: Any, stored: StoredColumn) -> Any:
     return package.array(stored.values, dtype=stored.dtype)
 
 
-def _polars_column_of(package: Any, stored: StoredColumn) -> Any:
+def _polars_column(package: Any, stored: StoredColumn) -> Any:
     dtype = getattr(package, stored.dtype, None)
     if not isinstance(dtype, type) or not issubclass(dtype, package.DataType):
         msg = f"a column has the type {stored.dtype}: expected one of polars' without parameters."

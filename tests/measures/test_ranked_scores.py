@@ -1,8 +1,11 @@
 """Scores in order: one quantile that is selected is that of all scores sorted."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from exactcp import pvalues
 from exactcp.measures._ranked_scores import MANY, Band, RankedScores, largest
 
 
@@ -35,6 +38,19 @@ def test_one_scale_for_all_is_the_same_as_many(scale, width, side):
     np.testing.assert_array_equal(one.scores(y, side) * scale, outside)
     np.testing.assert_array_equal(y, before)
     assert (one.has_unit, many.has_unit) == (scale == 1.0, False)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("tau", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+def test_smoothed_p_values_exceed_epsilon_up_to_an_end(epsilon, tau, n):
+    y = np.arange(n) // 2 * 1.0
+    ranked = RankedScores(y, Band(np.zeros(n), np.zeros(n), np.ones(n)), "upper")
+    targets, tau = np.arange(-1.0, 5.0, 0.25), np.array([tau])
+    [end] = ranked.smoothed_end(epsilon, tau, np.zeros(1), np.ones(1))
+    counts = ranked.counts(targets, np.zeros(targets.size), np.ones(targets.size))
+    inside = pvalues.exceeds(pvalues.smoothed_p(counts, np.repeat(tau, targets.size)), epsilon)
+    np.testing.assert_array_equal(inside, targets <= end)
 
 
 @pytest.mark.parametrize("kind", ["any", "ascending", "equal", "few values", "infinite", "periodic"])

@@ -22,7 +22,7 @@ def sample_targets(tasks: Tasks, shards: Sequence[Promise]) -> Promise:
     """Return the `SampledTargets` of all shards, in the order of the shards."""
     sizes = [tasks.call(_shard_size, shard) for shard in shards]
     parts = [tasks.call(_evenly_spaced, shard, sizes, place) for place, shard in enumerate(shards)]
-    return tasks.call(_joined_samples, parts, sizes)
+    return tasks.call(_joined, parts, sizes)
 
 
 def _shard_size(shard: TargetShard) -> int:
@@ -34,7 +34,7 @@ def _evenly_spaced(shard: TargetShard, sizes: Sequence[int], place: int) -> np.n
     return np.array(shard.y[-sum(sizes[:place]) % step :: step], dtype=np.float64)
 
 
-def _joined_samples(parts: Sequence[np.ndarray], sizes: Sequence[int]) -> SampledTargets:
+def _joined(parts: Sequence[np.ndarray], sizes: Sequence[int]) -> SampledTargets:
     return SampledTargets(np.concatenate(parts), sum(sizes))
 
 

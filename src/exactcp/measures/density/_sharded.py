@@ -43,7 +43,7 @@ class ShardedKDE:
         """Return the `DensityShard` of each shard among all."""
         sizes = [tasks.call(_sizes, shard, n_labels) for shard in shards]
         alone = [tasks.call(_placed, *self._parameters, shard, sizes) for shard in shards]
-        objects = [tasks.call(_shard_objects, shard) for shard in alone]
+        objects = [tasks.call(_objects, shard) for shard in alone]
         sums = [
             [tasks.call(_sums_at, there, here, i == j) for j, there in enumerate(alone)]
             for i, here in enumerate(objects)
@@ -54,7 +54,7 @@ class ShardedKDE:
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
         sums = self._sums(tasks, states, X)
-        counts = [tasks.call(_count_density, state, X, sums) for state in states]
+        counts = [tasks.call(_count, state, X, sums) for state in states]
         return together_by_home(tasks, add_label_counts, counts)
 
     def category_counts(
@@ -63,7 +63,7 @@ class ShardedKDE:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
         sums, pairs = self._sums(tasks, states, X), zip(states, categories, strict=True)
         return together_by_home(
-            tasks, add_label_counts, [tasks.call(_count_density_within, *pair, X, sums, wanted) for pair in pairs]
+            tasks, add_label_counts, [tasks.call(_count_within, *pair, X, sums, wanted) for pair in pairs]
         )
 
     def _sums(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
@@ -153,7 +153,7 @@ def _placed(bandwidth: float | str, kernel: int, shard: LabelShard, sizes: Seque
     return DensityShard(shard, labels, bandwidth_of(bandwidth, int(labels.sum()), sizes[0].n_features), kernel)
 
 
-def _shard_objects(shard: DensityShard) -> list[np.ndarray]:
+def _objects(shard: DensityShard) -> list[np.ndarray]:
     return shard.objects()
 
 
@@ -167,10 +167,10 @@ def _sums_of(shard: DensityShard, X: np.ndarray) -> list[KernelSums]:
 
 def merge_sums(parts: Sequence[Sequence[KernelSums]]) -> list[KernelSums]:
     """Return the sums of kernels over the examples of several shards, for each label."""
-    return [_merged_sums(of_label) for of_label in zip(*parts, strict=True)]
+    return [_merged(of_label) for of_label in zip(*parts, strict=True)]
 
 
-def _merged_sums(parts: Sequence[KernelSums]) -> KernelSums:
+def _merged(parts: Sequence[KernelSums]) -> KernelSums:
     top, total = np.max([part.top for part in parts], axis=0), np.zeros(parts[0].top.size)
     for part in parts:
         is_there = part.total > 0
@@ -182,11 +182,11 @@ def _with_sums(shard: DensityShard, sums: Sequence[KernelSums]) -> DensityShard:
     return shard.with_sums(sums)
 
 
-def _count_density(shard: DensityShard, X: np.ndarray, sums: Sequence[KernelSums]) -> LabelCounts:
+def _count(shard: DensityShard, X: np.ndarray, sums: Sequence[KernelSums]) -> LabelCounts:
     return shard.count(X, sums)
 
 
-def _count_density_within(
+def _count_within(
     shard: DensityShard, categories: np.ndarray, X: np.ndarray, sums: Sequence[KernelSums], wanted: np.ndarray
 ) -> LabelCounts:
     return shard.count_within(X, sums, categories, wanted)

@@ -39,23 +39,23 @@ class ShardedForest:
 
     def states(self, tasks: Tasks, shards: Sequence[Promise], n_labels: int) -> list[Promise]:
         """Return the bag of all shards, and None for all but the first."""
-        everyone, step = tasks.call(_joined_examples, list(shards)), len(shards)
+        everyone, step = tasks.call(_joined, list(shards)), len(shards)
         plan = tasks.call(_planned, self._plan, everyone)
         grown = [tasks.call(_grown_trees, everyone, n_labels, plan, place, step) for place in range(step)]
         return [tasks.call(_filled_bag, everyone, n_labels, plan, grown), *(tasks.call(_nothing) for _ in shards[1:])]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
-        return tasks.call(_count_votes, states[0], X)
+        return tasks.call(_count, states[0], X)
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
-        return tasks.call(_count_votes_within, states[0], X, list(categories), wanted)
+        return tasks.call(_count_within, states[0], X, list(categories), wanted)
 
 
-def _joined_examples(shards: Sequence[LabelShard]) -> LabelShard:
+def _joined(shards: Sequence[LabelShard]) -> LabelShard:
     X = np.concatenate([np.asarray(shard.X, dtype=np.float64) for shard in shards])
     return LabelShard(X, np.concatenate([shard.codes for shard in shards]))
 
@@ -81,13 +81,11 @@ def _nothing() -> None:
     return None
 
 
-def _count_votes(bag: ForestBag, X: np.ndarray) -> LabelCounts:
+def _count(bag: ForestBag, X: np.ndarray) -> LabelCounts:
     return bag.label_counts(X, effort=ALONE)
 
 
-def _count_votes_within(
-    bag: ForestBag, X: np.ndarray, categories: Sequence[np.ndarray], wanted: np.ndarray
-) -> LabelCounts:
+def _count_within(bag: ForestBag, X: np.ndarray, categories: Sequence[np.ndarray], wanted: np.ndarray) -> LabelCounts:
     """Return the counts among examples of the wanted categories, from the votes of all."""
     own, of_examples = bag.codes(), np.concatenate(categories)
     rows = list(_rows_within(bag, X, of_examples, own, wanted))

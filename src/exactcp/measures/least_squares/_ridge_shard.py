@@ -134,13 +134,11 @@ def narrowed(parts: Sequence[Pivots], thresholds: np.ndarray, bounds: Bounds) ->
         if 0 < wanted <= sum(int(part.n[t]) for part in parts):
             for side in range(2):
                 low, high = bounds[t, side].tolist()
-                out[t, side] = bounds_of_ranks(
-                    [_shard_pivots(part, t, side) for part in parts], wanted, wanted, (low, high)
-                )
+                out[t, side] = bounds_of_ranks([_pivots(part, t, side) for part in parts], wanted, wanted, (low, high))
     return out
 
 
-def _shard_pivots(pivots: Pivots, t: int, side: int) -> SomeRanks:
+def _pivots(pivots: Pivots, t: int, side: int) -> SomeRanks:
     """Return the pivots of a shard for one test object and side."""
     is_there = ~np.isnan(pivots.values[t, side])
     above, inside = int(pivots.above[t, side]), int(pivots.inside[t, side])

@@ -90,7 +90,7 @@ def factorise_shards(
 
     `targets(shard, *known)` are those of the examples of a shard, (n, k).
     """
-    sums = [tasks.call(_feature_sums, setting, shard) for shard in shards]
+    sums = [tasks.call(_sums, setting, shard) for shard in shards]
     shift = tasks.call(_shift, setting, sums)
     products = [tasks.call(_products, setting, shard, shift, targets, *known) for shard in shards]
     factor = tasks.call(_factorised, setting, together(tasks, _summed_products, products), shift)
@@ -100,7 +100,7 @@ def factorise_shards(
 
 def gather_shards(tasks: Tasks, shards: Sequence[Promise], verdict: Promise) -> Promise:
     """Return the examples of all shards in one, if they are needed, else None."""
-    return tasks.call(_gathered_shards, [tasks.call(_unless_used, shard, verdict) for shard in shards])
+    return tasks.call(_gathered, [tasks.call(_unless_used, shard, verdict) for shard in shards])
 
 
 def part_of(setting: RidgeSetting, X: np.ndarray, factor: Factor, verdict: FactorVerdict) -> PartialPrimal:
@@ -113,7 +113,7 @@ def _shard_store(setting: RidgeSetting, X: np.ndarray, shift: np.ndarray) -> Fea
     return FeatureStore.shifted(FeatureMap(setting.feature_map), X, shift, intercept=setting.intercept)
 
 
-def _feature_sums(setting: RidgeSetting, shard: Any) -> FeatureSums:
+def _sums(setting: RidgeSetting, shard: Any) -> FeatureSums:
     feature_map = FeatureMap(setting.feature_map)
     features = feature_map(shard.X)
     feature_map.check_rowwise(shard.X, features)
@@ -181,7 +181,7 @@ def _unless_used(shard: Any, verdict: FactorVerdict) -> Any:
     return None if verdict.is_used else shard
 
 
-def _gathered_shards(shards: Sequence[Any]) -> Any:
+def _gathered(shards: Sequence[Any]) -> Any:
     if shards[0] is None:
         return None
     return type(shards[0])(*(np.concatenate(parts) for parts in zip(*shards, strict=True)))

@@ -52,23 +52,21 @@ class ShardedLSSVM:
         factor, verdict = factorise_shards(tasks, setting, shards, _code_targets, n_labels)
         gathered = [gather_shards(tasks, shards, verdict)] + [None] * (len(shards) - 1)
         return [
-            tasks.call(_label_state, setting, self._whole, *pair, factor, verdict, n_labels)
+            tasks.call(_state, setting, self._whole, *pair, factor, verdict, n_labels)
             for pair in zip(shards, gathered, strict=True)
         ]
 
     def label_counts(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the `LabelCounts` of these test objects among all examples."""
-        return together(tasks, _add_known_counts, [tasks.call(_count_labels_in, state, X) for state in states])
+        return together(tasks, _add_known_counts, [tasks.call(_count, state, X) for state in states])
 
     def category_counts(
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, categories: Sequence[Promise], wanted: Promise
     ) -> Promise:
         """Return the `LabelCounts` among examples of the wanted categories (m, l); `categories` are those of shards."""
-        first = tasks.call(_categories_of_first, states[0], list(categories))
+        first = tasks.call(_categories, states[0], list(categories))
         pairs = zip(states, [first, *categories[1:]], strict=True)
-        return together(
-            tasks, _add_known_counts, [tasks.call(_count_labels_within, *pair, X, wanted) for pair in pairs]
-        )
+        return together(tasks, _add_known_counts, [tasks.call(_count_within, *pair, X, wanted) for pair in pairs])
 
 
 class LSSVMShard(PartOfAll, LSSVMBag):
@@ -96,7 +94,7 @@ def _code_targets(shard: LabelShard, n_labels: int) -> np.ndarray:
     return targets(shard.codes, n_labels)
 
 
-def _label_state(
+def _state(
     setting: RidgeSetting,
     whole: Callable[..., LSSVMBag],
     shard: LabelShard,
@@ -112,16 +110,16 @@ def _label_state(
     return None if gathered is None else whole(gathered.X, gathered.codes, n_labels, effort=ALONE)
 
 
-def _count_labels_in(bag: LSSVMBag | None, X: np.ndarray) -> LabelCounts | None:
+def _count(bag: LSSVMBag | None, X: np.ndarray) -> LabelCounts | None:
     return None if bag is None else bag.label_counts(X, effort=ALONE)
 
 
-def _categories_of_first(bag: LSSVMBag, categories: Sequence[np.ndarray]) -> np.ndarray:
+def _categories(bag: LSSVMBag, categories: Sequence[np.ndarray]) -> np.ndarray:
     """Return the categories of the examples of the first bag: all, or those of the first shard."""
     return categories[0] if bag.n == categories[0].size else np.concatenate(categories)
 
 
-def _count_labels_within(
+def _count_within(
     bag: LSSVMBag | None, categories: np.ndarray, X: np.ndarray, wanted: np.ndarray
 ) -> LabelCounts | None:
     return None if bag is None else bag.category_counts(X, categories, wanted, effort=ALONE)

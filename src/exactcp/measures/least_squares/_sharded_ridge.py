@@ -67,11 +67,11 @@ class ShardedRidge:
         """Return the bag of each shard among all; where the examples are brought together, the first has them all."""
         setting = self._setting
         typical = tasks.call(_typical, setting, sample_targets(tasks, shards))
-        factor, verdict = factorise_shards(tasks, setting, shards, _shifted_targets, typical)
+        factor, verdict = factorise_shards(tasks, setting, shards, _shifted, typical)
         gathered = [gather_shards(tasks, shards, verdict)] + [None] * (len(shards) - 1)
         made = setting, self._residual, self._whole
         fitted = factor, verdict, typical
-        return [tasks.call(_target_state, *made, *pair, *fitted) for pair in zip(shards, gathered, strict=True)]
+        return [tasks.call(_state, *made, *pair, *fitted) for pair in zip(shards, gathered, strict=True)]
 
     def predict(self, tasks: Tasks, states: Sequence[Promise], X: Promise) -> Promise:
         """Return the point predictions (m,)."""
@@ -83,7 +83,7 @@ class ShardedRidge:
         """Return how many scores are greater than and equal to the candidate's, and out of how many: three (m,)."""
         categories, wanted = _ridge_categories(tasks, states, within)
         pairs = zip(states, categories, strict=True)
-        return tasks.call(_sum_known, [tasks.call(_count_targets_in, *pair, X, y, wanted) for pair in pairs])
+        return tasks.call(_sum_known, [tasks.call(_count, *pair, X, y, wanted) for pair in pairs])
 
     def intervals(
         self,
@@ -126,11 +126,11 @@ def _typical(setting: RidgeSetting, sample: SampledTargets) -> Typical:
     return Typical(*typical_of(sample.some, intercept=setting.intercept), sample.n)
 
 
-def _shifted_targets(shard: TargetShard, typical: Typical) -> np.ndarray:
+def _shifted(shard: TargetShard, typical: Typical) -> np.ndarray:
     return (shard.y - typical.origin)[:, None]
 
 
-def _target_state(
+def _state(
     setting: RidgeSetting,
     residual: str,
     whole: Callable[..., RidgeBag],
@@ -160,10 +160,10 @@ def _ridge_categories(
     """Return the categories of the examples of each state, and those of the test objects."""
     if within is None:
         return [None] * len(states), None
-    return [tasks.call(_first_categories, states[0], list(within.categories)), *within.categories[1:]], within.wanted
+    return [tasks.call(_categories, states[0], list(within.categories)), *within.categories[1:]], within.wanted
 
 
-def _first_categories(state: RidgeShard | WholeRidge, categories: Sequence[np.ndarray]) -> np.ndarray:
+def _categories(state: RidgeShard | WholeRidge, categories: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(categories) if isinstance(state, WholeRidge) else categories[0]
 
 
@@ -171,7 +171,7 @@ def _within(categories: np.ndarray | None, wanted: np.ndarray | None) -> Within 
     return None if categories is None or wanted is None else Within(categories, wanted)
 
 
-def _count_targets_in(
+def _count(
     state: RidgeState, categories: np.ndarray | None, X: np.ndarray, y: np.ndarray, wanted: np.ndarray | None
 ) -> np.ndarray | None:
     """Return how many of a shard are stranger, as strange, and how many there are: (m, 3)."""

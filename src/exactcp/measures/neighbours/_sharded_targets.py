@@ -84,7 +84,7 @@ class ShardedResiduals:
         self, tasks: Tasks, states: Sequence[Promise], X: Promise, within: WithinShards | None = None
     ) -> tuple[list[Promise], Promise]:
         """Return the shards with whom test objects meet there, and the predictions that follow."""
-        categories, wanted = _shard_categories(states, within)
+        categories, wanted = _categories(states, within)
         met = [tasks.call(meet_shard, state, X, own, wanted) for state, own in zip(states, categories, strict=True)]
         return met, tasks.call(center_of, [tasks.call(first_of, own) for own in met])
 
@@ -97,7 +97,7 @@ class ShardedResiduals:
     ) -> Promise:
         """Return how many scores are greater than and equal to the candidate's, and out of how many: three (m,)."""
         met, center = self._met(tasks, states, X, within)
-        categories, wanted = _shard_categories(states, within)
+        categories, wanted = _categories(states, within)
         parts = [tasks.call(count_shard, *own, center, y, wanted) for own in zip(states, met, categories, strict=True)]
         return tasks.call(added_counts, parts)
 
@@ -111,7 +111,7 @@ class ShardedResiduals:
     ) -> Promise:
         """Return the hulls (m, 2) of where thresholds[t] examples are at least as strange."""
         met, center = self._met(tasks, states, X, within)
-        categories, wanted = _shard_categories(states, within)
+        categories, wanted = _categories(states, within)
         extents = [tasks.call(extents_in_shard, *own, center) for own in zip(states, met, strict=True)]
         quantiles = [tasks.call(quantiles_of, *own, wanted) for own in zip(states, categories, strict=True)]
         bounds = tasks.call(bounds_of_windows, quantiles, extents, thresholds, wanted)
@@ -119,6 +119,6 @@ class ShardedResiduals:
         return tasks.call(ends_in_windows, windows, extents, center, thresholds, wanted)
 
 
-def _shard_categories(states: Sequence[Promise], within: WithinShards | None) -> tuple[Sequence[Promise], Promise]:
+def _categories(states: Sequence[Promise], within: WithinShards | None) -> tuple[Sequence[Promise], Promise]:
     """Return the categories of each shard's examples, and those of the test objects; None where there are none."""
     return ([None] * len(states), None) if within is None else within

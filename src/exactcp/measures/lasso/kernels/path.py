@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.lasso.kernels.qr import fit_active, insert_column, solve_lower_triangle, solve_upper
+from exactcp.measures.lasso.kernels.qr import fit_active, insert_column, solve_lower, solve_upper
 from exactcp.measures.lasso.kernels.start import leave
 
 STILL = 1e-12  # what changes by less than this, relatively to its terms, does not change
@@ -77,8 +77,8 @@ def _solve_active(problem, signs, columns, a, Q, T):
     pull, outer = np.empty(a), np.empty(a)
     for k in range(a):
         pull[k], outer[k] = signs[columns[k]] * penalty[columns[k]], x[columns[k]]
-    solve_lower_triangle(T, a, pull)
-    solve_lower_triangle(T, a, outer)
+    solve_lower(T, a, pull)
+    solve_lower(T, a, outer)
     fit, rest = pull, t.copy()
     fit_active(Q, t, fit, rest)
     across, f, leverage = np.zeros(r), 0.0, 0.0

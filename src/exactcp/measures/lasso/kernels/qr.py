@@ -69,7 +69,7 @@ def solve_upper(T, size, b):
 
 
 @inner
-def solve_lower_triangle(T, size, b):
+def solve_lower(T, size, b):
     """Replace b by x with T'x = b."""
     for k in range(size):
         for row in range(k):

@@ -15,7 +15,7 @@ from exactcp.measures.lasso.kernels.qr import (
     delete_column,
     fit_active,
     insert_column,
-    solve_lower_triangle,
+    solve_lower,
     solve_upper,
 )
 
@@ -45,7 +45,7 @@ def _approach(t, penalty, signs, columns, a, Q, T, b):
     goal, rest = np.empty(a), t.copy()
     for k in range(a):
         goal[k] = signs[columns[k]] * penalty[columns[k]]
-    solve_lower_triangle(T, a, goal)
+    solve_lower(T, a, goal)
     fit_active(Q, t, goal, rest)
     solve_upper(T, a, goal)
     first, share = -1, 1.0
