@@ -40,7 +40,7 @@ SOURCE = ROOT / "src"
 PACKAGE = "exactcp"
 TESTS = ROOT / "tests"
 TABLES = TESTS / "mutants"
-CONVERSIONS = {"asarray", "ascontiguousarray", "bool", "cast", "float", "int", "list", "tuple"}
+CONVERSIONS = {"array", "asarray", "ascontiguousarray", "bool", "cast", "float", "int", "list", "tuple"}
 OPTIONS = ["-o", "addopts=", "-m", "not slow", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile", "hasty"]
 OVERFLOW = ["-W", "ignore::RuntimeWarning"]  # of integers, which compiled code does not tell
 FINE = ("noticed", "explained")
@@ -71,7 +71,7 @@ class Family:
             if not files:
                 raise FileNotFoundError(f"No file of the package is {pattern}: correct tests/mutants/families.toml.")
             found += [".".join(file.relative_to(SOURCE / PACKAGE).with_suffix("").parts) for file in files]
-        return [module for module in found if not module.endswith("__init__")]
+        return [module for module in dict.fromkeys(found) if not module.endswith("__init__")]
 
     def draw(self, number: int, seed: int) -> list[Mutant]:
         """Return some mutants; most of them stay the same when another place of the modules changes."""

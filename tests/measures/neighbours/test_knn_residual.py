@@ -274,6 +274,13 @@ def test_many_examples_at_the_boundary_are_all_found() -> None:
     assert bag._state.at_count[slot] == at.sum() - 1
 
 
+def test_equal_targets_tie() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    greater, equal, total = KNNResidual(k=2).bag(X[1:], np.full(29, 3.0)).counts(X[:1], np.full(1, 3.0))
+    assert (greater == 0).all()
+    assert (equal == total).all()
+
+
 def test_no_residual_is_known_where_a_test_object_is_always_a_neighbour() -> None:
     X, y, _ = TARGET_PROBLEMS["random"]
     assert np.isneginf(KNNResidual(k=5).bag(X[:5], y[:5]).residuals()).all()
