@@ -62,6 +62,7 @@ class Family:
     modules: list[str]  # patterns below the package
     tests: list[str]  # below tests, the fastest first: the first failure ends the run
     compiled: bool = False  # the tests need compiled kernels
+    number: int = 12  # how many mutants are drawn
 
     def module_names(self) -> list[str]:
         """Return the names of the modules, without the package's."""
@@ -73,10 +74,12 @@ class Family:
             found += [".".join(file.relative_to(SOURCE / PACKAGE).with_suffix("").parts) for file in files]
         return [module for module in dict.fromkeys(found) if not module.endswith("__init__")]
 
-    def draw(self, number: int, seed: int) -> list[Mutant]:
+    def draw(self, seed: int, number: int | None = None) -> list[Mutant]:
         """Return some mutants; most of them stay the same when another place of the modules changes."""
         found = [mutant for module in self.module_names() for mutant in Breaker(module).found.values()]
-        return sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.name}".encode()).digest())[:number]
+        return sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.name}".encode()).digest())[
+            : number or self.number
+        ]
 
     @cached_property
     def duration(self) -> float:
@@ -296,7 +299,7 @@ def main() -> int:
     families, survivors = load_families(), load_survivors()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"families or mutants; families: {', '.join(families)}")
-    parser.add_argument("--number", type=int, default=20)
+    parser.add_argument("--number", type=int, help="how many of each family")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--list", action="store_true")
     chosen = parser.parse_args()
@@ -304,7 +307,7 @@ def main() -> int:
     for name in chosen.names or families:
         module = name.split(":")[0]
         family = families.get(name) or next(one for one in families.values() if module in one.module_names())
-        drawn = family.draw(chosen.number, chosen.seed) if name in families else [Breaker(module).found[name]]
+        drawn = family.draw(chosen.seed, chosen.number) if name in families else [Breaker(module).found[name]]
         if chosen.list:
             sys.stdout.writelines(f"{mutant}\n" for mutant in drawn)
             continue
