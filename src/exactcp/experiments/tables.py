@@ -31,7 +31,7 @@ TITLES = {
 NOTHING = make_line([], "prediction")
 
 Key = tuple[str, str]  # a measure and a method
-Columns = Sequence[tuple[str, Mapping[Any, str]]]
+TableColumns = Sequence[tuple[str, Mapping[Any, str]]]
 
 
 def make_page(config: Config, measurements: list[Measurement]) -> str:
@@ -41,7 +41,7 @@ def make_page(config: Config, measurements: list[Measurement]) -> str:
     return "\n\n".join([f"# {TITLES[config.name]}", _conditions(config), *tables]) + "\n"
 
 
-def _table(heading: str, rows: Mapping[Any, str], columns: Columns, remark: str = "") -> str:
+def _table(heading: str, rows: Mapping[Any, str], columns: TableColumns, remark: str = "") -> str:
     """Return a heading, a table whose first column is the names of the rows, and a remark; no row without cells."""
     lines = [["", *(name for name, _ in columns)], ["---", *["---:"] * len(columns)]]
     for key, name in rows.items():
