@@ -42,7 +42,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PageFacts:
     """What a page says and embeds.
 
     Attributes
@@ -74,7 +74,7 @@ class Facts:
     intervals: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
-def facts_of(predictions: Any, y: Any, X: Any, confidence_level: float) -> Facts:
+def facts_of(predictions: Any, y: Any, X: Any, confidence_level: float) -> PageFacts:
     """Return the facts of predictions; the arguments are those of `render`."""
     frames = dict(predictions) if isinstance(predictions, Mapping) else {"predictions": predictions}
     sizes = {str(name): len(frame) for name, frame in frames.items()}
@@ -95,12 +95,12 @@ def facts_of(predictions: Any, y: Any, X: Any, confidence_level: float) -> Facts
     raise ValueError(msg)
 
 
-def promise(facts: Facts, promised_level: float | None, n_calibration: int | None) -> dict[str, Any]:
+def promise(facts: PageFacts, promised_level: float | None, n_calibration: int | None) -> dict[str, Any]:
     """Return what is proven at each level, and whether the measured coverage agrees with it.
 
     Parameters
     ----------
-    facts : Facts
+    facts : PageFacts
     promised_level : float or None
         At the level at which the page opens; at others, 1 minus it changes in proportion to epsilon.
     n_calibration : int or None
@@ -125,7 +125,7 @@ def promise(facts: Facts, promised_level: float | None, n_calibration: int | Non
     return {**found, "expected": expected, "verdicts": verdicts, "band": band}
 
 
-def _label_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float) -> Facts:
+def _label_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float) -> PageFacts:
     first = next(iter(frames.values()))
     classes = [str(column)[2:] for column in first.columns if str(column).startswith("p_")]
     levels = sorted(LABEL_LEVELS | {float(confidence_level)})
@@ -154,7 +154,7 @@ def _label_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float
         **embed_objects(X, shown),
     }
     n_known = int((codes >= 0).sum())
-    return Facts("label", n_test, n_known, levels, levels.index(float(confidence_level)), runs, rows, dict(new))
+    return PageFacts("label", n_test, n_known, levels, levels.index(float(confidence_level)), runs, rows, dict(new))
 
 
 def _label(value: Any, classes: list[str]) -> str | None:
@@ -203,7 +203,7 @@ def _count_above(p: np.ndarray, epsilons: np.ndarray) -> np.ndarray:
     return np.asarray(p.size - np.searchsorted(np.sort(p), epsilons, side="right"))
 
 
-def _target_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float) -> Facts:
+def _target_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: float) -> PageFacts:
     first = next(iter(frames.values()))
     n_test = len(first)
     targets = np.full(n_test, np.nan) if y is None else np.asarray(y, dtype=np.float64)
@@ -229,7 +229,7 @@ def _target_facts(frames: dict[str, Any], y: Any, X: Any, confidence_level: floa
     runs = [_target_run(str(name), frame, targets, levels, confidence_level) for name, frame in frames.items()]
     start = levels.index(float(confidence_level))
     drawn = (prediction, intervals[levels[start]], targets)
-    return Facts("target", n_test, int(known.sum()), levels, start, runs, rows, {}, drawn)
+    return PageFacts("target", n_test, int(known.sum()), levels, start, runs, rows, {}, drawn)
 
 
 def _column(frame: Any, name: str) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp.inspection import CalibrationCurveDisplay, PredictionIntervalDisplay, UniformityDisplay
 from exactcp.metrics.bands import coverage_curve
-from exactcp.report.facts import CURVE_LEVELS, Facts
+from exactcp.report.facts import CURVE_LEVELS, PageFacts
 
 CURVES = 2  # of calibration; more would hide each other
 INTERVALS = 300  # of the picture, the first ones
@@ -23,12 +23,12 @@ STYLE: Any = {
 }
 
 
-def figures(facts: Facts, band: np.ndarray | None) -> dict[str, dict[str, str]]:
+def figures(facts: PageFacts, band: np.ndarray | None) -> dict[str, dict[str, str]]:
     """Return the pictures that the facts allow: by name, the `uri` and the `alt` text.
 
     Parameters
     ----------
-    facts : Facts
+    facts : PageFacts
     band : ndarray of shape (99, 2), or None
         What coverage to expect at each level of the calibration.
 
@@ -49,7 +49,7 @@ def figures(facts: Facts, band: np.ndarray | None) -> dict[str, dict[str, str]]:
     return found
 
 
-def _intervals(facts: Facts) -> PredictionIntervalDisplay:
+def _intervals(facts: PageFacts) -> PredictionIntervalDisplay:
     assert facts.intervals is not None
     prediction, intervals, targets = facts.intervals
     known = np.flatnonzero(~np.isnan(targets) if facts.n_known else ~np.isnan(prediction))[:INTERVALS]
@@ -62,7 +62,7 @@ def _intervals(facts: Facts) -> PredictionIntervalDisplay:
     )
 
 
-def _calibration(facts: Facts, band: np.ndarray) -> dict[str, str]:
+def _calibration(facts: PageFacts, band: np.ndarray) -> dict[str, str]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.6, 3.9), layout="constrained")

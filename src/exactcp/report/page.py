@@ -13,7 +13,7 @@ from typing import Any
 from exactcp._optional import require
 from exactcp._percent import percent
 from exactcp._replacing import replacing
-from exactcp.report.facts import Facts, facts_of, promise
+from exactcp.report.facts import PageFacts, facts_of, promise
 from exactcp.report.numbers import written_number
 
 SCRIPTS = ("data", "labels", "targets", "rows", "page")
@@ -150,7 +150,7 @@ def _filled_in(**values: Any) -> str:
     return str(environment.get_template("page.html.j2").render(**values, version=__version__))
 
 
-def _data(facts: Facts, promised: dict[str, Any]) -> dict[str, Any]:
+def _data(facts: PageFacts, promised: dict[str, Any]) -> dict[str, Any]:
     """Return what the script reads."""
     return {
         "task": facts.task,
