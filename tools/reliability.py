@@ -23,15 +23,11 @@ NUMBERS = ROOT / "build" / "reliability.jsonl"
 START, END = "<!-- numbers: written by tools/reliability.py -->", "<!-- end of numbers -->"
 SUITES = [
     "measures/test_drift.py",
-    "measures/forest/test_forest_interrupted.py",
     "measures/test_histories.py",
     "contracts/test_interruptions.py",
-    "measures/density/test_kde_interrupted.py",
-    "measures/least_squares/test_lssvm_interrupted.py",
+    "contracts/test_first_calls_interrupted.py",
     "mutants/test_mutants.py",
-    "measures/neighbours/test_neighbours_interrupted.py",
     "contracts/test_parameters.py",
-    "measures/test_regression_interrupted.py",
 ]
 
 

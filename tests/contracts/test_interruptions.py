@@ -1,39 +1,244 @@
-"""Ctrl-C: KeyboardInterrupt in every public call, never a crash, and the answers of before or after."""
+"""A change that an error or Ctrl-C cuts short, anywhere, leaves the answers of before or of after, in every family."""
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from families import CHANGES, FAMILIES, QUESTIONS, calls_of
+from exactcp import (
+    ConformalAnomalyDetector,
+    ExchangeabilityTest,
+    FullConformalClassifier,
+    FullConformalRegressor,
+    VennPredictor,
+)
+from exactcp.measures import (
+    KDE,
+    KNN,
+    LSSVM,
+    NN,
+    Bootstrap,
+    KNNResidual,
+    LassoResidual,
+    ModelResidual,
+    ModelScore,
+    RandomForest,
+    RidgeResidual,
+    SimplifiedKNN,
+)
+from families import CHANGES as CALLS
+from families import FAMILIES, QUESTIONS, calls_of
+from interruptions import same, times_survived
+from label_changes import CHANGES, LABEL_CHANGES, PROBE, TARGET_CHANGES, TARGETS, N, X, Y
+from nearest_mean import NearestMean
+from slices import sliced
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a timer that sends signals")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*Algorithm 1", "ignore:Bootstrap trains on", "ignore:ModelResidual fits"
+)
 
 
-def survived(count, seed, *families):
-    """Interrupt all public calls of families in a process of their own; return how many interruptions came."""
+def l1(a, b):
+    return float(np.abs(a - b).sum())
+
+
+class Row(NamedTuple):
+    """A predictor, how many examples it has learned, and about how many objects it is asked: refits take long."""
+
+    predictor: Any
+    n: int = N
+    asked: int = PROBE.shape[0]
+
+    @property
+    def y(self):
+        return TARGETS if isinstance(self.predictor, FullConformalRegressor | VennPredictor) else Y
+
+    def fitted(self):
+        predictor = copy.deepcopy(self.predictor).fit(X[: self.n], self.y[: self.n])
+        return predictor.partial_fit(X[-1:], self.y[-1:]).unlearn(self.n)  # there is room for the next one
+
+    def answers(self, predictor):
+        objects = PROBE[: self.asked]
+        if isinstance(predictor, FullConformalRegressor):
+            said = [predictor.predict_p(objects, np.linspace(-1.0, 4.0, self.asked))]
+            said += [predictor.predict_interval(objects, 0.6)] if self.n == N else []
+        elif isinstance(predictor, VennPredictor):
+            said = predictor.predict_proba_interval(objects), predictor.classes_
+        else:
+            said = predictor.predict_p(objects), getattr(predictor, "classes_", [])
+        return [*said, predictor.predict(objects), [predictor.n_features_in_]]
+
+
+def labels(measure, *how, **parameters):
+    return Row(FullConformalClassifier(measure, n_jobs=1, **parameters), *how)
+
+
+def targets(measure, *how, **parameters):
+    return Row(FullConformalRegressor(measure, n_jobs=1, **parameters), *how)
+
+
+QUICK = {
+    "NN": labels(NN()),
+    "KNN": labels(KNN(k=3)),
+    "SimplifiedKNN": labels(SimplifiedKNN(k=2)),
+    "KNN, callable": labels(KNN(k=2, metric=l1)),
+    "KDE": labels(KDE(0.8)),
+    "KDE, compact": labels(KDE(1.5, "epanechnikov")),
+    "KDE, scott": labels(KDE("scott")),
+    "LSSVM, primal": labels(LSSVM(rho=0.5, solver="primal")),
+    "LSSVM, chosen": labels(LSSVM(fit_intercept=False)),
+    "LSSVM, dual": labels(LSSVM(kernel="rbf", gamma=0.5, solver="dual")),
+    "LSSVM, svd of rows": labels(LSSVM(rho=1e-6, solver="svd")),
+    "LSSVM, svd of a kernel": labels(LSSVM(kernel="rbf", rho=1e-3, solver="svd")),
+    "Venn": Row(VennPredictor(k=3, n_jobs=1)),
+    "anomalies": Row(ConformalAnomalyDetector(SimplifiedKNN(k=2), epsilon=0.1, n_jobs=1)),
+}
+REFITS = {
+    "Venn, callable": Row(VennPredictor(k=3, metric=l1, n_jobs=1)),
+    "forest, multinomial": labels(RandomForest(3, 3, random_state=0), 16, 2),
+    "forest, bernoulli": labels(RandomForest(3, 3, resampling="bernoulli", random_state=0), 16, 2),
+    "bootstrap": labels(Bootstrap(NearestMean(), 2, random_state=0), 9, 2),
+    "model": labels(ModelScore(NearestMean()), 9, 2),
+    "algorithm 1": labels(KNN(2), 9, 2, algorithm="standard"),
+    "algorithm 1 of a forest": labels(
+        RandomForest(1, 2, resampling="bernoulli", random_state=0), 9, 2, algorithm="standard"
+    ),
+}
+REGRESSORS = {
+    "KNNResidual": targets(KNNResidual(k=3)),
+    "KNNResidual, callable": targets(KNNResidual(k=2, metric=l1)),
+    "ridge": targets(RidgeResidual(rho=0.5)),
+    "ridge, svd": targets(RidgeResidual(rho=0.5, solver="svd", residual="deleted")),
+    "ridge, rbf": targets(RidgeResidual(rho=0.5, kernel="rbf", gamma=0.3)),
+    "lasso": targets(LassoResidual(lam=0.5)),
+    "ModelResidual": targets(ModelResidual(LinearRegression()), 9, 2),
+    "KNNResidual, algorithm 1": targets(KNNResidual(2), 9, 2, algorithm="standard"),
+}
+ROWS = QUICK | REFITS | REGRESSORS
+ALL_CHANGES = LABEL_CHANGES | TARGET_CHANGES
+
+
+def changes_of(name):
+    """Return the names of the changes that a row goes through."""
+    return list({"anomalies": CHANGES}.get(name, TARGET_CHANGES if name in REGRESSORS else LABEL_CHANGES))
+
+
+def survived(name, change, **where):
+    row = ROWS[name]
+    return times_survived(row.fitted(), lambda e: ALL_CHANGES[change](e, row.y, row.n), row.answers, **where)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *((name, change) for name in QUICK for change in changes_of(name)),
+        *sliced(4, REFITS, LABEL_CHANGES),
+        *sliced(2, REGRESSORS, TARGET_CHANGES),
+    ],
+)
+def test_a_change_is_cut_short(name, change):
+    assert survived(name, change, most=9) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("event", ["call", "line"])
+@pytest.mark.parametrize(("name", "change"), [(name, change) for name in ROWS for change in changes_of(name)])
+def test_a_change_is_cut_short_everywhere(name, change, event):
+    assert survived(name, change, event=event) > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name in ["Venn", "KNNResidual"] for change in changes_of(name)]
+)
+def test_a_copy_that_somebody_reads_stays_as_it_is(name, change):
+    row = ROWS[name]
+    predictor = row.fitted()
+    reader, before = copy.copy(predictor), row.answers(predictor)
+    ALL_CHANGES[change](predictor, row.y, row.n)
+    assert same(row.answers(reader), before)
+
+
+@pytest.mark.parametrize("change", ["learn one", "learn few", "learn many", "unlearn one", "unlearn many"])
+@pytest.mark.parametrize("name", ["KNN", "KNNResidual", "Venn"])
+def test_an_error_of_the_users_metric(name, change):
+    calls, failing = 0, -1
+
+    def metric(a, b):
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise RuntimeError("out of order")
+        return l1(a, b)
+
+    measures = {"KNN": labels(KNN(2, metric=metric)), "KNNResidual": targets(KNNResidual(2, metric=metric))}
+    row = measures.get(name, Row(VennPredictor(2, metric=metric)))
+    one, other = row.fitted(), row.fitted()
+    before, calls = row.answers(one), 0
+    ALL_CHANGES[change](other, row.y)
+    for place in np.linspace(1, calls, 12).astype(int):
+        calls, failing = 0, place
+        with pytest.raises(RuntimeError, match="out of order"):
+            ALL_CHANGES[change](one, row.y)
+        failing = -1
+        assert same(row.answers(one), before)
+    ALL_CHANGES[change](one, row.y)
+    assert same(row.answers(one), row.answers(other))
+
+
+STREAMS = {
+    "update": lambda e: e.update(X[N], Y[N]),
+    "update of a new label": lambda e: e.update(X[N], 9),
+    "update_many": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20]),
+    "update_many of new labels": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20] + 7),
+}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(
+    "options", [{}, {"window": 20}, {"restart": "all", "threshold": 2.0, "alarm": "cusum"}], ids=str
+)
+@pytest.mark.parametrize("betting", ["composite", "plugin"])
+def test_a_stream(stream, options, betting):
+    test = ExchangeabilityTest(KNN(k=2), betting=betting, random_state=0, **options)
+    test.update_many(X[: N - 1], Y[: N - 1])
+    test.update(X[N - 1], Y[N - 1])
+    record = ["p_values_", "log_martingale_", "log_statistic_", "alarms_", "classes_"]
+    assert times_survived(test, STREAMS[stream], lambda e: [getattr(e, one) for one in record], most=20) > 15
+
+
+# Ctrl-C, at any time, in a process of its own: an instruction that cannot be interrupted may end it
+
+
+def ctrl_c(count, seed, *families):
+    """Interrupt all public calls of families; return how many interruptions came."""
     program = Path(__file__).parents[1] / "support" / "timed_interruptions.py"
     done = subprocess.run(
         [sys.executable, program, str(count), str(seed), *families], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout}\nexit {done.returncode}\n{done.stderr[-2000:]}"
     found = [int(number) for number in re.findall(r": (\d+) of", done.stdout)]
-    calls = [len(calls_of(FAMILIES[name], CHANGES)) + len(calls_of(FAMILIES[name], QUESTIONS)) for name in families]
+    calls = [len(calls_of(FAMILIES[name], CALLS)) + len(calls_of(FAMILIES[name], QUESTIONS)) for name in families]
     assert len(found) == sum(calls)
     return sum(found)
 
 
-def test_three_families_are_interrupted():
-    assert survived(2, 0, "KNN", "LSSVM", "stream") > 15
+@pytest.mark.skipif(os.name == "nt", reason="needs a timer that sends signals")
+def test_ctrl_c_in_three_families():
+    assert ctrl_c(2, 0, "KNN", "LSSVM", "stream") > 15
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="needs a timer that sends signals")
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_is_interrupted_hundreds_of_times(family):
-    calls = len(calls_of(FAMILIES[family], CHANGES)) + len(calls_of(FAMILIES[family], QUESTIONS))
-    assert survived(1 + 300 // calls, 1, family) > 100
+def test_ctrl_c_hundreds_of_times(family):
+    calls = len(calls_of(FAMILIES[family], CALLS)) + len(calls_of(FAMILIES[family], QUESTIONS))
+    assert ctrl_c(1 + 300 // calls, 1, family) > 100

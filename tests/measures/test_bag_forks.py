@@ -12,7 +12,8 @@ import pytest
 from exactcp import FullConformalClassifier, FullConformalRegressor
 from exactcp.measures import KDE, KNN, LSSVM, RidgeResidual
 from interruptions import same
-from label_changes import CHANGES, PROBE, N, X, Y
+from label_changes import LABEL_CHANGES as CHANGES
+from label_changes import PROBE, N, X, Y
 
 MEASURES = {
     "KNN": KNN(3),

@@ -1,41 +1,33 @@
-"""Changes of a full conformal classifier, to be cut short: few and many examples, and labels that come and go."""
+"""Examples on a grid, and changes of a predictor that has learned the first of them: few, many, labels come and go."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from exactcp import FullConformalClassifier
-from interruptions import assert_all_or_nothing
-
-N = 40
+N = 40  # that are learned, unless refits take long
 _rng = np.random.default_rng(4)
-X = np.concatenate([_rng.normal(size=(N, 2)), _rng.integers(-2, 3, (2 * N, 2))])
+X = _rng.integers(0, 5, (3 * N, 2)).astype(float)
+X[20:30] = X[20]  # more at one place than a list of neighbours holds
 Y = np.concatenate([[2, 2], np.arange(3 * N - 2) % 2])  # two examples have the third label
-PROBE = np.concatenate([_rng.normal(size=(7, 2)), X[:2]])  # enough for training scores to be sorted
+TARGETS = _rng.integers(0, 4, 3 * N).astype(float)
+PROBE = np.concatenate([2.0 * _rng.normal(size=(7, 2)), X[:2]])  # enough for training scores to be sorted
 
 CHANGES = {
-    "learn one": lambda clf: clf.partial_fit(X[N : N + 1], Y[N : N + 1]),
-    "learn few": lambda clf: clf.partial_fit(X[N : N + 3], Y[N : N + 3]),
-    "learn many": lambda clf: clf.partial_fit(X[N:], Y[N:]),
-    "unlearn one": lambda clf: clf.unlearn(7),
-    "unlearn few": lambda clf: clf.unlearn([9, 30]),
-    "unlearn many": lambda clf: clf.unlearn(np.arange(4, 26)),
-    "a label comes": lambda clf: clf.partial_fit(X[N : N + 2], [1, 3]),
-    "a label goes": lambda clf: clf.unlearn([0, 1]),
+    "learn one": lambda e, y=Y, n=N: e.partial_fit(X[n : n + 1], y[n : n + 1]),
+    "learn few": lambda e, y=Y, n=N: e.partial_fit(X[n : n + 3], y[n : n + 3]),
+    "learn many": lambda e, y=Y, n=N: e.partial_fit(X[n : 3 * n], y[n : 3 * n]),
+    "unlearn one": lambda e, y=Y, n=N: e.unlearn(3),
+    "unlearn one of many at a place": lambda e, y=Y, n=N: e.unlearn(n // 2 + 1),
+    "unlearn few": lambda e, y=Y, n=N: e.unlearn([n - 1, 3, 5]),
+    "unlearn many": lambda e, y=Y, n=N: e.unlearn(np.arange(2, n // 2 + 2)),
+    "fit": lambda e, y=Y, n=N: e.fit(X[n : 2 * n], y[n : 2 * n]),
 }
-
-
-def _answers(clf: FullConformalClassifier) -> list[Any]:
-    return [clf.classes_, clf.predict_p(PROBE)]
-
-
-def assert_survives(measure: Any, change: str, error: type[BaseException] = KeyboardInterrupt, **where: Any) -> None:
-    """Cut a change short at many places, and ask again each time."""
-
-    def make() -> FullConformalClassifier:
-        clf = FullConformalClassifier(measure, n_jobs=1).fit(X[: N - 1], Y[: N - 1])
-        return clf.partial_fit(X[N - 1 : N], Y[N - 1 : N])  # so that there is room for the next one
-
-    assert assert_all_or_nothing(make, CHANGES[change], _answers, error, **where) > 0
+LABEL_CHANGES = {
+    **CHANGES,
+    "a label comes": lambda e, y=Y, n=N: e.partial_fit(X[n : n + 2], [1, 7]),
+    "a label goes": lambda e, y=Y, n=N: e.unlearn(np.flatnonzero(y[:n] == 2)),
+}
+TARGET_CHANGES = {
+    **CHANGES,
+    "learn far targets": lambda e, y=Y, n=N: e.partial_fit(X[n : n + 1], y[n : n + 1] + 1.7e12),
+}

@@ -153,6 +153,15 @@ class TestLearning:
         between = np.linalg.norm(X_test[:, None] - X[kept], axis=2)
         np.testing.assert_array_equal(tables(clf, between), tables(plain, X_test))
 
+    def test_many_at_one_place_that_come_and_go_need_no_more_memory(self):
+        objects, labels = np.zeros((60, 1)), np.arange(60) % 3
+        clf = VennPredictor(k=2).fit(objects[:40], labels[:40])
+        for i in range(40, 60):
+            clf.partial_fit(objects[i : i + 1], labels[i : i + 1]).unlearn(0)
+            assert clf._bag._categories.crowds.shape[0] <= 64 + 3 * 40
+        fresh = VennPredictor(k=2).fit(objects[20:], labels[20:])
+        np.testing.assert_array_equal(tables(clf, [[0.0]]), tables(fresh, [[0.0]]))
+
     def test_a_failed_step_leaves_the_state(self):
         clf = VennPredictor(k=3).fit(X_IRIS, NAMES[Y_IRIS])
         before = clf.predict_proba(X_IRIS)
