@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.fixes import parse_version
 
@@ -71,105 +70,78 @@ WITH_SCALE = [
 ]
 
 
-def with_value(value: object, dtype: type = float) -> np.ndarray:
-    """Return the objects with one value that is another."""
-    changed = X.astype(dtype)
-    changed[3, 1] = value
-    return changed
+WITHOUT_Y = ("ConformalAnomalyDetector", "ConformalClusterer", "ExchangeabilitySelector")
 
 
 @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
-class TestEveryClass:
-    def test_refuses_masked_objects(self, cls):
-        masked = np.ma.masked_array(X, mask=np.zeros(X.shape, bool) | (X > 1))
-        with pytest.raises(
-            ValueError, match=r"X is a masked array with [1-9]\d* masked value\(s\), which would be used"
-        ):
-            learn(make(cls), masked)
-
-    def test_refuses_masked_labels_and_targets(self, cls):
-        estimator = make(cls)
-        if cls.__name__ in ("ConformalAnomalyDetector", "ConformalClusterer", "ExchangeabilitySelector"):
-            return  # these take no y
-        y = TARGETS if learns_targets(estimator) else LABELS
+def test_masked_values(cls):
+    masked = np.ma.masked_array(X, mask=np.zeros(X.shape, bool) | (X > 1))
+    with pytest.raises(ValueError, match=r"X is a masked array with [1-9]\d* masked value\(s\), which would be used"):
+        learn(make(cls), masked)
+    y = np.ma.masked_array(TARGETS if learns_targets(make(cls)) else LABELS, mask=np.arange(12) == 5)
+    if cls.__name__ not in WITHOUT_Y:
         with pytest.raises(ValueError, match=r"y is a masked array with 1 masked value\(s\)"):
-            learn(estimator, X, np.ma.masked_array(y, mask=np.arange(12) == 5))
+            learn(make(cls), X, y)
+
+
+LABELLED = ["a", "b", *["a"] * 9]
+MISSING = r"y has a missing value, y\[{}\]=.*: expected a {} for each object"
+MIXES = r"y mixes numbers and others: y\[0\]=0 and y\[2\]='1'. Expected labels of"
+DATE = r"y has the value datetime.date\(2026, 1, 1\): expected numbers"
+TEXT = r"y has the value 'low': expected numbers, .* For labels use a classifier"
+DAYS = pd.date_range("2026-01-01", periods=12)
+WRONG_LABELS = [
+    *(([*LABELLED, missing], MISSING.format(11, "label")) for missing in (None, float("nan"), pd.NA, pd.NaT)),
+    *((pd.Series([*LABELLED, missing], dtype=object), MISSING.format(11, "label")) for missing in (None, pd.NA)),
+    ([0, 1, "1", *[0] * 9], MIXES),
+    (np.array([0, 1, "1", *[0] * 9], dtype=object), MIXES),
+]
+WRONG_TARGETS = [
+    *((kind(["1.5", "low", "high"] * 4), TEXT) for kind in (list, np.array, pd.Series)),
+    (np.array(["2026-01-01"] * 12, dtype="M8[D]"), DATE),
+    ([dt.date(2026, 1, 1)] * 12, DATE),
+    ([1.0, None] * 6, MISSING.format(1, "number")),
+    (np.append(TARGETS[1:], 1e200), r"y has values up to 1e\+200, whose squares overflow: scale y"),
+]
+WRONG_OBJECTS = [
+    (pd.DataFrame({"size": X[:, 0], "when": DAYS}), "X has dates in the column.s. when.*: expected num"),
+    (pl.DataFrame({"size": X[:, 0], "when": DAYS.to_list()}), "X has dates in the column.s. when.*: expected num"),
+    (np.array(DAYS)[:, None], "X has dates of dtype datetime64.*: expected num"),
+    ([[1.0], [1.0, 2.0]] * 6, r"X has rows of different lengths .1, 2.: expected as many"),
+    ([{"a": 1.0, "b": 2.0}] * 12, r"X has dicts .*: expected rows of numbers. Use .*DictVectorizer"),
+    ([["red"], ["blue"]] * 6, r"X has values that are not numbers .*OneHotEncoder"),
+    ([[dt.date(2026, 1, 1)]] * 12, r"X has dates .*datetime.date.*: expected numbers. Give what matters"),
+]
+
+
+@pytest.mark.parametrize(
+    "estimator", [*CLASSIFIERS, *REGRESSORS, ConformalAnomalyDetector()], ids=lambda one: str(one)[:30]
+)
+def test_data_that_no_estimator_can_use(estimator):
+    y = TARGETS if learns_targets(estimator) else LABELS
+    answers = WRONG_TARGETS if learns_targets(estimator) else WRONG_LABELS
+    for objects, given, sentence in [
+        *((wrong, y, sentence) for wrong, sentence in WRONG_OBJECTS),
+        *((X, wrong, sentence) for wrong, sentence in answers if estimator in [*CLASSIFIERS, *REGRESSORS]),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=sentence):
+            estimator.fit(objects, given)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda one: type(one).__name__)
-class TestLabels:
-    @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
-    def test_missing(self, estimator, missing):
-        for y in (["a", "b", missing] + ["a"] * 9, pd.Series(["a", "b", missing] + ["a"] * 9, dtype=object)):
-            with pytest.raises(ValueError, match=r"y has a missing value, y\[2\]=.*: expected a label for each object"):
-                estimator.fit(X, y)
-
-    def test_mixed(self, estimator):
-        for y in ([0, 1, "1"] + [0] * 9, np.array([0, 1, "1"] + [0] * 9, dtype=object)):
-            with pytest.raises(
-                ValueError, match=r"y mixes numbers and others: y\[0\]=0 and y\[2\]='1'. Expected labels of"
-            ):
-                estimator.fit(X, y)
-
-    def test_integers_of_dtype_object_are_integers(self, estimator):
-        for y in (LABELS.astype(object), pd.array(LABELS, dtype="Int64"), LABELS.tolist()):
-            np.testing.assert_array_equal(estimator.fit(X, y).classes_, [0, 1])
-        assert estimator.classes_.dtype.kind == "i"
+def test_integers_of_dtype_object_are_integers(estimator):
+    for y in (LABELS.astype(object), pd.array(LABELS, dtype="Int64"), LABELS.tolist()):
+        np.testing.assert_array_equal(estimator.fit(X, y).classes_, [0, 1])
+    assert estimator.classes_.dtype.kind == "i"
 
 
 @pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda one: type(one).__name__)
-class TestTargets:
-    @pytest.mark.parametrize("as_type", [list, np.array, pd.Series])
-    def test_text(self, estimator, as_type):
-        with pytest.raises(
-            ValueError, match=r"y has the value 'low': expected numbers, .* For labels use a classifier"
-        ):
-            estimator.fit(X, as_type(["1.5", "low", "high"] * 4))
-
-    def test_dates(self, estimator):
-        for y in (np.array(["2026-01-01"] * 12, dtype="M8[D]"), [dt.date(2026, 1, 1)] * 12):
-            with pytest.raises(ValueError, match=r"y has the value datetime.date\(2026, 1, 1\): expected numbers"):
-                estimator.fit(X, y)
-
-    def test_missing(self, estimator):
-        with pytest.raises(ValueError, match=r"y has a missing value, y\[1\]=None: expected a number for each object"):
-            estimator.fit(X, [1.0, None] * 6)
-
-    def test_whose_squares_overflow(self, estimator):
-        with pytest.raises(ValueError, match=r"y has values up to 1e\+200, whose squares overflow: scale y"):
-            estimator.fit(X, np.append(TARGETS[1:], 1e200))
-
-    def test_numbers_of_dtype_object(self, estimator):
-        estimator.fit(X, TARGETS)
-        expected = estimator.predict(X)
-        np.testing.assert_array_equal(estimator.fit(X, TARGETS.astype(object)).predict(X), expected)
+def test_targets_of_dtype_object(estimator):
+    expected = estimator.fit(X, TARGETS).predict(X)
+    np.testing.assert_array_equal(estimator.fit(X, TARGETS.astype(object)).predict(X), expected)
 
 
 class TestObjects:
-    @pytest.mark.parametrize(
-        "estimator", [*CLASSIFIERS, *REGRESSORS, ConformalAnomalyDetector()], ids=lambda e: str(e)[:30]
-    )
-    def test_that_are_no_rows_of_numbers(self, estimator):
-        y = TARGETS if learns_targets(estimator) else LABELS
-        days = pd.date_range("2026-01-01", periods=12)
-        for dates in (
-            pd.DataFrame({"size": X[:, 0], "when": days}),
-            pl.DataFrame({"size": X[:, 0], "when": days.to_list()}),
-            np.array(days)[:, None],
-        ):
-            with pytest.raises(
-                ValueError, match=r"X has dates (in the column.s. when|of dtype datetime64).*: expected num"
-            ):
-                estimator.fit(dates, y)
-        with pytest.raises((ValueError, TypeError), match=r"X has rows of different lengths .1, 2.: expected as many"):
-            estimator.fit([[1.0], [1.0, 2.0]] * 6, y)
-        with pytest.raises(TypeError, match=r"X has dicts .*: expected rows of numbers. Use .*DictVectorizer"):
-            estimator.fit([{"a": 1.0, "b": 2.0}] * 12, y)
-        with pytest.raises(ValueError, match=r"X has values that are not numbers .*OneHotEncoder"):
-            estimator.fit([["red"], ["blue"]] * 6, y)
-        with pytest.raises(TypeError, match=r"X has dates .*datetime.date.*: expected numbers. Give what matters"):
-            estimator.fit([[dt.date(2026, 1, 1)]] * 12, y)
-
     def test_of_a_function_of_two_strings(self):
         def differing(a: str | np.ndarray, b: str | np.ndarray) -> float:
             return float(np.any(a != b))
@@ -288,13 +260,6 @@ def test_a_plain_matrix_that_is_not_small_and_finite_is_refused_without_another_
     asked = np.full((3, 2), value)
     with pytest.raises(ValueError, match=r"squares overflow|infinity|NaN"):
         clf.predict_p(asked)
-
-
-def test_an_unfitted_predictor_and_one_of_another_width_say_so():
-    with pytest.raises(NotFittedError):
-        FullConformalClassifier().predict_p(X)
-    with pytest.raises(ValueError, match="X has 3 features"):
-        FullConformalClassifier(KNN(k=1)).fit(X, LABELS).predict_p(np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.float64, bool, "U3"])

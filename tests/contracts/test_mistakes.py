@@ -1,4 +1,4 @@
-"""What users get wrong with models of their own: each mistake is a sentence, and leaves what was fitted as it was."""
+"""What users get wrong: each mistake is a sentence, and leaves what was fitted as it was."""
 
 import numpy as np
 import pytest
@@ -18,19 +18,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
+import exactcp
 from exactcp import (
-    AggregatedConformalClassifier,
     ConformalAnomalyDetector,
     CrossConformalClassifier,
     CVPlusRegressor,
     FullConformalClassifier,
+    FullConformalRegressor,
     JackknifeAfterBootstrapRegressor,
     JackknifePlusRegressor,
     SplitConformalClassifier,
     SplitConformalRegressor,
     VennAbersPredictor,
+    metrics,
 )
-from exactcp.measures import KNN, Bootstrap, KNNResidual, ModelQuantile, ModelResidual, ModelScore
+from exactcp.measures import KNN, KNNResidual, ModelQuantile, ModelResidual, ModelScore
+from exactcp.metrics import scorers
+from exactcp.online import AdaptiveLevel, progressive
+from exactcp.online.river import RiverClassifier, RiverRegressor
+from exactcp.pipeline import make_pipeline as own_pipeline
 
 pd = pytest.importorskip("pandas")
 
@@ -146,118 +152,63 @@ ONES = np.ones(40)
 
 DATA = [
     ("lengths", lambda: _labels().fit(X, Y[:-1]), ValueError, "X has 40 rows and y has 39 values"),
-    ("lengths of a frame", lambda: _targets().fit(FRAME, T[:-1]), ValueError, "X has 40 rows and y has 39 values"),
     ("lengths in folds", lambda: CrossConformalClassifier(NeverClassifier()).fit(X, Y[:3]), ValueError, "y has 3 val"),
-    ("lengths later", lambda: _fitted().partial_fit(X, Y[:-1]), ValueError, "X has 40 rows and y has 39 values"),
     ("generator", lambda: _labels().fit((row for row in X), Y), TypeError, r"of type generator: .* Give list\(X\)"),
     ("generator of labels", lambda: _labels().fit(X, (c for c in Y)), TypeError, r"y is of type .* Give list\(y\)"),
-    ("generator to detect", lambda: _anomalies().fit(row for row in X), TypeError, r"Give list\(X\)"),
     ("scalar", lambda: _labels().fit(3.0, Y), TypeError, "X is of type float: expected .* a row for each object"),
-    ("scalar label", lambda: _labels().fit(X, 1), TypeError, "y is of type int: expected .* a row for each object"),
-    ("one row", lambda: _labels().fit(X[:1], Y[:1]), ValueError, r"one class only \(0\); expected at least two"),
     ("one target", lambda: _targets().fit(X[:1], T[:1]), ValueError, "n_samples=1 .*: expected 2, one to fit and one"),
-    ("one object", lambda: _anomalies().fit(X[:1]), ValueError, "n_samples=1 .*: expected 2, one to fit and one"),
     ("one left out", lambda: JackknifePlusRegressor(NeverRegressor()).fit(X[:1], T[:1]), ValueError, "expected 2, so"),
     ("nothing", lambda: _labels().fit(X[:0], Y[:0]), ValueError, "X has no objects"),
     ("dict of columns", lambda: _labels().fit({"a": [1]}, [0]), TypeError, r"pandas.DataFrame\(X\); .* a list: \[X\]"),
     ("one text", lambda: _fitted_texts().predict_set("good day"), TypeError, r"One text is a list of one: \[X\]"),
-    ("no X", lambda: _labels().fit(None, Y), TypeError, "X is of type NoneType"),
     ("no y", lambda: _labels().fit(X, None), ValueError, r"target y is None: give fit\(X, y\)"),
     ("X and y swapped", lambda: _labels().fit(Y, X), ValueError, "expected a label for each object. Give one column"),
     ("two targets", lambda: _targets().fit(X, np.column_stack([T, T])), ValueError, "expected a number for each obj"),
     ("nan among labels", lambda: _labels().fit(X, np.where(Y, Y, np.nan)), ValueError, r"y contains NaN: y\[0\] is na"),
     ("None among labels", lambda: _labels().fit(X, [None, *Y[1:]]), ValueError, r"y\[0\]=None: expected a label"),
     ("nan among targets", lambda: _targets().fit(X, np.where(Y, T, np.nan)), ValueError, r"y\[0\] is nan. .* leave it"),
-    ("inf among targets", lambda: _targets().fit(X, np.where(Y, T, np.inf)), ValueError, r"y\[0\] is inf"),
     ("texts as targets", lambda: _targets().fit(X, ["a"] * 40), ValueError, "'a': expected numbers, .* use a classif"),
     ("targets as labels", lambda: _labels().fit(X, T), ValueError, "Unknown label type: continuous"),
     ("one class", lambda: _labels().fit(X, np.zeros(40)), ValueError, "one class only .* use ConformalAnomalyDetec"),
     ("reordered", lambda: _fitted_frame().predict_set(FRAME[["b", "a", "c"]]), ValueError, r"Give X\[\['a', 'b', 'c'"),
     ("renamed", lambda: _fitted_frame().predict_set(FRAME.rename(columns={"a": "z"})), ValueError, "- z\n.*\n- a\nGiv"),
-    ("too few columns", lambda: _fitted_frame().predict_set(FRAME[["a", "b"]]), ValueError, "now missing:\n- c\nGive"),
     ("too many columns", lambda: _fitted_frame().predict_set(FRAME.assign(d=1)), ValueError, r"- d\nGive X\[\['a', 'b"),
     ("other columns", lambda: _fitted().predict_set(X[:, :2]), ValueError, "X has 2 features, but .* expecting 3"),
-    (
-        "other sparse columns",
-        lambda: _labels(LogisticRegression()).fit(sparse.csr_array(X), Y).predict_set(sparse.csr_array(X[:, :2])),
-        ValueError,
-        "X has 2 features, but .* expecting 3",
-    ),
     ("list after frame", lambda: _fitted_frame().predict_set(FRAME.to_numpy().tolist()), ValueError, "Pipeline raised"),
-    ("array after texts", lambda: _fitted_texts().predict_set(X), AttributeError, "Pipeline raised .* type ndarray"),
     ("a row", lambda: _fitted().predict_set(X[0]), ValueError, r"one-dimensional, .* object is X.reshape\(1, -1\)"),
     ("a listed row", lambda: _fitted().predict_set(X[0].tolist()), ValueError, r"one-dimensional.* object is \[X\]"),
     ("a row of a frame", lambda: _fitted_frame().predict_set(FRAME.iloc[0]), ValueError, r"is X.to_frame\(\).T"),
     ("masked", lambda: _labels().fit(np.ma.masked_array(X, X > 1), Y), ValueError, "masked .* Impute them"),
     ("texts and distances", lambda: _labels(KNN()).fit(FRAME, Y), ValueError, "not numbers .*OneHotEncoder"),
     ("sparse and distances", lambda: _labels(KNN()).fit(sparse.csr_array(X), Y), TypeError, r"Sparse .*'.toarray\(\)'"),
-    ("a number for all", lambda: _labels(Saying(int)).fit(X, Y), ValueError, "returned int .* a row for each object"),
     ("words for numbers", lambda: _targets(Ridge()).fit(FRAME, T), ValueError, "Ridge raised ValueError in fit, given"),
-    (
-        "dates",
-        lambda: _labels(LogisticRegression()).fit(pd.DataFrame({"d": pd.date_range("2020", periods=40)}), Y),
-        TypeError,
-        "LogisticRegression raised .* given X of type DataFrame",
-    ),
     ("calibrated with others", lambda: _fitted().calibrate(X, Y + 1), ValueError, r"label\(s\) 3; .*calibrate with la"),
     ("half a calibration set", lambda: _labels().fit(X, Y, X), ValueError, "one of X_calibration and y_calibration"),
     ("all calibrate", lambda: _labels(calibration_size=40).fit(X, Y), ValueError, "would leave 0 to fit: .* 1 to 39"),
     ("below y_min", lambda: _targets(y_min=0.0).fit(X, T), ValueError, r"outside of \[y_min, y_max\] = .*: widen"),
     ("no targets left", lambda: _targets(y_min=3, y_max=1).fit(X, T), ValueError, "expected y_min < y_max"),
     ("not fitted", lambda: _labels().predict_set(X), NotFittedError, "not fitted yet. Call 'fit'"),
-    ("not fitted, intervals", lambda: _targets().predict_interval(X), NotFittedError, "not fitted yet. Call 'fit'"),
     ("not fitted, anomalies", lambda: _anomalies().predict(X), NotFittedError, "not fitted yet. Call 'fit'"),
-    ("not fitted, calibrate", lambda: _labels().calibrate(X, Y), NotFittedError, "not fitted yet. Call 'fit'"),
-    ("alpha", lambda: _fitted().predict_set(X, alpha=0.1), TypeError, "alpha=, .* Use confidence_level=, which is 1 m"),
     ("percent", lambda: _fitted().predict_set(X, 90), ValueError, "not a probability: use a number between 0 and 1"),
 ]
 MODELS = [
     ("no fit", lambda: _labels(WithoutFit()).fit(X, Y), TypeError, r"has no fit: .* X of ModelScore\('precomputed'\)"),
-    ("no fit, numbers", lambda: _targets(WithoutFit()).fit(X, T), TypeError, "has no fit: .* X of ModelResidual"),
-    ("no fit, frozen", lambda: _labels(FrozenEstimator(WithoutFit())).fit(X, Y), TypeError, "WithoutFit has no fit"),
     ("no parameters", lambda: _targets(WithoutParameters()).fit(X, T), TypeError, "no get_params, .*BaseEstimator"),
-    ("no parameters inside", lambda: _targets(ModelResidual(WithoutParameters())).fit(X, T), TypeError, "no get_param"),
     ("frozen raw", lambda: _labels(FrozenEstimator(GaussianNB())).fit(X, Y), NotFittedError, "frozen, and has not bee"),
-    ("frozen raw Ridge", lambda: _targets(FrozenEstimator(Ridge())).fit(X, T), NotFittedError, "Fit it first, Frozen"),
     (
         "frozen raw detector",
         lambda: _anomalies(FrozenEstimator(IsolationForest())).fit(X),
         NotFittedError,
         r"or give IsolationForest\(\) itself",
     ),
-    (
-        "frozen raw, Venn",
-        lambda: VennAbersPredictor(FrozenEstimator(GaussianNB()), method="inductive").fit(X, Y),
-        NotFittedError,
-        "frozen, and has not been fitted",
-    ),
     ("frozen, other labels", lambda: _labels(FROZEN).fit(X, Y + 5), ValueError, "these are the labels that the model"),
-    ("frozen, other labels, full", lambda: FullConformalClassifier(FROZEN).fit(X, Y + 1), ValueError, r"label\(s\) 3;"),
-    (
-        "frozen, other labels, Venn",
-        lambda: VennAbersPredictor(FROZEN, method="inductive").fit(X, Y + 7),
-        ValueError,
-        "these are the labels that the model knows",
-    ),
     ("class", lambda: _labels(LogisticRegression).fit(X, Y), TypeError, r"is a class: give an instance, LogisticRegr"),
-    ("class, numbers", lambda: _targets(Ridge).fit(X, T), TypeError, r"Ridge is a class: give an instance, Ridge\(\)"),
     ("class, anomalies", lambda: _anomalies(IsolationForest).fit(X), TypeError, "is a class: give an instance, Isolat"),
-    ("class, trees", lambda: _labels(Bootstrap(GaussianNB)).fit(X, Y), TypeError, "GaussianNB is a class"),
     ("regressor", lambda: _labels(Ridge()).fit(X, Y), TypeError, "Ridge predicts numbers: use it in FullConformalReg"),
-    ("regressor at the end", lambda: _labels(_mixed(Ridge())).fit(FRAME, Y), TypeError, "Pipeline predicts numbers"),
-    ("regressor, several", lambda: AggregatedConformalClassifier(Ridge()).fit(X, Y), TypeError, "predicts numbers"),
     ("regressor, Venn", lambda: VennAbersPredictor(Ridge(), method="cross").fit(X, Y), TypeError, "not a model that s"),
     ("classifier", lambda: _targets(GaussianNB()).fit(X, T), TypeError, "GaussianNB predicts labels: use it in FullCo"),
-    (
-        "classifier, resampled",
-        lambda: JackknifeAfterBootstrapRegressor(GaussianNB()).fit(X, T),
-        TypeError,
-        "GaussianNB predicts labels",
-    ),
     ("classifier, anomalies", lambda: _anomalies(GaussianNB()).fit(X), ValueError, "without labels have one class: us"),
     ("clusterer", lambda: _labels(KMeans(3)).fit(X, Y), TypeError, "KMeans finds clusters, .* use ConformalClusterer"),
-    ("clusterer, numbers", lambda: _targets(KMeans(3)).fit(X, T), TypeError, "KMeans finds clusters"),
-    ("clusterer, anomalies", lambda: _anomalies(KMeans(3)).fit(X), TypeError, "KMeans finds clusters"),
     ("detector", lambda: _labels(IsolationForest()).fit(X, Y), TypeError, "detects anomalies: use it in ConformalAnom"),
     ("local outliers", lambda: _anomalies(LocalOutlierFactor()).fit(X), TypeError, r"give LocalOutlierFactor\(novelty"),
     ("transformer", lambda: _anomalies(StandardScaler()).fit(X), TypeError, "neither score_samples nor decision_func"),
@@ -277,7 +228,6 @@ MODELS = [
         r"ModelScore\(LinearSVC\(...\), score='odds'",
     ),
     ("aps", lambda: _labels(ModelScore(LinearSVC(), score="aps")).fit(X, Y), TypeError, "'aps' needs probabilities"),
-    ("a score", lambda: _labels(ModelScore(GaussianNB(), score="lac")).fit(X, Y), ValueError, "use one of probability"),
     ("logits", lambda: _labels(ModelScore(GaussianNB(), logits=True)).fit(X, Y), ValueError, "tells of precomputed"),
     ("full Venn", lambda: VennAbersPredictor(GaussianNB()).fit(X, Y), TypeError, "'full' needs .*: use method='induc"),
 ]
@@ -289,7 +239,6 @@ SAID = [
     ("rows", lambda: _labels(Saying(lambda m: EQUAL[1:m])).fit(X, Y), ValueError, r"shape \(19, 3\) for 20 objects"),
     ("None", lambda: _labels(Saying(lambda m: None)).fit(X, Y), ValueError, "returned NoneType for 20 objects"),
     ("words", lambda: _labels(Saying(lambda m: ["x"] * m)).fit(X, Y), ValueError, "list that holds no numbers"),
-    ("nan target", lambda: _targets(Predicting(lambda m: np.full(m, np.nan))).fit(X, T), ValueError, "returned nan fo"),
     ("inf target", lambda: _targets(Predicting(lambda m: np.full(m, np.inf))).fit(X, T), ValueError, "inf for object"),
     ("two targets", lambda: _targets(Predicting(lambda m: np.zeros((m, 2)))).fit(X, T), ValueError, "for ModelQuantil"),
     ("one quantile", lambda: _targets(ModelQuantile(Ridge())).fit(X, T), ValueError, "expected two columns, .* second"),
@@ -328,23 +277,9 @@ SAID = [
 ]
 GIVEN = [
     ("no measure", lambda: _labels("precomputed").fit(EQUAL, Y), TypeError, r"Use ModelScore\('precomputed'\)"),
-    ("no measure of numbers", lambda: _targets("precomputed").fit(T, T), TypeError, r"Use ModelResidual\('precomputed"),
-    ("two of three", lambda: _labels(ModelScore("precomputed")).fit(EQUAL[:, :2], Y), ValueError, r"\(40, 2\) for 3 l"),
     ("logits unsaid", lambda: _labels(ModelScore("precomputed")).fit(X, Y), ValueError, "give logits as X of ModelSco"),
     ("nan given", lambda: _labels(ModelScore("precomputed")).fit(EQUAL * np.nan, Y), ValueError, "has nan in row 0"),
     ("texts given", lambda: _labels(ModelScore("precomputed")).fit(TEXTS, Y), ValueError, "no array of numbers"),
-    (
-        "one class given",
-        lambda: _labels(ModelScore("precomputed", classes=[0])).fit(EQUAL, Y),
-        ValueError,
-        r"classes=\[0\] is not the labels of columns: use a list of two or more",
-    ),
-    (
-        "two classes given",
-        lambda: _labels(ModelScore("precomputed", classes=[0, 1])).fit(EQUAL[:, :2] * 1.5, Y),
-        ValueError,
-        r"label\(s\) 2; expected only 0, 1",
-    ),
     (
         "a label of one example",
         lambda: (
@@ -356,38 +291,14 @@ GIVEN = [
         "for 2 labels: .* Name the columns of precomputed outputs by classes=",
     ),
     ("three predictions", lambda: _targets(ModelResidual("precomputed")).fit(X, T), ValueError, r"shape \(n,\) or \(n"),
-    ("one of two", lambda: _targets(ModelQuantile("precomputed")).fit(T, T), ValueError, r"expected shape \(n, 2\)"),
 ]
 PASSED_ON = [
     ("too few weights", lambda: _labels().fit(X, Y, sample_weight=ONES[1:]), ValueError, "39 values for 40 examples"),
-    ("few weights", lambda: _targets().fit(X, T, sample_weight=ONES[:3]), ValueError, "has 3 values for 40 examples"),
-    (
-        "few weights, folds",
-        lambda: CVPlusRegressor(NeverRegressor()).fit(X, T, sample_weight=[1]),
-        ValueError,
-        "1 values",
-    ),
     ("one weight", lambda: _labels().fit(X, Y, sample_weight=2.0), ValueError, "type float for 40 examples: expected"),
     ("no weights", lambda: _targets(Lars()).fit(X, T, sample_weight=ONES), TypeError, "Lars raised TypeError in fit"),
-    ("unheard weights", lambda: _labels(KNN()).fit(X, Y, sample_weight=ONES), TypeError, "KNN.fit got sample_weight="),
     ("frozen", lambda: _labels(FROZEN).fit(X, Y, sample_weight=ONES), TypeError, "learns nothing more: .* where it is"),
-    ("frozen, numbers", lambda: _targets(FROZEN_RIDGE).fit(X, T, sample_weight=ONES), TypeError, "learns nothing more"),
-    ("frozen, anomalies", lambda: _anomalies(FROZEN_DETECTOR).fit(X, sample_weight=ONES), TypeError, "nothing more"),
-    (
-        "frozen, Venn",
-        lambda: VennAbersPredictor(FROZEN, method="inductive").fit(X, Y, sample_weight=ONES),
-        TypeError,
-        "learns nothing more",
-    ),
     ("given", lambda: _targets(ModelResidual("precomputed")).fit(T, T, sample_weight=ONES), TypeError, "learns nothin"),
     ("groups", lambda: CVPlusRegressor(NeverRegressor(), cv=GroupKFold(3)).fit(X, T), ValueError, "not exchangeable o"),
-    ("groups, anomalies", lambda: _anomalies(cv=GroupKFold(3)).fit(X), ValueError, "not exchangeable one by one"),
-    (
-        "groups, difficulty",
-        lambda: _targets(ModelResidual(Ridge(), difficulty=Ridge(), cv=GroupKFold(3))).fit(X, T),
-        ValueError,
-        "not exchangeable one by one",
-    ),
     (
         "left out twice",
         lambda: CVPlusRegressor(NeverRegressor(), cv=ShuffleSplit(9, random_state=0)).fit(X, T),
@@ -407,11 +318,220 @@ PASSED_ON = [
     ("no set of its own", lambda: ConformalAnomalyDetector().fit(X).calibrate(X), TypeError, "has no calibration set"),
     ("split and folds", lambda: _anomalies(cv=3, calibration_size=0.3).fit(X), ValueError, "would have no effect: .*f"),
 ]
-MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON
+NAMES = [f"patient {i}" for i in range(40)]
+P = RNG.random((40, 3))
+SETS = P > 0.2
+STREAM = list(zip(X, Y, strict=True))
+ENDS = np.column_stack([T - 1, T + 1])
+
+
+def _clf(**options):
+    return FullConformalClassifier(KNN(3), **options)
+
+
+def _full():
+    return _clf().fit(X, Y)
+
+
+def _named():
+    return _clf().fit(X, Y, ids=NAMES)
+
+
+def _full_targets():
+    return FullConformalRegressor(KNNResidual(3)).fit(X, T)
+
+
+def _piped():
+    return own_pipeline(StandardScaler(), _clf()).fit(X, Y)
+
+
+METRICS = [
+    ("names of labels", lambda: metrics.coverage(SETS, np.array(["a"] * 40)), ValueError, "label 'a', .*pass classes="),
+    ("p-values for sets", lambda: metrics.coverage(P, Y), ValueError, r"dtype float64; expected bool: .*predict_set\("),
+    ("sets of levels", lambda: metrics.set_size(np.stack([SETS] * 2, 2)), ValueError, r"several levels, .*sets\[...,"),
+    ("sets for p-values", lambda: metrics.fuzziness(SETS), ValueError, r"dtype bool; .*: pass predict_p\(X\)"),
+    ("scores for p-values", lambda: metrics.fuzziness(2 * P), ValueError, r"expected p-values in \[0, 1\]"),
+    ("sets for intervals", lambda: metrics.interval_coverage(SETS, T), ValueError, "lower and upper ends: pass predic"),
+    ("intervals of levels", lambda: metrics.mean_width(np.zeros((3, 2, 2))), ValueError, r"pass one, intervals\[...,"),
+    (
+        "a target that is missing",
+        lambda: metrics.interval_coverage(ENDS, np.where(Y, T, np.nan)),
+        ValueError,
+        "leave out",
+    ),
+    ("groups of others", lambda: metrics.coverage_by_group(SETS, Y, Y[1:]), ValueError, "groups have shape .39,.; exp"),
+    ("no bins", lambda: metrics.coverage_by_bin(SETS, Y, X[:, 0], n_bins=0), ValueError, "not a number of bins: use"),
+    ("bins of names", lambda: metrics.coverage_by_bin(SETS, Y, np.array(NAMES)), ValueError, "use coverage_by_group"),
+    ("slabs of others", lambda: metrics.worst_slab_coverage(SETS, Y, X[:5]), ValueError, "no finite matrix of 40 test"),
+    ("uniformity of a matrix", lambda: metrics.p_value_uniformity(P), ValueError, r"expected \(m,\), .*p.ravel\(\)"),
+    ("labels for probabilities", lambda: metrics.log_loss(Y, Y), ValueError, r"pass predict_proba\(X\) or predict_pro"),
+    ("too few probabilities", lambda: metrics.expected_calibration_error(P[:, :2], Y), ValueError, "label 2, expected"),
+    ("a rate beyond 1", lambda: metrics.select(P[:, 0], 3), ValueError, "not a rate of false discoveries: use a numbe"),
+    ("hits beyond n", lambda: metrics.binomial_band(5, 3), ValueError, "no frequencies: expected 0 <= hits <= n"),
+    ("judged class", lambda: metrics.evaluate(FullConformalClassifier, X, Y), TypeError, r"a class; .*\(...\).fit\(X,"),
+    ("judged model", lambda: metrics.evaluate(Ridge().fit(X, T), X, T), TypeError, "Ridge has no prediction sets or i"),
+    (
+        "judged by words",
+        lambda: metrics.evaluate(_full_targets(), X, NAMES),
+        ValueError,
+        "expected numbers .*: pass the tr",
+    ),
+    (
+        "scored targets",
+        lambda: scorers.fuzziness_scorer(_full_targets(), X),
+        TypeError,
+        "scorer is for conformal classifie",
+    ),
+    (
+        "scored model",
+        lambda: scorers.mean_set_size_scorer()(GaussianNB().fit(X, Y), X),
+        TypeError,
+        "GaussianNB has no p",
+    ),
+    ("percent of a scorer", lambda: scorers.mean_set_size_scorer(90), ValueError, "not a probability: use a number"),
+]
+COMPARED = [
+    ("compared lengths", lambda: exactcp.compare(X, Y[1:]), ValueError, "X has 40 rows and y has 39 values"),
+    ("compared models", lambda: exactcp.compare(X, Y, [Ridge()]), TypeError, r"wrap it, as in FullConformalRegressor"),
+    (
+        "compared tasks",
+        lambda: exactcp.compare(X, Y, [_full(), _full_targets()]),
+        ValueError,
+        "compare those of one task",
+    ),
+    ("compared nothing", lambda: exactcp.compare(X, Y, []), ValueError, "predictors is empty: give one at least"),
+    ("compared alone", lambda: exactcp.compare(X, Y, _clf()), TypeError, r"neither a dict nor a list: give \{name: pr"),
+    ("one fold", lambda: exactcp.compare(X, Y, [_clf()], cv=1), ValueError, "cv=1 folds of 40 rows: use a number of f"),
+    ("chosen on few", lambda: exactcp.compare(X, Y, [_clf()], choose_on=3), ValueError, "cv=5 folds of 3 rows: use"),
+    ("compared task", lambda: exactcp.compare(X, Y, task="classify"), ValueError, "not known: use 'auto', 'classifica"),
+    ("compared one class", lambda: exactcp.compare(X, Y * 0, [_clf()]), ValueError, "one class only .* expected at le"),
+]
+PREPARED = [
+    ("columns of a pipeline", lambda: _piped().predict_set(X[:, :2]), ValueError, "X has 2 features, .* expecting 3"),
+    ("alpha of a pipeline", lambda: _piped().predict_set(X, alpha=0.1), TypeError, "Use confidence_level=, which is 1"),
+    (
+        "a predictor first",
+        lambda: own_pipeline(_clf(), StandardScaler()).fit(X, Y),
+        TypeError,
+        "should be transformers",
+    ),
+    (
+        "a frame and an array",
+        lambda: _clf(preprocess=StandardScaler()).fit(pd.DataFrame(X, columns=list("abc")), Y).predict_set(X),
+        TypeError,
+        "X is of type ndarray, and fit got DataFrame: expected the same",
+    ),
+]
+NAMED = [
+    ("too few ids", lambda: _clf().fit(X, Y, ids=NAMES[1:]), ValueError, "ids has 39 values for 40 examples: expected"),
+    ("an id twice", lambda: _clf().fit(X, Y, ids=["a"] * 40), ValueError, "ids has 'a' twice: expected each id once"),
+    ("one id for all", lambda: _clf().fit(X, Y, ids="a"), TypeError, "'a' is of type str: expected a list or array"),
+    ("ids that are missing", lambda: _clf().fit(X, Y, ids=[None] * 40), ValueError, r"missing value, ids\[0\]=None: e"),
+    ("ids that are lists", lambda: _clf().fit(X, Y, ids=X.tolist()), TypeError, "cannot be looked up: expected texts,"),
+    ("an unknown id", lambda: _named().unlearn(ids=["Ada"]), KeyError, "no example has the id 'Ada': it was never lea"),
+    (
+        "ids from now on",
+        lambda: _full().partial_fit(X[:1], Y[:1], ids=["a"]),
+        ValueError,
+        "here and not in fit: give",
+    ),
+    ("ids no more", lambda: _named().partial_fit(X[:1], Y[:1]), ValueError, "this call has none: give ids= here, too"),
+    ("a known id", lambda: _named().partial_fit(X[:1], Y[:1], ids=NAMES[3:4]), ValueError, "ids has 'patient 3', whic"),
+    ("positions and ids", lambda: _named().unlearn([0], ids=NAMES[:1]), TypeError, "both indices and ids: expected on"),
+    ("ids of nobody", lambda: _full().unlearn(ids=NAMES[:1]), ValueError, "fit got none: give fit.*, or unlearn by"),
+    ("forgetting nobody", lambda: _full().unlearn(), TypeError, "neither indices nor ids: expected one of them"),
+    (
+        "forgetting all",
+        lambda: _full_targets().unlearn(range(40)),
+        ValueError,
+        "all 40 examples would leave none: keep one",
+    ),
+    ("forgetting who", lambda: _full().unlearn(40), IndexError, "index 40 is not there: the 40 examples have the po"),
+]
+LEVELS = [
+    (
+        "a level twice",
+        lambda: _full().predict_frame(X, [0.9, 0.90]),
+        ValueError,
+        "has a level twice, and a frame one col",
+    ),
+    (
+        "no level",
+        lambda: _full_targets().predict_interval(X, []),
+        ValueError,
+        "has no level: give a number such as 0.95",
+    ),
+    (
+        "a level in words",
+        lambda: _full_targets().predict_interval(X, "0.9"),
+        ValueError,
+        "'0.9' is not a probability: use",
+    ),
+    (
+        "levels of levels",
+        lambda: _full_targets().predict_interval(X, [[0.8, 0.9]]),
+        ValueError,
+        "is not a probability: use",
+    ),
+    (
+        "levels of regions",
+        lambda: _full_targets().predict_region(X, [0.8, 0.9]),
+        ValueError,
+        "is not a probability: use a",
+    ),
+    ("True as a level", lambda: _full().predict_set(X, True), ValueError, "=True is not a probability: use a number"),
+    ("nonempty in words", lambda: _full().predict_set(X, nonempty="yes"), ValueError, "not a boolean: use True or F"),
+    ("frames of numpy", lambda: _full().set_output(transform="numpy"), ValueError, "is not a kind of frame: use one"),
+    (
+        "columns of a frame",
+        lambda: _full_targets().predict_frame(X[:, :2]),
+        ValueError,
+        "X has 2 features, .* expecting 3",
+    ),
+]
+STREAMS = [
+    ("a negative delay", lambda: progressive(_clf(), STREAM, delay=-1), ValueError, "delay=-1 is not a number of exam"),
+    (
+        "percent of a stream",
+        lambda: progressive(_clf(), STREAM, confidence_level=90),
+        ValueError,
+        "not a probability",
+    ),
+    ("a model in a stream", lambda: progressive(GaussianNB(), STREAM), TypeError, "neither p-values nor intervals: ex"),
+    ("an empty stream", lambda: progressive(_clf(), []), ValueError, r"the stream ended after 0 example\(s\) with a l"),
+    ("a late beginning", lambda: progressive(_clf(), STREAM, n_initial=100), ValueError, "and the stream has 40"),
+    (
+        "objects alone",
+        lambda: progressive(_clf(), X),
+        ValueError,
+        r"of type ndarray: expected pairs \(x, y\), or the pair",
+    ),
+    (
+        "river the other way",
+        lambda: RiverRegressor(_clf()),
+        TypeError,
+        r"RiverRegressor got .*: expected a predictor su",
+    ),
+    (
+        "river around a class",
+        lambda: RiverClassifier(FullConformalClassifier),
+        TypeError,
+        "got the class .*: expected a",
+    ),
+    ("a step back", lambda: AdaptiveLevel(_clf(), gamma=-1).fit(X, Y), ValueError, "not the size of a step: use a num"),
+    ("an adaptive model", lambda: AdaptiveLevel(GaussianNB()).fit(X, Y), TypeError, "not a conformal predictor: use a"),
+    ("nothing to adapt", lambda: AdaptiveLevel(_clf()).predict_set(X), NotFittedError, "has learned nothing, .*: fit"),
+]
+MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON + METRICS + COMPARED + PREPARED + NAMED + LEVELS + STREAMS
 
 
 @pytest.mark.parametrize(("mistake", "error", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in MISTAKES])
-@pytest.mark.filterwarnings("ignore:Algorithm 1", "ignore:X does not have valid feature names")
+@pytest.mark.filterwarnings(
+    "ignore:Algorithm 1",
+    "ignore:preprocess=",
+    "ignore:the pipeline's steps",
+    "ignore:X does not have valid feature names",
+)
 def test_every_mistake_is_a_sentence(mistake, error, sentence):
     with pytest.raises(error, match=f"(?s){sentence}"):
         mistake()
@@ -460,8 +580,3 @@ def test_a_frozen_classifier_has_venn_abers_probabilities():
 def test_a_model_whose_fit_returns_nothing_is_used_all_the_same():
     clf = _labels(Saying(lambda m: EQUAL[:m])).fit(X, Y)
     assert clf.predict_p(X).shape == (40, 3)
-
-
-def test_there_are_many_mistakes():
-    assert len(MISTAKES) >= 60
-    assert len({row[0] for row in MISTAKES}) >= len(MISTAKES) - 2  # names, which tell apart what fails
