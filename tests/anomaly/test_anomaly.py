@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import binomtest, false_discovery_control, kstest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, textbook
 from exactcp.measures import KDE, KNN, LSSVM, Measure, SimplifiedKNN
@@ -19,22 +18,6 @@ from measure_table import MEASURES
 from problems import PROBLEMS
 
 ONE_CLASS = {name: measure for name, measure in MEASURES.items() if name.startswith(("SimplifiedKNN", "KDE"))}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:epsilon=0.05 needs at least 19 examples")  # a check has 12
-@parametrize_with_checks(
-    [ConformalAnomalyDetector(), ConformalAnomalyDetector(KDE()), ConformalAnomalyDetector(LSSVM(fit_intercept=False))]
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_sklearn_checks_of_smoothed_p_values():
-    results = check_estimator(ConformalAnomalyDetector(SimplifiedKNN(k=3), smoothed=True), on_fail=None)
-    assert [row["check_name"] for row in results if row["status"] == "failed"] == []
-    assert len(results) > 40
 
 
 class TestPValues:

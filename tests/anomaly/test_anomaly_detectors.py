@@ -24,7 +24,6 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 from exactcp import ConformalAnomalyDetector
@@ -36,7 +35,6 @@ from problems import PROBLEMS
 from slices import both_lanes, slow_but
 
 SEED = 3
-REASON = "it calls partial_fit after fit, and a cross-conformal detector learns nothing more"
 DETECTORS = {
     "forest": IsolationForest(n_estimators=10),
     "svm": OneClassSVM(gamma=0.5),
@@ -83,19 +81,6 @@ def by_hand(detector, X, X_test, pairs):
 def split_of(n, size):
     fitting, out = train_test_split(np.arange(n), test_size=size, random_state=SEED)
     return [(np.sort(fitting), np.sort(out))]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:epsilon=0.05 needs at least 19 examples")  # checks have few
-@parametrize_with_checks(
-    [
-        ConformalAnomalyDetector(IsolationForest(n_estimators=3), random_state=0),
-        ConformalAnomalyDetector(OneClassSVM(), cv=3, random_state=0),
-    ],
-    expected_failed_checks=lambda estimator: {} if estimator.cv is None else {"check_fit_score_takes_y": REASON},
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate values are leading to incorrect results")  # of LocalOutlierFactor

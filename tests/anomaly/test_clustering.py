@@ -16,17 +16,10 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import ConformalAnomalyDetector, ConformalClusterer, clustering, textbook
 from exactcp.measures import KDE, KNN, LSSVM, SimplifiedKNN
 from slices import both_lanes
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([ConformalClusterer(n_grid=20), ConformalClusterer(KDE(0.5), adjacency="full", n_grid=20)])
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -15,42 +15,15 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalClassifier, SplitConformalClassifier
-from exactcp.measures import KDE, KNN, LSSVM, NN, Bootstrap, ModelScore, RandomForest, SimplifiedKNN
+from exactcp.measures import KNN, NN, ModelScore, SimplifiedKNN
 from measure_table import MEASURES
 from problems import PROBLEMS
 
 PREDICTORS = [FullConformalClassifier, SplitConformalClassifier]
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
-
-
-def _estimators():
-    """One of each kind and family: what differs within a family is no matter of the checks."""
-    # k-NN last: of two workers, the other one compiles its kernels meanwhile
-    families = (RandomForest(3), LSSVM(kernel="rbf"), KDE(), KNN(k=3))
-    yield from (FullConformalClassifier(measure) for measure in families)
-    others = (None, ModelScore(GaussianNB()), Bootstrap(DecisionTreeClassifier(), n_estimators=8))
-    # with a seed: examples whose weights are 0 for the model calibrate it all the same, so that splits differ
-    yield from (SplitConformalClassifier(measure, random_state=0) for measure in others)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")  # GaussianNB's, where a label has no weight
-@parametrize_with_checks(list(_estimators()))
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_sklearn_checks_of_smoothed_predictions():
-    for predictor in PREDICTORS:
-        results = check_estimator(predictor(KNN(k=3), mondrian="label", smoothed=True), on_fail=None)
-        assert [row["check_name"] for row in results if row["status"] == "failed"] == []
-        assert len(results) > 40
 
 
 class TestDataOfAllKinds:

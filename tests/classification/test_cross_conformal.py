@@ -14,7 +14,6 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import AggregatedConformalClassifier, CrossConformalClassifier, SplitConformalClassifier, textbook
 from exactcp.measures import KDE, KNN, LSSVM, NN, ModelScore
@@ -30,29 +29,6 @@ TAXONOMIES = [None, "label", lambda X, y: X[:, 0] > 5.8]
 def _few(predictor, measure=None, **options):
     parts = {"cv" if predictor is CrossConformalClassifier else "n_splits": 3}
     return predictor(measure, **{**parts, "random_state": 0, **options})
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")  # GaussianNB's, where a label has no weight
-@parametrize_with_checks([_few(CrossConformalClassifier, KNN(k=3)), _few(AggregatedConformalClassifier, GaussianNB())])
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow  # the same two kinds and the same two measures, the other way round
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")
-@parametrize_with_checks([_few(CrossConformalClassifier, GaussianNB()), _few(AggregatedConformalClassifier, KNN(k=3))])
-def test_sklearn_checks_the_other_way_round(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_sklearn_checks_of_smoothed_predictions():
-    for predictor in PREDICTORS:
-        results = check_estimator(_few(predictor, KNN(k=3), mondrian="label", smoothed=True), on_fail=None)
-        assert [row["check_name"] for row in results if row["status"] == "failed"] == []
-        assert len(results) > 40
 
 
 def _plain_counts(measure, parts, mondrian, smoothed_tau=None):

@@ -9,7 +9,6 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import ExchangeabilitySelector, ExchangeabilityTest
 from exactcp.exchangeability import Power
@@ -34,14 +33,6 @@ def stream(seed=0, n=400):
 @pytest.fixture(scope="module")
 def selector():
     return ExchangeabilitySelector(random_state=0).fit(stream())
-
-
-# estimators without a fitted test have nothing to warn of, and checks that shuffle rows shuffle time
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
-@parametrize_with_checks([ExchangeabilitySelector()])
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 class TestSelection:

@@ -20,7 +20,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import JackknifeAfterBootstrapRegressor
 from exactcp._rows import take_rows
@@ -85,32 +84,6 @@ def textbook(said, samples, y, said_of_test, level, aggregate, method):
 def samples_of(reg):
     """Return the samples as sets of positions, from what the models lack."""
     return [np.flatnonzero(~lacks) for lacks in reg._models.lacks.T]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings(FEW)  # checks have few examples
-@parametrize_with_checks(
-    [
-        JackknifeAfterBootstrapRegressor(Ridge(), random_state=0),
-    ]
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow  # the same checks, with a forest in each
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings(FEW)
-@pytest.mark.filterwarnings("ignore:confidence_level=.* needs at least")
-@parametrize_with_checks(
-    [
-        JackknifeAfterBootstrapRegressor(
-            RandomForestRegressor(10, max_depth=5), aggregate="median", method="minmax", random_state=0
-        ),
-    ]
-)
-def test_sklearn_checks_of_a_forest(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings(FEW)

@@ -18,7 +18,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.measures import KNN, ModelResidual
@@ -32,19 +31,6 @@ REGRESSORS = [SplitConformalRegressor, CVPlusRegressor, JackknifePlusRegressor]
 
 def _few(regressor, measure=CHEAP, **options):
     return regressor(measure, **{**({"cv": 3} if regressor is CVPlusRegressor else {}), "random_state": 0, **options})
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([_few(regressor) for regressor in (SplitConformalRegressor, CVPlusRegressor)])
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow  # it refits for each example, and its own tests check it with measures that need not
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([_few(JackknifePlusRegressor)])
-def test_sklearn_checks_with_a_refit_for_each_example(estimator, check):
-    check(estimator)
 
 
 MODELS = {

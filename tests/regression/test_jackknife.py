@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import LeaveOneOut
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.measures import KNNResidual, RidgeResidual
@@ -33,17 +32,6 @@ MEASURES = {
     "ridge svd": RidgeResidual(solver="svd"),
     "ridge dual": RidgeResidual(solver="dual"),
 }
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        JackknifePlusRegressor(),
-        JackknifePlusRegressor(RidgeResidual(), method="minmax"),
-    ]
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 def _normal(seed, n, p, m=7):

@@ -17,10 +17,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from exactcp import FullConformalRegressor
-from exactcp.measures import KNN, KNNResidual, LassoResidual, ModelResidual, RidgeResidual
+from exactcp.measures import KNN, KNNResidual, ModelResidual, RidgeResidual
 from exactcp.regions import Region
 from slices import both_lanes
 from target_problems import TARGET_PROBLEMS
@@ -35,24 +34,6 @@ MEASURES = {
     "ordinary ridge": RidgeResidual(rho=0.1, residual="ordinary"),
     "kernel ridge": RidgeResidual(rho=0.1, kernel="rbf", gamma=5.0),
 }
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        FullConformalRegressor(measure)
-        for measure in (None, RidgeResidual(), LassoResidual(), ModelResidual(LinearRegression()))
-    ]
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_sklearn_checks_of_smoothed_predictions():
-    results = check_estimator(FullConformalRegressor(KNNResidual(k=3), smoothed=True, random_state=0), on_fail=None)
-    assert [row["check_name"] for row in results if row["status"] == "failed"] == []
-    assert len(results) > 40
 
 
 class TestDataOfAllKinds:

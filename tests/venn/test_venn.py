@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import VennPredictor, textbook
 from problems import PROBLEMS
@@ -36,12 +35,6 @@ def brute_force(X, y, X_test, k, classes=None, distance=textbook.neighbours.eucl
 def brute_force_problem(name, k):
     X, y, X_test = PROBLEMS[name]
     return brute_force(X, y, X_test[-3:], k)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([VennPredictor()])
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 class TestEqualsTheTextbook:

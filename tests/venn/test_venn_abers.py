@@ -18,7 +18,6 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from exactcp import VennAbersPredictor, textbook
 from exactcp.measures import KNN, LSSVM
@@ -34,24 +33,6 @@ SHAPES = {
     "rbf": {"kernel": "rbf", "gamma": 0.5},
     "poly, bias": {"kernel": "poly", "degree": 2, "fit_intercept": True, "rho": 3.0},
 }
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:divide by zero encountered in log")  # GaussianNB's, where a label has no weight
-@parametrize_with_checks(
-    [
-        VennAbersPredictor(),
-        VennAbersPredictor(method="inductive"),
-        VennAbersPredictor(GaussianNB(), method="cross", cv=2),
-    ],
-    expected_failed_checks=lambda estimator: (
-        {"check_classifiers_one_label_sample_weights": "weights are the model's; all examples calibrate it"}
-        if estimator.measure is not None
-        else {}
-    ),
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 class TestIsotonicFits:
