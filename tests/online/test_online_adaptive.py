@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import warnings
 from fractions import Fraction
 from itertools import product
 
@@ -21,6 +23,7 @@ from exactcp import (
     SplitConformalClassifier,
     SplitConformalRegressor,
 )
+from exactcp._warning import quiet, warn
 from exactcp.measures import KNN, KNNResidual
 from exactcp.online import AdaptiveLevel, progressive
 from exactcp.pvalues import as_decimal
@@ -267,3 +270,36 @@ class TestState:
             progressive(AdaptiveLevel(FullConformalRegressor()), (X, y), confidence_level=0.8)
         with pytest.raises(TypeError, match="got alpha="):
             AdaptiveLevel(FullConformalRegressor(), alpha=0.1)
+
+
+class TestQuiet:
+    def test_in_one_thread_alone(self):
+        """Another thread, which is asked the same meanwhile, still says what it has to say."""
+        inside, said = threading.Barrier(2, timeout=10), []
+
+        def other():
+            inside.wait()
+            warn("confidence_level=0.1 is low")
+            inside.wait()
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            thread = threading.Thread(target=other)
+            thread.start()
+            with quiet("confidence_level="):
+                inside.wait()
+                warn("confidence_level=0.1 is low, and not said")
+                warn("something else")
+                inside.wait()
+            thread.join()
+            warn("confidence_level=0.2 is low")
+            said = sorted(str(one.message) for one in caught)
+        assert said == ["confidence_level=0.1 is low", "confidence_level=0.2 is low", "something else"]
+
+    def test_adaptive_levels_leave_the_filters_of_others_alone(self, rng):
+        X, y = _drifting(rng, 60)
+        adaptive = AdaptiveLevel(FullConformalRegressor(KNNResidual(k=1)), gamma=0.5).fit(X[:3], y[:3])
+        before = list(warnings.filters)
+        for x, truth in zip(X, y, strict=True):
+            adaptive.update(x, truth)  # at levels that few examples cannot have: warnings are errors here
+        assert warnings.filters == before
