@@ -116,12 +116,3 @@ def test_a_table_is_written_between_its_marks(name: str, tmp_path: Path, capsys:
     assert before == "before\n"
     assert between.endswith(f"\n{guarantee.SEEN_END}\nbetween\n")
     assert after.endswith(f"\n{guarantee.END}\nafter\n")
-
-
-def test_the_code_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "guarantee.md", "exec"), names)  # each goes on where the one before ended
-    assert names["answered"].shape == (int(names["rule"](names["X_new"]).sum()), 2)
-    assert names["chosen"].sum() == 0

@@ -17,7 +17,6 @@ from types import ModuleType
 import pytest
 
 import exactcp
-from slices import slow_but
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,7 +35,6 @@ WITHOUT_EXAMPLE = {
     "exactcp.experiments.Reproduction",
 }
 # pages that no other test runs
-RUN_HERE = ["index.md", "start.md", "alternatives.md", "reproduce.md", "dask.md"]
 
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this distribution")
 
@@ -185,25 +183,6 @@ def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
         if not link.startswith("http"):
             assert (ROOT / page).exists(), link
             assert not anchor or anchor in slugs(ROOT / page), link
-
-
-@pytest.mark.parametrize("page", slow_but(set(RUN_HERE) - {"reproduce.md"}, RUN_HERE))  # whose docstring says the same
-def test_code_on_pages_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ("pandas", "matplotlib", "skops"):
-        pytest.importorskip(package)
-    blocks = PYTHON.findall((DOCS / page).read_text(encoding="utf-8"))
-    assert blocks
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, page, "exec"), names)  # each goes on where the one before ended
-
-
-def test_code_on_every_page_runs_in_some_test() -> None:
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    for page in [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md"))]:
-        if PYTHON.search(page.read_text(encoding="utf-8")):
-            assert f'"{page.name}"' in tests, f"no test runs the code of {page.name}"
 
 
 def commands() -> list[tuple[str, str]]:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import pickle
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -339,16 +337,6 @@ def test_all_problems_go_through_the_estimator(name):
     level = 0.4
     p = reg.predict_p(X_test, reg.predict_interval(X_test, level)[:, 1].clip(-1e12, 1e12))
     assert (p > 0.6).all() or np.isinf(reg.predict_interval(X_test, level)).any()
-
-
-def test_the_documentation_runs():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    text = (Path(__file__).parents[2] / "docs" / "regression.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) == 4
-    exec("\n".join(blocks), {})
-    matplotlib.pyplot.close("all")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pickle
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -300,15 +299,3 @@ def _calibration(probability, outcome):
         test = binomtest(int(outcome[inside].sum()), int(inside.sum()), probability[inside].mean())
         smallest = min(smallest, test.pvalue)
     return smallest
-
-
-def test_the_guide_runs():
-    guide = Path(__file__).parents[2] / "docs" / "venn.md"
-    if not guide.exists():
-        pytest.skip("the documentation is not part of this distribution")
-    names: dict[str, object] = {}
-    blocks = guide.read_text(encoding="utf-8").split("```python\n")[1:]
-    for block in blocks:
-        exec(block.split("```")[0], names)  # each goes on where the one before ended
-    assert len(blocks) == 4
-    assert names["best"] is not None
