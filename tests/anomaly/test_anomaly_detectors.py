@@ -12,13 +12,11 @@ import sklearn
 from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, OutlierMixin, clone
-from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
@@ -262,21 +260,6 @@ class TestState:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("measure", "error", "sentence"),
-        [
-            (LocalOutlierFactor(), TypeError, r"LocalOutlierFactor\(novelty=True\)"),
-            (KMeans(), TypeError, "KMeans finds clusters"),
-            (Ridge(), TypeError, "Ridge predicts numbers"),
-            (LogisticRegression(), ValueError, "is a classifier"),
-            (StandardScaler(), TypeError, "has neither score_samples nor decision_function"),
-            (IsolationForest, TypeError, "is a class: give an instance"),
-        ],
-    )
-    def test_what_is_no_detector(self, measure, error, sentence, rng):
-        with pytest.raises(error, match=sentence):
-            ConformalAnomalyDetector(measure).fit(rng.normal(size=(20, 2)))
-
     @pytest.mark.parametrize(
         ("detector", "sentence"),
         [

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.decomposition import PCA
 from sklearn.metrics import homogeneity_score
@@ -155,13 +151,6 @@ class TestLabels:
         fitted = ConformalClusterer(SimplifiedKNN(k=3), n_grid=5).fit(np.full((20, 2), 3.0))
         np.testing.assert_array_equal(fitted.labels_, 0)
         np.testing.assert_array_equal(fitted.predict([[3.0, 3.0], [3.0, 4.0]]), [0, -1])
-
-    def test_clone_pickle_frames(self, blobs):
-        frame = pd.DataFrame(blobs[0], columns=["u", "v"])
-        fitted = ConformalClusterer(n_grid=20).fit(frame)
-        np.testing.assert_array_equal(fitted.feature_names_in_, ["u", "v"])
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(frame), fitted.labels_)
-        np.testing.assert_array_equal(clone(fitted).fit(blobs[0]).labels_, fitted.labels_)
 
     @both_lanes(300, 1500)
     @pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy"])

@@ -7,18 +7,20 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 
 from exactcp import (
     ConformalAnomalyDetector,
     ExchangeabilityTest,
     FullConformalClassifier,
     FullConformalRegressor,
+    SplitConformalRegressor,
     VennPredictor,
 )
 from exactcp.measures import (
@@ -35,9 +37,10 @@ from exactcp.measures import (
     RidgeResidual,
     SimplifiedKNN,
 )
+from exactcp.online import AdaptiveLevel
 from families import CHANGES as CALLS
 from families import FAMILIES, QUESTIONS, calls_of
-from interruptions import same, times_survived
+from interruptions import assert_all_or_nothing, same, times_survived
 from label_changes import CHANGES, LABEL_CHANGES, PROBE, TARGET_CHANGES, TARGETS, N, X, Y
 from nearest_mean import NearestMean
 from slices import sliced
@@ -200,6 +203,24 @@ STREAMS = {
     "update_many": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20]),
     "update_many of new labels": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20] + 7),
 }
+
+
+@pytest.mark.parametrize("measure", [KNNResidual(k=3), RidgeResidual()])
+def test_a_stream_of_targets(measure):
+    test = ExchangeabilityTest(measure, random_state=0)
+    test.update_many(X[:N], TARGETS[:N])
+    record = lambda e: [e.p_values_, e.log_martingale_, [e._bag.n]]  # noqa: E731
+    assert times_survived(test, lambda e: e.update(X[N], TARGETS[N]), record, most=20) > 15
+
+
+@pytest.mark.parametrize(
+    "predictor", [FullConformalRegressor(KNNResidual(k=3)), SplitConformalRegressor(Ridge(), random_state=0)]
+)
+def test_an_adaptive_level(predictor):
+    adaptive = AdaptiveLevel(predictor).fit(X[:N], TARGETS[:N])
+    record = lambda e: [e.errors_, e.epsilons_, e.predict_interval(PROBE)]  # noqa: E731
+    update = lambda e: e.update(X[N], TARGETS[N])  # noqa: E731  (a check of what there is hides other errors)
+    assert assert_all_or_nothing(partial(copy.deepcopy, adaptive), update, record, most=20) > 10
 
 
 @pytest.mark.parametrize("stream", STREAMS)

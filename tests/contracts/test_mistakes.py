@@ -161,6 +161,7 @@ DATA = [
     ("nothing", lambda: _labels().fit(X[:0], Y[:0]), ValueError, "X has no objects"),
     ("dict of columns", lambda: _labels().fit({"a": [1]}, [0]), TypeError, r"pandas.DataFrame\(X\); .* a list: \[X\]"),
     ("one text", lambda: _fitted_texts().predict_set("good day"), TypeError, r"One text is a list of one: \[X\]"),
+    ("a set", lambda: _labels().fit({"a", "b"}, [0, 1]), TypeError, "A set has no order"),
     ("no y", lambda: _labels().fit(X, None), ValueError, r"target y is None: give fit\(X, y\)"),
     ("X and y swapped", lambda: _labels().fit(Y, X), ValueError, "expected a label for each object. Give one column"),
     ("two targets", lambda: _targets().fit(X, np.column_stack([T, T])), ValueError, "expected a number for each obj"),
@@ -203,6 +204,8 @@ MODELS = [
     ),
     ("frozen, other labels", lambda: _labels(FROZEN).fit(X, Y + 5), ValueError, "these are the labels that the model"),
     ("class", lambda: _labels(LogisticRegression).fit(X, Y), TypeError, r"is a class: give an instance, LogisticRegr"),
+    ("clusterer, anomalies", lambda: _anomalies(KMeans(3)).fit(X), TypeError, "KMeans finds clusters"),
+    ("regressor, anomalies", lambda: _anomalies(Ridge()).fit(X), TypeError, "Ridge predicts numbers"),
     ("class, anomalies", lambda: _anomalies(IsolationForest).fit(X), TypeError, "is a class: give an instance, Isolat"),
     ("regressor", lambda: _labels(Ridge()).fit(X, Y), TypeError, "Ridge predicts numbers: use it in FullConformalReg"),
     ("regressor, Venn", lambda: VennAbersPredictor(Ridge(), method="cross").fit(X, Y), TypeError, "not a model that s"),
@@ -312,11 +315,7 @@ PASSED_ON = [
     ("late", lambda: _fitted().predict_set(X, categories=Y), ValueError, "was given here and not in fit"),
     ("a column", lambda: _labels(mondrian="cc").fit(FRAME, Y), ValueError, "not a column of X, .* Did you mean 'c'"),
     ("a column of an array", lambda: _labels(mondrian="labels").fit(X, Y), ValueError, "expected a data frame.*'label"),
-    ("by target", lambda: _targets(mondrian="label").fit(X, T), ValueError, "cannot depend on what is predicted"),
     ("a function", lambda: _labels(mondrian=lambda X: 3).fit(X, Y), ValueError, r"shape \(\) for 40 examples"),
-    ("unlearned", lambda: _anomalies().fit(X).unlearn(0), TypeError, "cannot unlearn an object: fit it anew"),
-    ("no set of its own", lambda: ConformalAnomalyDetector().fit(X).calibrate(X), TypeError, "has no calibration set"),
-    ("split and folds", lambda: _anomalies(cv=3, calibration_size=0.3).fit(X), ValueError, "would have no effect: .*f"),
 ]
 NAMES = [f"patient {i}" for i in range(40)]
 P = RNG.random((40, 3))
@@ -331,10 +330,6 @@ def _clf(**options):
 
 def _full():
     return _clf().fit(X, Y)
-
-
-def _named():
-    return _clf().fit(X, Y, ids=NAMES)
 
 
 def _full_targets():
@@ -415,38 +410,6 @@ PREPARED = [
         TypeError,
         "should be transformers",
     ),
-    (
-        "a frame and an array",
-        lambda: _clf(preprocess=StandardScaler()).fit(pd.DataFrame(X, columns=list("abc")), Y).predict_set(X),
-        TypeError,
-        "X is of type ndarray, and fit got DataFrame: expected the same",
-    ),
-]
-NAMED = [
-    ("too few ids", lambda: _clf().fit(X, Y, ids=NAMES[1:]), ValueError, "ids has 39 values for 40 examples: expected"),
-    ("an id twice", lambda: _clf().fit(X, Y, ids=["a"] * 40), ValueError, "ids has 'a' twice: expected each id once"),
-    ("one id for all", lambda: _clf().fit(X, Y, ids="a"), TypeError, "'a' is of type str: expected a list or array"),
-    ("ids that are missing", lambda: _clf().fit(X, Y, ids=[None] * 40), ValueError, r"missing value, ids\[0\]=None: e"),
-    ("ids that are lists", lambda: _clf().fit(X, Y, ids=X.tolist()), TypeError, "cannot be looked up: expected texts,"),
-    ("an unknown id", lambda: _named().unlearn(ids=["Ada"]), KeyError, "no example has the id 'Ada': it was never lea"),
-    (
-        "ids from now on",
-        lambda: _full().partial_fit(X[:1], Y[:1], ids=["a"]),
-        ValueError,
-        "here and not in fit: give",
-    ),
-    ("ids no more", lambda: _named().partial_fit(X[:1], Y[:1]), ValueError, "this call has none: give ids= here, too"),
-    ("a known id", lambda: _named().partial_fit(X[:1], Y[:1], ids=NAMES[3:4]), ValueError, "ids has 'patient 3', whic"),
-    ("positions and ids", lambda: _named().unlearn([0], ids=NAMES[:1]), TypeError, "both indices and ids: expected on"),
-    ("ids of nobody", lambda: _full().unlearn(ids=NAMES[:1]), ValueError, "fit got none: give fit.*, or unlearn by"),
-    ("forgetting nobody", lambda: _full().unlearn(), TypeError, "neither indices nor ids: expected one of them"),
-    (
-        "forgetting all",
-        lambda: _full_targets().unlearn(range(40)),
-        ValueError,
-        "all 40 examples would leave none: keep one",
-    ),
-    ("forgetting who", lambda: _full().unlearn(40), IndexError, "index 40 is not there: the 40 examples have the po"),
 ]
 LEVELS = [
     (
@@ -522,7 +485,7 @@ STREAMS = [
     ("an adaptive model", lambda: AdaptiveLevel(GaussianNB()).fit(X, Y), TypeError, "not a conformal predictor: use a"),
     ("nothing to adapt", lambda: AdaptiveLevel(_clf()).predict_set(X), NotFittedError, "has learned nothing, .*: fit"),
 ]
-MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON + METRICS + COMPARED + PREPARED + NAMED + LEVELS + STREAMS
+MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON + METRICS + COMPARED + PREPARED + LEVELS + STREAMS
 
 
 @pytest.mark.parametrize(("mistake", "error", "sentence"), [pytest.param(*row[1:], id=row[0]) for row in MISTAKES])

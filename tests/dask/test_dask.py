@@ -439,7 +439,3 @@ def test_too_few_examples_for_a_level_are_told_once():
     with pytest.warns(UserWarning, match="needs at least 99 examples"):
         many.predict_set(T, 0.99)
     many.predict_set(T, 0.99)
-
-
-def test_regressors_are_there():
-    assert DaskFullConformalRegressor().get_params()["client"] is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -112,13 +111,6 @@ class TestEveryStrategy:
         together = gambler.bets(p[:1]) + gambler.fork().bets(p[1:]) + gambler.bets([])
         assert together == [by_one.bet(value) for value in p]
         assert gambler.bets(p[1:]) == together[1:]  # the fork has left it as it was
-
-    def test_pickle_in_the_middle(self, betting):
-        gambler = betting.fresh()
-        for p in (0.1, 0.7, 0.3):
-            gambler.bet(p)
-        restored = pickle.loads(pickle.dumps(gambler))
-        assert [restored.bet(p) for p in (0.2, 0.9)] == [gambler.bet(p) for p in (0.2, 0.9)]
 
     def test_as_a_parameter_it_is_not_used_up(self, betting, rng):
         X = rng.normal(size=(12, 1))

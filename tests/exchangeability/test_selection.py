@@ -114,11 +114,6 @@ class TestError:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("delta", [0, 1, -0.1, "small", None])
-    def test_delta(self, delta):
-        with pytest.raises(ValueError, match="is not a probability of error: use a number between 0 and 1"):
-            ExchangeabilitySelector(delta=delta).fit(stream())
-
     def test_a_failed_fit_leaves_the_state(self, selector):
         before = selector.get_support()
         with pytest.raises(ValueError, match="NaN"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
@@ -18,7 +16,6 @@ from exactcp.measures import KNNResidual, LassoResidual, ModelResidual, RidgeRes
 from exactcp.measures._choice import target_bag
 from exactcp.measures.models._fixed_target_bag import FixedTargetBag
 from exactcp.pvalues import tau_of_steps
-from interruptions import interrupted
 from slices import both_lanes, sliced
 from target_problems import TARGET_PROBLEMS
 
@@ -177,28 +174,6 @@ class TestPValue:
 
 
 class TestState:
-    def test_save_and_restore_has_the_same_future(self, rng):
-        X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
-        test = ExchangeabilityTest(KNNResidual(k=3), random_state=5, window=30)
-        test.update_many(X[:37], y[:37])
-        restored = pickle.loads(pickle.dumps(test))
-        np.testing.assert_array_equal(restored.update_many(X[37:], y[37:]), test.update_many(X[37:], y[37:]))
-        np.testing.assert_array_equal(restored.log_martingale_, test.log_martingale_)
-
-    @pytest.mark.parametrize("measure", [KNNResidual(k=3), RidgeResidual()])
-    def test_an_interruption_at_any_place_changes_nothing(self, measure, rng):
-        X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
-        expected = ExchangeabilityTest(measure, random_state=0).update_many(X, y)
-        test, k = ExchangeabilityTest(measure, random_state=0), 0
-        test.update_many(X[:25], y[:25])
-        while interrupted(lambda: test.update(X[25], y[25]), k):
-            assert len(test.p_values_) == test._bag.n == 25
-            k += 1
-        assert k > 10
-        assert len(test.p_values_) == 26
-        test.update_many(X[26:], y[26:])
-        np.testing.assert_array_equal(test.p_values_, expected)
-
     def test_refusals_are_sentences_and_change_nothing(self, rng):
         X, y = rng.normal(size=(6, 2)), rng.normal(size=6)
         test = ExchangeabilityTest(KNNResidual(), random_state=0)

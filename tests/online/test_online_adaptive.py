@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 import warnings
 from fractions import Fraction
@@ -27,7 +26,6 @@ from exactcp._warning import quiet, warn
 from exactcp.measures import KNN, KNNResidual
 from exactcp.online import AdaptiveLevel, progressive
 from exactcp.pvalues import as_decimal
-from interruptions import interrupted
 
 REGRESSORS = {
     "full": FullConformalRegressor(KNNResidual(k=3)),
@@ -230,29 +228,6 @@ class TestPredictions:
 
 
 class TestState:
-    @pytest.mark.parametrize("name", ["full", "split"])
-    def test_an_interruption_at_any_place_changes_nothing(self, name, rng):
-        X, y = _drifting(rng)
-        adaptive, k = AdaptiveLevel(REGRESSORS[name]).fit(X[:30], y[:30]), 0
-        asked = X[:3], y[:3]
-        before = adaptive.predict_p(*asked)
-        while interrupted(lambda: adaptive.update(X[30], y[30]), k):
-            assert len(adaptive.errors_) == 0
-            np.testing.assert_array_equal(adaptive.predict_p(*asked), before)
-            k += 1
-        assert k > 10
-        assert len(adaptive.errors_) == 1
-
-    def test_pickle_has_the_same_future(self, rng):
-        X, y = _drifting(rng)
-        adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.05).fit(X[:30], y[:30])
-        adaptive.partial_fit(X[30:60], y[30:60])
-        restored = pickle.loads(pickle.dumps(adaptive))
-        for one in (adaptive, restored):
-            one.partial_fit(X[60:80], y[60:80])
-        assert restored.epsilon_ == adaptive.epsilon_
-        np.testing.assert_array_equal(restored.predict_interval(X), adaptive.predict_interval(X))
-
     def test_refusals(self, rng):
         X, y = _drifting(rng)
         for parameters, sentence in (

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -60,11 +59,6 @@ class TestLateLabels:
 
     def test_of_none_is_as_before(self, labelled):
         _same(progressive(_knn(), labelled, delay=0), progressive(_knn(), labelled))
-
-    @pytest.mark.parametrize("delay", [-1, 1.5, "day", None, True])
-    def test_refusals(self, delay, labelled):
-        with pytest.raises(ValueError, match="is not a number of examples"):
-            progressive(_knn(), labelled, delay=delay)
 
 
 class TestLabelsThatNeverCome:
@@ -295,9 +289,3 @@ class TestPredictors:
         np.testing.assert_array_equal(pipeline.predict_p(X), before)  # a copy has learned
         from_start = progressive(AdaptiveLevel(_pipeline()), (X, y), n_initial=20)
         np.testing.assert_array_equal(from_start.to_numpy(), result.to_numpy())
-
-    def test_others_are_refused(self, labelled):
-        with pytest.raises(TypeError, match="neither p-values nor intervals"):
-            progressive(clone(GaussianNB()), labelled)
-        with pytest.raises(TypeError, match="cannot learn one example at a time"):
-            progressive(LinearRegression(), labelled)

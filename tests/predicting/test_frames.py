@@ -236,29 +236,6 @@ class TestLibraries:
             fitted.predict_frame(X)
 
 
-@pytest.mark.parametrize("question", ["predict_set", "predict_frame"])
-@pytest.mark.parametrize(
-    ("levels", "match"),
-    [
-        ([], "has no level"),
-        ([0.9, 1.0], "confidence_level=1.0 is not a probability"),
-        ([[0.9]], r"confidence_level=\[0.9\] is not a probability"),
-        ("0.9", "confidence_level='0.9' is not a probability"),
-        (None, "confidence_level=None is not a probability"),
-        (np.array(0.9), "is not a probability"),
-    ],
-)
-def test_what_is_no_level_is_refused(question, levels, match):
-    clf = FullConformalClassifier(KNN(3)).fit(X, LABELS)
-    with pytest.raises(ValueError, match=match):
-        getattr(clf, question)(X, levels)
-
-
-def test_nonempty_is_a_boolean():
-    with pytest.raises(ValueError, match="nonempty=1 is not a boolean"):
-        FullConformalClassifier(KNN(3)).fit(X, LABELS).predict_set(X, nonempty=1)
-
-
 @pytest.mark.parametrize("n_labels", [1, 2, 8, 9, 70])
 def test_columns_of_sets_are_those_of_a_loop(n_labels, rng):
     sets, classes = rng.random((200, n_labels)) < 0.3, np.arange(n_labels) * 10

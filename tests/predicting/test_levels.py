@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
-from typer.testing import CliRunner
 
 from exactcp import (
     AggregatedConformalClassifier,
     ConformalAnomalyDetector,
-    ConformalClusterer,
     ConformalSequencePredictor,
     CrossConformalClassifier,
     CVPlusRegressor,
@@ -28,7 +24,6 @@ from exactcp import (
     metrics,
     pvalues,
 )
-from exactcp.cli import app
 from exactcp.inspection import CalibrationCurveDisplay
 from exactcp.measures import KNN, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
 from exactcp.metrics import select_discoveries
@@ -297,14 +292,6 @@ class TestAnomalies:
                     assert select_discoveries(above, fdr, "bh").sum() == 0
 
 
-def test_clusters_are_where_p_exceeds_epsilon(rng):
-    X = rng.normal(size=(19, 1))
-    for epsilon in (0.1, 0.15, 0.3):
-        clusterer = ConformalClusterer(SimplifiedKNN(k=3), epsilon=epsilon, n_grid=200).fit(X)
-        expected = np.round(clusterer.p_values_ * 20) > round(epsilon * 20)
-        np.testing.assert_array_equal(clusterer.cells_ >= 0, expected)
-
-
 @pytest.mark.parametrize("level", [0.4, 0.7, 0.8])
 def test_sequences(level, rng):
     X, y = [rng.normal(size=(19, 1))], [np.r_[0, np.arange(18) % 2]]
@@ -334,23 +321,3 @@ def test_calibration_curves():
     pytest.importorskip("matplotlib").use("Agg")
     display = CalibrationCurveDisplay.from_predictions(np.arange(1, 11) / 10)
     np.testing.assert_array_equal(display.coverages[9::10], np.arange(1, 10) / 10)
-
-
-@pytest.mark.parametrize(("n", "level"), [(9, 0.9), (19, 0.8)])
-def test_command_line(n, level, tmp_path):
-    rng = np.random.default_rng(4)
-    table = pd.DataFrame({"a": rng.normal(size=n), "kind": np.array(["x", "y"])[np.arange(n) % 2]})
-    table.to_csv(tmp_path / "train.csv", index=False)
-    pd.DataFrame({"a": 3 * rng.normal(size=300), "kind": "x"}).to_csv(tmp_path / "test.csv", index=False)
-    files = [str(tmp_path / name) for name in ("train.csv", "test.csv", "out.csv")]
-    options = ["--target", "kind", "--confidence", str(level), "--measure", "simplified-knn", "--option", "k=1"]
-    result = CliRunner().invoke(app, ["predict", *files[:2], *options, "--json", "--output", files[2]])
-    assert result.exit_code == 0
-    assert "needs at least" not in result.stderr
-    out = pd.read_csv(files[2], keep_default_na=False)
-    p = out[["p_x", "p_y"]].to_numpy()
-    inside = np.round(p * (n + 1)) > round(float(_epsilon(level)) * (n + 1))
-    assert (p == float(_epsilon(level))).any()
-    assert out["set_text"].tolist() == ["|".join(np.array(["x", "y"])[row]) for row in inside]
-    assert json.loads(result.stdout)["set_size"] == inside.sum(axis=1).mean()
-    assert json.loads(result.stdout)["coverage"] == inside[:, 0].mean()

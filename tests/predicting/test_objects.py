@@ -429,34 +429,6 @@ class TestRefusals:
             test.update("bbb")
         assert len(test.p_values_) == 1
 
-    def test_what_has_no_rows_is_refused(self):
-        clf = FullConformalClassifier(KNN(2, levenshtein)).fit(WORDS, LABELS)
-        for X, error, sentence in (
-            ("word", TypeError, r"One text is a list of one: \[X\]"),
-            ({"a": 1}, TypeError, "of one object, a list"),
-            ({"a", "b"}, TypeError, "A set has no order"),
-            ((word for word in WORDS), TypeError, r"Give list\(X\)"),
-            ([], ValueError, "X has no objects"),
-            ([1, 2], ValueError, "raised TypeError"),
-        ):
-            with pytest.raises(error, match=sentence):
-                clf.predict_p(X)
-        with pytest.raises(ValueError, match="X has 60 rows and y has 3 values"):
-            clf.fit(WORDS, LABELS[:3])
-
-
-def test_ids_pickles_and_clones_of_objects():
-    clf = FullConformalClassifier(KNN(2, levenshtein), smoothed=True, random_state=0)
-    clf.fit(WORDS[:20], LABELS[:20], ids=WORDS_IDS[:20]).partial_fit(WORDS[20:21], LABELS[20:21], ids=["last"])
-    clf.unlearn(ids=["last", WORDS_IDS[3]])
-    kept = [i for i in range(20) if i != 3]
-    fresh = clone(clf).fit([WORDS[i] for i in kept], LABELS[kept])
-    copied = pickle.loads(pickle.dumps(clf))
-    for one in (fresh, copied, copied.partial_fit(WORDS[30:31], LABELS[30:31], ids=[1]).unlearn([-1])):
-        np.testing.assert_array_equal(one.predict_p(WORDS[40:]), clf.predict_p(WORDS[40:]))
-    # the random number of an object does not depend on the others of a call
-    np.testing.assert_array_equal(clf.predict_p(WORDS[41:42])[0], clf.predict_p(WORDS[40:])[1])
-
 
 @pytest.mark.parametrize("kind", ["strings", "tuples", "dicts", "sets"])
 def test_objects_are_saved(kind, tmp_path):
@@ -475,9 +447,6 @@ def test_what_is_unlearned_is_gone():
         predictor = make(levenshtein).fit(words, _of(answers, slice(0, 21)))
         assert b"a very secret text" in pickle.dumps(predictor)
         assert b"a very secret text" not in pickle.dumps(predictor.unlearn([20]))
-
-
-WORDS_IDS = [f"id {i}" for i in range(N)]
 
 
 class TestClusters:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 
 import numpy as np
@@ -150,14 +149,6 @@ class TestWithinScikitLearn:
         assert type(pipe) is Pipeline
         assert list(pipe.named_steps) == ["standardscaler-1", "standardscaler-2", "fullconformalclassifier"]
         assert pipe.verbose is True
-
-    @approximate
-    def test_clone_pickle_and_diagram(self):
-        pipe = clone(make_pipeline(StandardScaler(), FullConformalClassifier(KNN(3)))).fit(X, LABELS)
-        again = pickle.loads(pickle.dumps(pipe))
-        np.testing.assert_array_equal(again.predict_p(X_TEST), pipe.predict_p(X_TEST))
-        assert "FullConformalClassifier" in pipe._repr_html_()
-        assert type(pipe[:-1]) is Pipeline
 
     @approximate
     @pytest.mark.filterwarnings("ignore:GridSearchCV chose")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import warnings
 
 import numpy as np
@@ -284,14 +282,6 @@ class TestWhatXMayBe:
 
 @pytest.mark.usefixtures("quiet")
 class TestWithinScikitLearn:
-    @pytest.mark.parametrize("on", ["together", "training"])
-    def test_clone_and_pickle(self, on):
-        clf = FullConformalClassifier(KNN(3), preprocess=PCA(2), preprocess_on=on, random_state=0).fit(X, LABELS)
-        expected = clf.predict_p(X_TEST)
-        for other in (pickle.loads(pickle.dumps(clf)), copy.deepcopy(clf), clone(clf).fit(X, LABELS)):
-            np.testing.assert_array_equal(other.predict_p(X_TEST), expected)
-        assert not hasattr(clf.preprocess, "components_")
-
     @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
     def test_search(self):
         clf = FullConformalClassifier(KNN(3), preprocess=PCA())

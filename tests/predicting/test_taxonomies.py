@@ -199,26 +199,6 @@ class TestChanges:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("how", "sentence"),
-        [
-            ({"mondrian": "sit"}, "'sit' is not a column of X, which has a, b, c, ward"),
-            ({"mondrian": ["site", "words"]}, "'words' is not a column of X, .* Did you mean 'ward'"),
-            ({"mondrian": 3}, "mondrian=3 is not known"),
-            ({"mondrian": "site", "mondrian_columns": "leave"}, "mondrian_columns='leave' is not known"),
-            ({"mondrian": lambda X: X["a"][:3]}, r"mondrian returned shape \(3,\) for 90 examples"),
-        ],
-    )
-    def test_fit(self, how, sentence):
-        with pytest.raises(ValueError, match=sentence):
-            FullConformalClassifier(KNN(k=3), **how).fit(
-                FRAME[:N] if "site" in str(how) else FRAME[:N].drop(columns="site"), LABELS[:N]
-            )
-
-    def test_a_column_of_an_array(self, classifier):
-        with pytest.raises(ValueError, match="names a column, and X is of type ndarray"):
-            classifier(mondrian="site").fit(NUMBERS, LABELS)
-
     def test_the_only_column(self):
         with pytest.raises(ValueError, match="which has no other column"):
             FullConformalClassifier(KNN(k=3), mondrian="a").fit(FRAME[["a"]], LABELS)

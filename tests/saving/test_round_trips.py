@@ -20,6 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.svm import OneClassSVM
 
 import exactcp
 from exactcp import (
@@ -122,6 +123,11 @@ COMPOSED: dict[str, tuple[Callable[[], Any], Any]] = {  # and what is asked
     "bootstrap, pandas": (
         lambda: FullConformalClassifier(Bootstrap(MODEL, n_estimators=2, random_state=0)).fit(FRAME[:9], SIDES[:9]),
         FRAME[:1],
+    ),
+    "detector": (lambda: ConformalAnomalyDetector(OneClassSVM(), random_state=0).fit(X), X),
+    "detector, folds": (
+        lambda: ConformalAnomalyDetector(OneClassSVM(), cv=3, random_state=0).fit(X),
+        X,
     ),
     "that waits for its preprocessing": (
         lambda: FullConformalClassifier(KNN(2), preprocess=COLUMNS).fit(FRAME, SIDES),
@@ -276,6 +282,7 @@ ROWS = {
         name: Row(
             partial(lambda name: learn(clone(PREPARED[name])), name),
             changes=(lambda one: one.unlearn([0]),) * hasattr(PREPARED[name], "unlearn"),
+            ways=("file", "pickle"),
         )
         for name in PREPARED
     },
