@@ -14,7 +14,6 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 import plain_lanes
-import written_order
 from exactcp import _parallel
 from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _trees, _tuning
@@ -25,7 +24,6 @@ from exactcp.measures.neighbours.kernels import (
     label_bounds,
     loose,
     standing,
-    tree_block,
     tree_fill,
     tree_members,
     tree_search,
@@ -35,11 +33,11 @@ from slices import slow_but
 LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
 
 if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
-    distances.squared_distance = written_order.squared_distance
-    distances.inner_product = angles.inner_product = written_order.inner_product
-    kinds.manhattan_distance = written_order.manhattan_distance
-    kinds.chebyshev_distance = written_order.chebyshev_distance
-    for module in (cones, label_bounds, loose, standing, tree_block, tree_fill, tree_members, tree_search):
+    distances.squared_distance = plain_lanes.squared_distance
+    distances.inner_product = angles.inner_product = plain_lanes.inner_product
+    kinds.manhattan_distance = plain_lanes.manhattan_distance
+    kinds.chebyshev_distance = plain_lanes.chebyshev_distance
+    for module in (cones, label_bounds, loose, standing, tree_fill, tree_members, tree_search):
         for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))

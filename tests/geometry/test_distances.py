@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from callable_kernels import callable_kernel
 from exactcp.geometry.distances import euclidean_block, euclidean_distance
-from written_order import squared_distance
+from plain_lanes import squared_distance
 
 
 @pytest.mark.parametrize("p", [*range(1, 50), 255, 784])

@@ -12,7 +12,7 @@ from exactcp.geometry import differences
 from exactcp.geometry import screen as screens
 from exactcp.geometry.angles import directions
 from exactcp.geometry.kinds import ANGLE, CHEBYSHEV, MANHATTAN, distance_block
-from hostile_rows import ROWS, hostile_rows
+from hostile import ROWS, hostile_rows
 
 row_threshold, column_reach = map(callable_kernel, (screens.row_threshold, screens.column_reach))
 certain_product, product_threshold = map(callable_kernel, (screens.certain_product, screens.product_threshold))

@@ -13,8 +13,7 @@ from exactcp.counting.labels import new_label_counts
 from exactcp.measures import KDE, LSSVM, KNNResidual, RandomForest, RidgeResidual
 from exactcp.measures._shards import WithinShards
 from hostile import KINDS, LABELS, hostile
-from scrambled_tasks import Scrambled, result_of
-from shards import AtOnce, cuts, label_shards, target_shards
+from shards import AtOnce, Scrambled, cuts, label_shards, result_of, target_shards
 from slices import sliced
 
 TARGET_MEASURES: dict[str, tuple[Any, int]] = {  # and how many examples

@@ -1,4 +1,4 @@
-"""What `exactcp.geometry.lanes`, `row_lanes`, and the lists of leaves, do with vectors, in plain Python."""
+"""What compiled vectors do, in plain Python: `exactcp.geometry.lanes`, `row_lanes`, lists of leaves, distances."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from exactcp.geometry.lanes import LEAF
 from exactcp.geometry.row_lanes import GROUP
 from exactcp.measures.neighbours.kernels.lane_lists import ROOM
+from exactcp.textbook.neighbours import sum_in_order
 
 
 def _mask(flags: np.ndarray) -> int:
@@ -62,3 +63,26 @@ def join(keys, partners, found, row, d, partner):
             array[position + 1 :] = array[position:-1].copy()
             array[position] = new
     found[row] += 1
+
+
+# the order in which distances and products are summed: see `exactcp.geometry.distances`
+
+
+def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Sum (a_j - b_j)^2."""
+    return sum_in_order((a.astype(np.float64) - b) ** 2)
+
+
+def inner_product(a: np.ndarray, b: np.ndarray) -> float:
+    """Sum a_j b_j."""
+    return sum_in_order(a.astype(np.float64) * b)
+
+
+def manhattan_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Sum |a_j - b_j|."""
+    return sum_in_order(np.abs(a - b))
+
+
+def chebyshev_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the largest |a_j - b_j|."""
+    return float(np.abs(a - b).max(initial=0.0))

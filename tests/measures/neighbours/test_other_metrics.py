@@ -18,7 +18,7 @@ from exactcp.geometry.objects import VectorStore
 from exactcp.measures import KNN, NN, KNNResidual, SimplifiedKNN
 from exactcp.measures.neighbours import _filling, _search, _tuning
 from exactcp.pvalues import compare_scores
-from hostile_rows import ROWS, hostile_rows
+from hostile import ROWS, hostile_rows
 from shards import AtOnce, label_shards, target_shards
 from slices import sliced
 
