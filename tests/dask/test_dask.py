@@ -348,18 +348,6 @@ def bad_inputs():
             r"part \d of X and y: .* not numbers",
         ),
         "NaN": (lambda: nobody.fit(*chunked(holed, y, [0, 30, 70])), ValueError, "part 1 of X and y: .*NaN"),
-        "one label": (lambda: nobody.fit(dX, da.zeros_like(dX[:, 0])), ValueError, "one class only"),
-        "mixed labels": (
-            lambda: nobody.fit(dX, da.concatenate([da.zeros(30, chunks=30), dy[30:].astype(object)])),
-            ValueError,
-            "y mixes numbers and others",
-        ),
-        "a bag of Dask": (
-            lambda: nobody.fit(pytest.importorskip("dask.bag").from_sequence([1]), dy),
-            TypeError,
-            "Dask Bag",
-        ),
-        "three dimensions": (lambda: nobody.fit(dX[:, :, None], dy), ValueError, "3 dimensions"),
         "a client that is none": (
             lambda: DaskFullConformalClassifier(client="localhost:8786").fit(dX, dy),
             TypeError,
@@ -379,17 +367,6 @@ def bad_inputs():
             lambda: DaskFullConformalClassifier(GaussianNB()).fit(dX, dy),
             ValueError,
             "ModelScore needs all examples in one place",
-        ),
-        "not fitted": (lambda: nobody.predict_p(dX), Exception, "not fitted"),
-        "other features": (
-            lambda: DaskFullConformalClassifier(KNN(2)).fit(dX, dy).predict_p(X[:, :2]),
-            ValueError,
-            "2 features",
-        ),
-        "a level that is none": (
-            lambda: DaskFullConformalClassifier(KNN(2)).fit(dX, dy).predict_set(dX, 95),
-            ValueError,
-            "confidence_level=95",
         ),
         "the plain classifier": (
             lambda: FullConformalClassifier().fit(dX, dy),
