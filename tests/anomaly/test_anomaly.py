@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest, false_discovery_control, kstest
 from sklearn.base import clone
@@ -95,13 +94,6 @@ class TestState:
             np.testing.assert_array_equal(detector.predict_p(X), before)
         with pytest.raises(IndexError, match="index 20 is not there"):
             detector.unlearn(20)
-
-    def test_frames(self, rng):
-        frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["u", "v"])
-        detector = ConformalAnomalyDetector().fit(frame)
-        np.testing.assert_array_equal(detector.feature_names_in_, ["u", "v"])
-        expected = ConformalAnomalyDetector().fit(frame.to_numpy())
-        np.testing.assert_array_equal(detector.predict_p(frame), expected.predict_p(frame.to_numpy()))
 
     def test_measures_that_do_not_suit(self, rng):
         X = rng.normal(size=(20, 2))

@@ -34,7 +34,7 @@ from exactcp import (
 )
 from exactcp.measures import KNN, KNNResidual, ModelQuantile, ModelResidual, ModelScore
 from exactcp.metrics import scorers
-from exactcp.online import AdaptiveLevel, progressive
+from exactcp.online import progressive
 from exactcp.online.river import RiverClassifier, RiverRegressor
 from exactcp.pipeline import make_pipeline as own_pipeline
 
@@ -332,7 +332,7 @@ def _full():
     return _clf().fit(X, Y)
 
 
-def _full_targets():
+def _reg():
     return FullConformalRegressor(KNNResidual(3)).fit(X, T)
 
 
@@ -348,12 +348,7 @@ METRICS = [
     ("scores for p-values", lambda: metrics.fuzziness(2 * P), ValueError, r"expected p-values in \[0, 1\]"),
     ("sets for intervals", lambda: metrics.interval_coverage(SETS, T), ValueError, "lower and upper ends: pass predic"),
     ("intervals of levels", lambda: metrics.mean_width(np.zeros((3, 2, 2))), ValueError, r"pass one, intervals\[...,"),
-    (
-        "a target that is missing",
-        lambda: metrics.interval_coverage(ENDS, np.where(Y, T, np.nan)),
-        ValueError,
-        "leave out",
-    ),
+    ("missing target", lambda: metrics.interval_coverage(ENDS, np.where(Y, T, np.nan)), ValueError, "leave out"),
     ("groups of others", lambda: metrics.coverage_by_group(SETS, Y, Y[1:]), ValueError, "groups have shape .39,.; exp"),
     ("no bins", lambda: metrics.coverage_by_bin(SETS, Y, X[:, 0], n_bins=0), ValueError, "not a number of bins: use"),
     ("bins of names", lambda: metrics.coverage_by_bin(SETS, Y, np.array(NAMES)), ValueError, "use coverage_by_group"),
@@ -365,35 +360,20 @@ METRICS = [
     ("hits beyond n", lambda: metrics.binomial_band(5, 3), ValueError, "no frequencies: expected 0 <= hits <= n"),
     ("judged class", lambda: metrics.evaluate(FullConformalClassifier, X, Y), TypeError, r"a class; .*\(...\).fit\(X,"),
     ("judged model", lambda: metrics.evaluate(Ridge().fit(X, T), X, T), TypeError, "Ridge has no prediction sets or i"),
+    ("judged by words", lambda: metrics.evaluate(_reg(), X, NAMES), ValueError, "expected numbers .*: pass the tr"),
+    ("scored targets", lambda: scorers.fuzziness_scorer(_reg(), X), TypeError, "scorer is for conformal classifie"),
     (
-        "judged by words",
-        lambda: metrics.evaluate(_full_targets(), X, NAMES),
-        ValueError,
-        "expected numbers .*: pass the tr",
-    ),
-    (
-        "scored targets",
-        lambda: scorers.fuzziness_scorer(_full_targets(), X),
-        TypeError,
-        "scorer is for conformal classifie",
-    ),
-    (
-        "scored model",
+        "model scored",
         lambda: scorers.mean_set_size_scorer()(GaussianNB().fit(X, Y), X),
         TypeError,
-        "GaussianNB has no p",
+        "GaussianNB has no ",
     ),
     ("percent of a scorer", lambda: scorers.mean_set_size_scorer(90), ValueError, "not a probability: use a number"),
 ]
 COMPARED = [
     ("compared lengths", lambda: exactcp.compare(X, Y[1:]), ValueError, "X has 40 rows and y has 39 values"),
     ("compared models", lambda: exactcp.compare(X, Y, [Ridge()]), TypeError, r"wrap it, as in FullConformalRegressor"),
-    (
-        "compared tasks",
-        lambda: exactcp.compare(X, Y, [_full(), _full_targets()]),
-        ValueError,
-        "compare those of one task",
-    ),
+    ("two tasks", lambda: exactcp.compare(X, Y, [_full(), _reg()]), ValueError, "compare those of one task"),
     ("compared nothing", lambda: exactcp.compare(X, Y, []), ValueError, "predictors is empty: give one at least"),
     ("compared alone", lambda: exactcp.compare(X, Y, _clf()), TypeError, r"neither a dict nor a list: give \{name: pr"),
     ("one fold", lambda: exactcp.compare(X, Y, [_clf()], cv=1), ValueError, "cv=1 folds of 40 rows: use a number of f"),
@@ -404,12 +384,7 @@ COMPARED = [
 PREPARED = [
     ("columns of a pipeline", lambda: _piped().predict_set(X[:, :2]), ValueError, "X has 2 features, .* expecting 3"),
     ("alpha of a pipeline", lambda: _piped().predict_set(X, alpha=0.1), TypeError, "Use confidence_level=, which is 1"),
-    (
-        "a predictor first",
-        lambda: own_pipeline(_clf(), StandardScaler()).fit(X, Y),
-        TypeError,
-        "should be transformers",
-    ),
+    ("first in a row", lambda: own_pipeline(_clf(), StandardScaler()).fit(X, Y), TypeError, "should be transformers"),
 ]
 LEVELS = [
     (
@@ -418,72 +393,22 @@ LEVELS = [
         ValueError,
         "has a level twice, and a frame one col",
     ),
-    (
-        "no level",
-        lambda: _full_targets().predict_interval(X, []),
-        ValueError,
-        "has no level: give a number such as 0.95",
-    ),
-    (
-        "a level in words",
-        lambda: _full_targets().predict_interval(X, "0.9"),
-        ValueError,
-        "'0.9' is not a probability: use",
-    ),
-    (
-        "levels of levels",
-        lambda: _full_targets().predict_interval(X, [[0.8, 0.9]]),
-        ValueError,
-        "is not a probability: use",
-    ),
-    (
-        "levels of regions",
-        lambda: _full_targets().predict_region(X, [0.8, 0.9]),
-        ValueError,
-        "is not a probability: use a",
-    ),
+    ("no level", lambda: _reg().predict_interval(X, []), ValueError, "has no level: give a number such as 0.95"),
+    ("a level in words", lambda: _reg().predict_interval(X, "0.9"), ValueError, "'0.9' is not a probability: use"),
+    ("levels of levels", lambda: _reg().predict_interval(X, [[0.8, 0.9]]), ValueError, "is not a probability: use"),
+    ("levels of regions", lambda: _reg().predict_region(X, [0.8, 0.9]), ValueError, "is not a probability: use a"),
     ("True as a level", lambda: _full().predict_set(X, True), ValueError, "=True is not a probability: use a number"),
     ("nonempty in words", lambda: _full().predict_set(X, nonempty="yes"), ValueError, "not a boolean: use True or F"),
     ("frames of numpy", lambda: _full().set_output(transform="numpy"), ValueError, "is not a kind of frame: use one"),
-    (
-        "columns of a frame",
-        lambda: _full_targets().predict_frame(X[:, :2]),
-        ValueError,
-        "X has 2 features, .* expecting 3",
-    ),
+    ("columns of a frame", lambda: _reg().predict_frame(X[:, :2]), ValueError, "X has 2 features, .* expecting 3"),
 ]
 STREAMS = [
     ("a negative delay", lambda: progressive(_clf(), STREAM, delay=-1), ValueError, "delay=-1 is not a number of exam"),
-    (
-        "percent of a stream",
-        lambda: progressive(_clf(), STREAM, confidence_level=90),
-        ValueError,
-        "not a probability",
-    ),
     ("a model in a stream", lambda: progressive(GaussianNB(), STREAM), TypeError, "neither p-values nor intervals: ex"),
     ("an empty stream", lambda: progressive(_clf(), []), ValueError, r"the stream ended after 0 example\(s\) with a l"),
-    ("a late beginning", lambda: progressive(_clf(), STREAM, n_initial=100), ValueError, "and the stream has 40"),
-    (
-        "objects alone",
-        lambda: progressive(_clf(), X),
-        ValueError,
-        r"of type ndarray: expected pairs \(x, y\), or the pair",
-    ),
-    (
-        "river the other way",
-        lambda: RiverRegressor(_clf()),
-        TypeError,
-        r"RiverRegressor got .*: expected a predictor su",
-    ),
-    (
-        "river around a class",
-        lambda: RiverClassifier(FullConformalClassifier),
-        TypeError,
-        "got the class .*: expected a",
-    ),
-    ("a step back", lambda: AdaptiveLevel(_clf(), gamma=-1).fit(X, Y), ValueError, "not the size of a step: use a num"),
-    ("an adaptive model", lambda: AdaptiveLevel(GaussianNB()).fit(X, Y), TypeError, "not a conformal predictor: use a"),
-    ("nothing to adapt", lambda: AdaptiveLevel(_clf()).predict_set(X), NotFittedError, "has learned nothing, .*: fit"),
+    ("objects alone", lambda: progressive(_clf(), X), ValueError, r"of type ndarray: expected pairs \(x, y\), or the"),
+    ("river, targets", lambda: RiverRegressor(_clf()), TypeError, r"RiverRegressor got .*: expected a predictor"),
+    ("class in river", lambda: RiverClassifier(FullConformalClassifier), TypeError, "got the class .*: expected a"),
 ]
 MISTAKES = DATA + MODELS + SAID + GIVEN + PASSED_ON + METRICS + COMPARED + PREPARED + LEVELS + STREAMS
 

@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import re
 import shlex
+import tomllib
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ from types import ModuleType
 import pytest
 
 import exactcp
+from exactcp import __version__
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -213,3 +215,21 @@ def test_what_is_to_be_typed_has_a_command_and_options_that_exist() -> None:
 def test_the_front_page_shows_the_readmes_first_lines() -> None:
     (readme, *_), (front, *_) = (PYTHON.findall(path.read_text()) for path in (ROOT / "README.md", DOCS / "index.md"))
     assert readme.splitlines()[:9] == front.splitlines()[:9]
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [("CITATION.cff", f"version: {__version__}"), ("recipe/recipe.yaml", f'  version: "{__version__}"')],
+)
+def test_every_file_names_this_version(file, line):
+    assert line in (ROOT / file).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("file", ["CITATION.cff", "recipe/recipe.yaml", "pyproject.toml"])
+def test_every_file_names_the_same_address(file):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    home = project["urls"]["Source"]
+    named = re.findall(r"https://[^\s\"]+", (ROOT / file).read_text(encoding="utf-8"))
+    named = [address for address in named if "exactcp" in address]
+    assert named
+    assert all(address == home or address.startswith(f"{home}/") for address in named), named
