@@ -348,6 +348,12 @@ def bad_inputs():
             r"part \d of X and y: .* not numbers",
         ),
         "NaN": (lambda: nobody.fit(*chunked(holed, y, [0, 30, 70])), ValueError, "part 1 of X and y: .*NaN"),
+        "a bag of Dask": (
+            lambda: nobody.fit(pytest.importorskip("dask.bag").from_sequence([1]), dy),
+            TypeError,
+            "Dask Bag",
+        ),
+        "three dimensions": (lambda: nobody.fit(dX[:, :, None], dy), ValueError, "3 dimensions"),
         "a client that is none": (
             lambda: DaskFullConformalClassifier(client="localhost:8786").fit(dX, dy),
             TypeError,
