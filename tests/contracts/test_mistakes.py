@@ -176,6 +176,7 @@ DATA = [
     ("too many columns", lambda: _fitted_frame().predict_set(FRAME.assign(d=1)), ValueError, r"- d\nGive X\[\['a', 'b"),
     ("other columns", lambda: _fitted().predict_set(X[:, :2]), ValueError, "X has 2 features, but .* expecting 3"),
     ("list after frame", lambda: _fitted_frame().predict_set(FRAME.to_numpy().tolist()), ValueError, "Pipeline raised"),
+    ("array after texts", lambda: _fitted_texts().predict_set(X), AttributeError, "Pipeline raised .* type ndarray"),
     ("a row", lambda: _fitted().predict_set(X[0]), ValueError, r"one-dimensional, .* object is X.reshape\(1, -1\)"),
     ("a listed row", lambda: _fitted().predict_set(X[0].tolist()), ValueError, r"one-dimensional.* object is \[X\]"),
     ("a row of a frame", lambda: _fitted_frame().predict_set(FRAME.iloc[0]), ValueError, r"is X.to_frame\(\).T"),
