@@ -294,6 +294,7 @@ GIVEN = [
         ValueError,
         "for 2 labels: .* Name the columns of precomputed outputs by classes=",
     ),
+    ("one of two", lambda: _targets(ModelQuantile("precomputed")).fit(T, T), ValueError, r"expected shape \(n, 2\)"),
     ("three predictions", lambda: _targets(ModelResidual("precomputed")).fit(X, T), ValueError, r"shape \(n,\) or \(n"),
 ]
 PASSED_ON = [

@@ -68,6 +68,7 @@ ESTIMATORS = {
     "jackknife+ after bootstrap": JackknifeAfterBootstrapRegressor(Ridge(), **SEED),
     "anomalies": ConformalAnomalyDetector(),
     "anomalies, detector": ConformalAnomalyDetector(IsolationForest(n_estimators=3), **SEED),
+    "anomalies, folds": ConformalAnomalyDetector(OneClassSVM(), cv=3, **SEED),
     "clusters": ConformalClusterer(n_grid=20),
     "selector": ExchangeabilitySelector(),
 }
@@ -88,7 +89,6 @@ SLOW = {
     ),
     "anomalies, density": ConformalAnomalyDetector(KDE(), smoothed=True),
     "anomalies, least squares": ConformalAnomalyDetector(LSSVM(fit_intercept=False)),
-    "anomalies, folds": ConformalAnomalyDetector(OneClassSVM(), cv=3, **SEED),
     "clusters, full": ConformalClusterer(KDE(0.5), adjacency="full", n_grid=20),
 }
 ALL = ESTIMATORS | SLOW

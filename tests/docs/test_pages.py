@@ -29,7 +29,7 @@ ELSEWHERE = {  # run with what they are about
 }
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if "```python\n" in page.read_text(encoding="utf-8"))
 RUN_HERE = sorted(set(PAGES) - set(ELSEWHERE))
-QUICK = set(RUN_HERE) - {"alternatives.md", "reproduce.md"}
+QUICK = set(RUN_HERE) - {"reproduce.md"}
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 

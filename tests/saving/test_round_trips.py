@@ -273,7 +273,10 @@ def river_row(name: str, first: int) -> Row:
 
 ROWS = {
     **{name: family_row(name) for name in FAMILIES},
-    **{cls.__name__: Row(partial(lambda cls: learn(make(cls)), cls), ways=tuple(WAYS)[:3]) for cls in public_classes()},
+    **{
+        f"class {cls.__name__}": Row(partial(lambda cls: learn(make(cls)), cls), ways=tuple(WAYS)[:3])
+        for cls in public_classes()
+    },
     **{
         name: Row(made, partial(lambda one, asked: one.predict_p(asked), asked=asked))
         for name, (made, asked) in COMPOSED.items()
