@@ -24,6 +24,7 @@ from exactcp.measures.neighbours.kernels import (
     label_bounds,
     loose,
     standing,
+    tree_block,
     tree_fill,
     tree_members,
     tree_search,
@@ -37,7 +38,7 @@ if numba.config.DISABLE_JIT:  # LLVM's instructions have no meaning to Python
     distances.inner_product = angles.inner_product = plain_lanes.inner_product
     kinds.manhattan_distance = plain_lanes.manhattan_distance
     kinds.chebyshev_distance = plain_lanes.chebyshev_distance
-    for module in (cones, label_bounds, loose, standing, tree_fill, tree_members, tree_search):
+    for module in (cones, label_bounds, loose, standing, tree_block, tree_fill, tree_members, tree_search):
         for name in LANES:
             if hasattr(module, name):
                 setattr(module, name, getattr(plain_lanes, name))
