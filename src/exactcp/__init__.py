@@ -8,7 +8,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from exactcp import _starting  # noqa: F401  (first, since an interruption may come while the rest is imported)
 from exactcp._version import __version__
 
 if TYPE_CHECKING:

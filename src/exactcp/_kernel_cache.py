@@ -128,8 +128,6 @@ class KernelCache(_Cache):
         found = self._load(sig, target_context) if self._enabled else None
         if found is None:
             STOPWATCH.begin()
-        else:
-            STOPWATCH.loaded += 1
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:

@@ -1,11 +1,10 @@
-"""The command line: one file a command, and here what they share.
+"""The command line: a command reads tables, asks the library, and prints what it returns.
 
-A command raises what its work raises. `_app` turns an `Exception` into one sentence on the standard error stream and
-exit code 1 (after a traceback, with ``--debug``), and a `MisuseError`, for what was typed wrong, into exit code 2.
-Standard output carries results alone, so that it can be piped; progress, warnings and summaries go to standard error.
-
-`_predict` and `_drift` read files through `_tables` and make measures of text through `_measure_option`; `_demo` and
-`_predict` hand a facts dict to `exactcp.report`.
+`_app` has the commands and turns errors into sentences. `_options` has the options that commands share and the frozen
+record of what was typed; `_mistakes` the error for a user's mistake and the checks that come before any import.
+`_tables` reads and writes files; `_spec` says what their columns are. `_predictors` makes predictors and encoders;
+`_run` predicts rows and evaluates them. `_predict`, `_models` (fit and inspect), `_compare`, `_drift`, `_demo`,
+`_reproduce` and `_warming` are the commands.
 """
 
 from exactcp.cli._app import app, main

@@ -1,4 +1,8 @@
-"""The app: its commands, its own options, and what happens to errors and warnings."""
+"""The app: its commands, and what happens to errors and warnings.
+
+Standard output has results alone; everything else goes to standard error. An error is one sentence: exit code 2 for a
+mistake in the command, 1 for anything else, 130 for an interruption.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +17,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from exactcp._starting import hearing_lost_ones, raise_interruptions
-from exactcp.cli._compare import compare_command
+from exactcp import _compiling
+from exactcp.cli._compare import compare
 from exactcp.cli._demo import demo
 from exactcp.cli._drift import drift
-from exactcp.cli._fit import fit
-from exactcp.cli._inspect import inspect
-from exactcp.cli._misuse import MisuseError
+from exactcp.cli._mistakes import MisuseError
+from exactcp.cli._models import fit, inspect
 from exactcp.cli._predict import predict
 from exactcp.cli._reproduce import reproduce
-from exactcp.cli._results import NAME, give_up_standard_output, naming_standard_output
-from exactcp.cli._warm_up import warm_up
+from exactcp.cli._tables import say
+from exactcp.cli._warming import warm_up
 
-# click's own exceptions, wherever this version of typer keeps them
-_USAGE_ERRORS: tuple[type[BaseException], ...] = (
-    typer.Exit,
-    typer.Abort,
-    *(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException"),
-)
+# click's own exception, wherever this version of typer keeps it
+UsageMistake: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
 class _PlainFlags:
@@ -59,42 +58,61 @@ class OneSentenceGroup(_PlainFlags, TyperGroup):
             args = ["--debug", *(a for a in own if a != "--debug"), *args[len(own) :]]
         return super().parse_args(ctx, args)
 
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command, and turn a mistake in the typed line into a sentence."""
+        try:
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
+        except UsageMistake as error:
+            text = error.format_message()
+            typer.echo(text if type(error).__name__ == "NoArgsIsHelpError" else f"exactcp: {_line(text)}", err=True)
+            code = error.exit_code
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command, and turn what it raises into a sentence and an exit code."""
         try:
-            raise_interruptions()
-            with hearing_lost_ones(), _warnings_as_sentences():
+            with _warnings_as_sentences(), _compiling.shown(say):
                 result = super().invoke(ctx)
-            with naming_standard_output():
-                if sys.stdout is not None:
-                    sys.stdout.flush()
-        except _USAGE_ERRORS:
+                sys.stdout.flush()
+        except (UsageMistake, typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
-            typer.echo("exactcp: interrupted.", err=True)
+            say("interrupted.")
             raise typer.Exit(130) from None
-        except BrokenPipeError:  # who reads the pipe has seen enough
-            give_up_standard_output()
+        except BrokenPipeError:  # the reader of the pipe has seen enough
+            _close_standard_output()
             raise typer.Exit(0) from None
         except Exception as error:  # noqa: BLE001  (a user gets a sentence, whatever went wrong)
             if ctx.params.get("debug"):
                 traceback.print_exc()
-            typer.echo(f"exactcp: {_sentence(error)}", err=True)
-            if isinstance(error, OSError) and error.filename == NAME:
-                give_up_standard_output()
+            say(_sentence(error))
+            if isinstance(error, OSError) and error.filename is None:
+                _close_standard_output()
             raise typer.Exit(2 if isinstance(error, MisuseError) else 1) from None
         return result
 
 
+def _line(text: str) -> str:
+    text = " ".join(text.split()).removeprefix("Value error, ").replace(": Value error, ", ": ")
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'standard output'}: {error.strerror}."
     if isinstance(error, ValueError | TypeError | RuntimeError | ImportError | OSError) and text:
         return text
     if isinstance(error, MemoryError):
-        return f"not enough memory ({text or 'no size told'}): use fewer rows or columns."
+        return f"not enough memory ({text or 'size unknown'}): use fewer rows or columns."
     return f"{type(error).__name__}: {text} (unexpected: run again with --debug to see where)."
+
+
+def _close_standard_output() -> None:
+    """Discard what is still to be written, so that Python does not complain at the end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @contextmanager
@@ -105,7 +123,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
         def show_sentence(message: Any, category: Any, *rest: Any, **options: Any) -> None:
             if issubclass(category, UserWarning):
-                typer.echo(f"exactcp: warning: {message}", err=True)
+                say(f"warning: {message}")
             else:
                 show(message, category, *rest, **options)
 
@@ -136,39 +154,20 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Full conformal prediction, exact and fast.
-
-    A table with a column to predict is all that is needed:
+    """Full conformal prediction, exact and fast. Give a table and the column to predict.
 
     exactcp compare DATA.csv --target COLUMN             which predictor suits it
     exactcp predict DATA.csv --target COLUMN --folds 5   how good it is
-    exactcp fit DATA.csv --target COLUMN --save MODEL    learn, and keep it
-    exactcp predict --model MODEL NEW.csv                predict new rows
+    exactcp fit DATA.csv --target COLUMN --save MODEL    train with all rows
+    exactcp predict MODEL NEW.csv                        predict new rows
     """
 
 
-app.command("compare", cls=PlainCommand)(compare_command)
-app.command(cls=PlainCommand)(predict)
-app.command(cls=PlainCommand)(fit)
-app.command(cls=PlainCommand)(inspect)
-app.command(cls=PlainCommand)(drift)
-app.command(cls=PlainCommand)(demo)
-app.command(cls=PlainCommand)(reproduce)
-app.command("warm-up", cls=PlainCommand)(warm_up)
+for command in (compare, predict, fit, inspect, drift, demo, reproduce):
+    app.command(cls=PlainCommand)(command)
+app.command("warm-up", cls=PlainCommand, hidden=True)(warm_up)
 
 
 def main() -> None:
     """Run the command line."""
-    _open_what_is_closed()
     app(prog_name="exactcp")
-
-
-def _open_what_is_closed() -> None:
-    """Let words go nowhere if the standard error stream is closed; and no file that is opened may get its number."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (until the process ends)

@@ -1,141 +1,189 @@
-"""Options that several commands have, each written once."""
+"""Options that several commands share, each written once, and the frozen record that holds what was typed."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
 
 import typer
 
-from exactcp.cli._choices import Dates, MethodOption, Mondrian, Scale, Task
-from exactcp.cli._measure_option import complete_measure
+from exactcp.cli._measures import complete_measure
+from exactcp.cli._mistakes import MisuseError, check_confidence
 
-PREDICTION_PANEL, COLUMNS_PANEL, FILES_PANEL = "Prediction", "Columns", "Files"  # panels of the help
+PREDICTION, COLUMNS, FILES = "Prediction", "Columns", "Files"  # panels of the help
+LABEL = "label"  # of --mondrian
 
-TaskOption = Annotated[
-    Task, typer.Option(metavar="TASK", help="classification or regression; auto: what the target looks like.")
+
+Texts = list[str] | None
+Target = Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
+TaskName = Annotated[
+    Literal["auto", "classification", "regression"],
+    typer.Option("--task", help="auto: text, booleans and at most 20 whole numbers that repeat are labels."),
 ]
-MethodName = Annotated[
-    MethodOption,
+Method = Annotated[
+    Literal["full", "split", "cross", "cv+", "jackknife+"],
     typer.Option(
-        metavar="METHOD",
-        help="full learns and calibrates with every row; split learns from one half and calibrates with the other; "
-        "cross uses ten folds, and promises less, as cv+ and jackknife+ (regression) do.",
-        rich_help_panel=PREDICTION_PANEL,
+        help="full trains and calibrates with all rows; split with one half each; cross, cv+ and jackknife+ "
+        "(regression) use folds and guarantee less.",
+        rich_help_panel=PREDICTION,
     ),
 ]
-MeasureName = Annotated[
+Measure = Annotated[
     str | None,
     typer.Option(
-        metavar="MEASURE",
-        help="Classification: random-forest (the default where it takes seconds), knn (the default beyond), nn, "
-        "simplified-knn, kde, lssvm, bootstrap, model. "
-        "Regression: knn (the default), ridge, lasso, model.",
+        *("--measure", "-m"),
+        help="Labels: nn, knn, simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
+        "Numbers: knn, ridge, lasso, model.",
+        show_default="knn",
         autocompletion=complete_measure,
-        rich_help_panel=PREDICTION_PANEL,
+        rich_help_panel=PREDICTION,
     ),
 ]
-MeasureOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="Of the measure, such as k=5 or estimator=SVC; repeatable.",
-        rich_help_panel=PREDICTION_PANEL,
-    ),
+MeasureOption = Annotated[
+    Texts,
+    typer.Option(metavar="NAME=VALUE", help="Measure parameter, e.g. k=5 (repeatable).", rich_help_panel=PREDICTION),
 ]
-ConfidenceLevels = Annotated[
+LEVEL = "Confidence level of the sets or intervals."
+Level = Annotated[float, typer.Option("--confidence", "-c", help=LEVEL)]
+Levels = Annotated[
     list[float] | None,
     typer.Option(
-        metavar="LEVEL",
-        help="Confidence level of the sets or intervals; repeatable: the first one is judged and reported.",
+        *("--confidence", "-c"),
+        help=f"{LEVEL} Repeatable: the first one is evaluated.",
         show_default="0.95",
-        rich_help_panel=PREDICTION_PANEL,
+        rich_help_panel=PREDICTION,
     ),
 ]
-Conditional = Annotated[
-    Mondrian | None,
-    typer.Option(metavar="label", help="The promise holds for each label.", rich_help_panel=PREDICTION_PANEL),
+Mondrian = Annotated[
+    Texts,
+    typer.Option(
+        metavar="label|COLUMN",
+        help="Guarantee within each label, or each value of columns (comma-separated or repeated).",
+        rich_help_panel=PREDICTION,
+    ),
 ]
 Smoothed = Annotated[
-    bool,
-    typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION_PANEL),
+    bool, typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION)
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, metavar="NUMBER", help="Of all that is random.", rich_help_panel=PREDICTION_PANEL),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="NUMBER", help="Threads.", show_default="all cores", rich_help_panel=PREDICTION_PANEL),
-]
-Scaling = Annotated[
-    Scale,
-    typer.Option(
-        metavar="SCALE",
-        help="standard, robust or none: of numeric columns, by all rows together.",
-        rich_help_panel=COLUMNS_PANEL,
-    ),
+Seed = Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Random seed.", rich_help_panel=PREDICTION)]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Threads.", show_default="all cores", rich_help_panel=PREDICTION)]
+Scale = Annotated[
+    Literal["standard", "none"],
+    typer.Option(help="Scaling of numeric columns: standard or none.", rich_help_panel=COLUMNS),
 ]
 Impute = Annotated[
-    bool,
-    typer.Option(
-        "--impute",
-        help="Fill missing values instead of refusing them: the median, or a category.",
-        rich_help_panel=COLUMNS_PANEL,
-    ),
+    bool, typer.Option("--impute", help="Fill missing values: the median, or a category.", rich_help_panel=COLUMNS)
 ]
 Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="A column of categories though it has numbers; repeatable.",
-        rich_help_panel=COLUMNS_PANEL,
-    ),
+    Texts, typer.Option(metavar="COLUMN", help="Read as categories (repeatable).", rich_help_panel=COLUMNS)
 ]
 Ignore = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="A column not to learn from; repeatable.", rich_help_panel=COLUMNS_PANEL),
-]
-KeepIds = Annotated[
-    bool,
-    typer.Option(
-        "--keep-ids", help="Learn from columns that number or name the rows, too.", rich_help_panel=COLUMNS_PANEL
-    ),
+    Texts, typer.Option(metavar="COLUMN", help="Do not learn from it (repeatable).", rich_help_panel=COLUMNS)
 ]
 RowIds = Annotated[
-    list[str] | None,
+    Texts,
     typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="A column that names the rows: not learned from, and written first; repeatable.",
-        rich_help_panel=COLUMNS_PANEL,
+        "--id", metavar="COLUMN", help="Names the rows: not learned from, written first.", rich_help_panel=COLUMNS
     ),
 ]
-DatesOption = Annotated[
-    Dates,
-    typer.Option(
-        metavar="HOW",
-        help="ignore leaves columns of dates out, and tells it; days learns the days since the first.",
-        rich_help_panel=COLUMNS_PANEL,
-    ),
+DropMissing = Annotated[
+    bool,
+    typer.Option("--drop-missing-target", help="Do not learn from rows without a target.", rich_help_panel=COLUMNS),
 ]
 Separator = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MARK",
-        help="Between the cells of a CSV file.",
-        show_default="a comma; a tab for .tsv",
-        rich_help_panel=FILES_PANEL,
-    ),
+    str | None, typer.Option(help="Of CSV.", show_default="comma; tab in .tsv", rich_help_panel=FILES)
 ]
-Decimal = Annotated[
-    str, typer.Option(metavar="MARK", help="The decimal mark of a CSV file: . or ,", rich_help_panel=FILES_PANEL)
-]
-Save = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Save a model of all rows of TRAIN, for predict --model.",
-        rich_help_panel=FILES_PANEL,
-    ),
-]
+Decimal = Annotated[Literal[".", ","], typer.Option(help="The decimal mark of CSV.", rich_help_panel=FILES)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=FILES)]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was typed, checked.
+
+    Attributes
+    ----------
+    target : str
+    task : {"auto", "classification", "regression"}
+    method : {"full", "split", "cross", "cv+", "jackknife+"}
+    measure : str or None
+    option : tuple of str
+        Of the measure, each ``name=value``.
+    confidence : tuple of float
+        The first level is evaluated.
+    mondrian : tuple of str
+        "label" alone, or columns.
+    smoothed : bool
+    seed, jobs : int or None
+    scale : {"standard", "none"}
+    impute, drop_missing_target : bool
+    categorical, ignore, row_ids : tuple of str
+        Columns.
+    separator : str or None
+    decimal : {".", ","}
+    """
+
+    target: str = ""
+    task: str = "auto"
+    method: str = "full"
+    measure: str | None = None
+    option: tuple[str, ...] = ()
+    confidence: tuple[float, ...] = (0.95,)
+    mondrian: tuple[str, ...] = ()
+    smoothed: bool = False
+    seed: int | None = None
+    jobs: int | None = None
+    scale: str = "standard"
+    impute: bool = False
+    drop_missing_target: bool = False
+    categorical: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    row_ids: tuple[str, ...] = ()
+    separator: str | None = None
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, typed: Mapping[str, Any]) -> Options:
+        """Return the options among a command's arguments; an option that was not given keeps its default."""
+        names = {field.name for field in fields(cls)}
+        given: dict[str, Any] = {name: value for name, value in typed.items() if name in names and value is not None}
+        given["mondrian"] = [name.strip() for name in ",".join(given.get("mondrian", ())).split(",") if name.strip()]
+        for name, value in given.items():
+            given[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**given)
+
+    def __post_init__(self) -> None:
+        for level in self.confidence:
+            check_confidence(level)
+            if self.confidence.count(level) > 1:
+                msg = f"--confidence {level} is given {self.confidence.count(level)} times: give each level once."
+                raise MisuseError(msg)
+        if self.separator is not None and len(self.separator) != 1:
+            msg = f"--separator {self.separator!r} is not one character: use for example ';'."
+            raise MisuseError(msg)
+        for option in self.option:
+            if not option.partition("=")[0].strip() or "=" not in option:
+                msg = f"--option {option} is not NAME=VALUE: write for example --option k=5."
+                raise MisuseError(msg)
+        if LABEL in self.mondrian and len(self.mondrian) > 1:
+            raise MisuseError("--mondrian label cannot be combined with columns: use one of them.")
+        if self.task != "auto":
+            self.check_task(self.task)
+
+    def check_task(self, task: str) -> None:
+        """Refuse options that are for the other task."""
+        if task == "classification" and self.method in ("cv+", "jackknife+"):
+            msg = f"--method {self.method} is for regression, and the task is classification: use full, split or cross."
+            raise MisuseError(msg)
+        if task == "regression" and LABEL in self.mondrian:
+            raise MisuseError("--mondrian label is for classification, and the task is regression: name columns.")
+        for option, is_given in (("--mondrian", self.mondrian), ("--smoothed", self.smoothed)):
+            if task == "regression" and is_given and self.method in ("cross", "cv+", "jackknife+"):
+                msg = f"{option} needs p-values, and --method {self.method} has none in regression: use full or split."
+                raise MisuseError(msg)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns within whose values the guarantee holds."""
+        return tuple(name for name in self.mondrian if name != LABEL)

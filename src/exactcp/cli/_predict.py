@@ -2,336 +2,309 @@
 
 from __future__ import annotations
 
-import math
+import json
+import secrets
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from exactcp._starting import STARTED, is_command, leaving_at_once
-from exactcp.cli import _options as options
-from exactcp.cli._asked import Asked, check_jobs, scale_of
-from exactcp.cli._choices import Dates, MethodOption, Scale, Task
-from exactcp.cli._clock import Clock
-from exactcp.cli._formats import WRITTEN, input_name, is_standard
-from exactcp.cli._job import Job
-from exactcp.cli._misuse import (
+from exactcp.cli import _options as typed
+from exactcp.cli._mistakes import (
     PAGES,
     MisuseError,
-    check_can_write,
-    check_confidences,
-    check_marks,
-    check_results_are_taken,
+    check_columns,
+    check_readable,
+    check_standard_output,
+    check_writable,
+    is_standard,
 )
-from exactcp.cli._one_file import check_parts, hold_out, how_divided, into_folds
-from exactcp.cli._outputs import Results
-from exactcp.cli._patterns import SEVERAL
-from exactcp.cli._problem import Columns, Problem
-from exactcp.cli._tables import Marks, check_can_make
+from exactcp.cli._models import drop_missing, is_model, load_model, options_of_model
+from exactcp.cli._options import Options
+from exactcp.cli._tables import (
+    LINES,
+    PARQUET,
+    WRITTEN,
+    check_installed,
+    ending,
+    print_result,
+    read_table,
+    say,
+    write_table,
+)
 
-OF_NEW_ROWS = ("train", "model", "confidence", "jobs", "row_ids", "image", "separator", "decimal", "output", "report")
+OF_MODELS = {
+    "train",
+    "test",
+    "model",
+    "confidence",
+    "jobs",
+    "row_ids",
+    "separator",
+    "decimal",
+    "output",
+    "report",
+    "as_json",
+}
 
 
 def predict(
     context: typer.Context,
-    train: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRAIN",
-            help="Rows to learn from, or with --model the new rows: CSV, or what it ends in (.tsv, .jsonl, .parquet, "
-            ".xlsx), also packed, such as .csv.gz; - is standard input.",
-        ),
-    ],
+    train: Annotated[Path, typer.Argument(metavar="TRAIN|MODEL", help="Rows to train with (- is CSV), or a model.")],
     test: Annotated[
         Path | None,
         typer.Argument(
-            metavar="TEST",
-            help="Rows to predict; their target, if they have it, is used to judge. Without it, --holdout or --folds "
-            "predict rows of TRAIN.",
-            show_default=False,
+            metavar="TEST|NEW", help="Rows to predict; a target is used for evaluation.", show_default=False
         ),
     ] = None,
     *,
     target: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The column to predict; needed without --model.", show_default=False),
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="To predict; a model knows it.")
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A model that exactcp fit, or --save, has saved: it predicts the rows of TRAIN."
-        ),
-    ] = None,
-    task: options.TaskOption = Task.auto,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PART", help="One file: predict this part of its rows, chosen at random, from the others."
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help="One file: predict every row from those of the other folds, so many in all."
-        ),
-    ] = None,
-    method: options.MethodName = MethodOption.FULL,
-    measure: options.MeasureName = None,
-    option: options.MeasureOptions = None,
-    confidence: options.ConfidenceLevels = None,
-    mondrian: options.Conditional = None,
-    smoothed: options.Smoothed = False,
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
-    scale: options.Scaling = Scale.standard,
-    impute: options.Impute = False,
-    categorical: options.Categorical = None,
-    ignore: options.Ignore = None,
-    keep_ids: options.KeepIds = False,
-    row_ids: options.RowIds = None,
-    dates: options.DatesOption = Dates.ignore,
-    image: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHAPE",
-            help="HEIGHTxWIDTH: rows are images, which the report shows as pictures.",
-            rich_help_panel=options.COLUMNS_PANEL,
-        ),
-    ] = None,
-    separator: options.Separator = None,
-    decimal: options.Decimal = ".",
+    model: Annotated[Path | None, typer.Option(help="The model, if the first argument is the new rows.")] = None,
+    task: typed.TaskName = "auto",
+    folds: Annotated[int | None, typer.Option(min=2, help="One file: every row, from the other folds.")] = None,
+    holdout: Annotated[float | None, typer.Option(help="One file: a random share of its rows.")] = None,
+    method: typed.Method = "full",
+    measure: typed.Measure = None,
+    option: typed.MeasureOption = None,
+    confidence: typed.Levels = None,
+    mondrian: typed.Mondrian = None,
+    smoothed: typed.Smoothed = False,
+    seed: typed.Seed = None,
+    jobs: typed.Jobs = None,
+    scale: typed.Scale = "standard",
+    impute: typed.Impute = False,
+    categorical: typed.Categorical = None,
+    ignore: typed.Ignore = None,
+    row_ids: typed.RowIds = None,
+    drop_missing_target: typed.DropMissing = False,
+    separator: typed.Separator = None,
+    decimal: typed.Decimal = ".",
     output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the rows go: .csv, .csv.gz, .tsv, .jsonl, .parquet or .xlsx.",
-            show_default="standard output",
-            rich_help_panel=options.FILES_PANEL,
-        ),
+        Path | None, typer.Option("--output", "-o", help="File of the rows.", show_default="standard output as CSV")
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a page that explains the predictions (.html).",
-            rich_help_panel=options.FILES_PANEL,
-        ),
-    ] = None,
-    save: options.Save = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print a summary as one JSON object; rows go to --output only.",
-            rich_help_panel=options.FILES_PANEL,
-        ),
-    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write a page about the predictions (.html).")] = None,
+    as_json: typed.AsJson = False,
 ) -> None:
-    """Predict the rows of TEST from those of TRAIN, with sets or intervals that keep their confidence level.
+    """Predict TEST from TRAIN, with guaranteed sets or intervals.
 
-    With one file, --holdout 0.25 predicts a random part of its rows, and
-    --folds 5 every row from the others. With a model that exactcp fit has saved,
-    --model model.exactcp NEW.csv predicts new rows, without learning anew.
-
-    The rows are written with new columns: prediction, set_text (labels joined
-    by |), confidence, credibility and p_<label> for each label; or, for
-    regression, prediction, lower, upper, and region where it is not one interval.
+    One file is divided by --folds or --holdout. `exactcp predict MODEL NEW` predicts
+    with a model of `exactcp fit`. The rows are written with new columns: prediction,
+    set_text (labels joined by |), confidence, credibility and p_<label> for each label,
+    or prediction, lower and upper. Files are what their names end in: .csv, .csv.gz,
+    .tsv, .jsonl, .parquet, .xlsx; --json prints a summary, and rows go to --output only.
     """
-    clock = Clock(STARTED if is_command() else time.perf_counter())
-    levels = check_confidences(confidence or [0.95])
-    marks = _check_marks(separator, decimal)
+    began = time.perf_counter()
+    options = Options.of(locals())
+    if smoothed and seed is None:  # printed in the summary, so that the run can be repeated
+        options = replace(options, seed=secrets.randbits(32))
+    output = None if is_standard(output) else output
+    given = {"TRAIN": train, "TEST": test, "MODEL": model}
+    _check_files({name: path for name, path in given.items() if path is not None}, output, report, as_json=as_json)
+    if model is None and is_model(train):
+        if test is None:
+            msg = f"{train} is a model: name the rows to predict, as in exactcp predict {train} NEW.csv."
+            raise MisuseError(msg)
+        model, train, test = train, test, None
     if model is not None:
-        _check_only_new_rows(context, test)
+        _check_no_training_options(context, test)
+        answer, options = _predict_with_model(model, train, options)
+    elif target is None:
+        raise MisuseError("--target is missing: name the column to predict, e.g. --target price.")
     else:
-        check_parts(holdout, folds, has_test=test is not None)
-    files = {"NEW" if model is not None else "TRAIN": train} | ({} if test is None else {"TEST": test})
-    outputs = Results(None if is_standard(output) else output, report, as_json=as_json, clock=clock)
-    shape = _check_places(outputs, files, image)
-    if model is not None:
-        check_jobs(jobs)
-        _predict_new_rows(model, train, outputs, (levels, row_ids or [], jobs), marks=marks, shape=shape)
-        return
-    if target is None:
-        raise MisuseError("--target is missing: name the column to predict, or predict with --model.")
-    asked = Asked(
-        Columns(target, ignore or [], keep_ids=keep_ids, ids=row_ids or [], dates=dates.value),
-        task=task.value,
-        method=method.value,
-        measure=measure,
-        options=option or [],
-        mondrian=None if mondrian is None else mondrian.value,
-        smoothed=smoothed,
-        seed=seed,
-        jobs=jobs,
-        scale=scale.value,
-        impute=impute,
-        categorical=tuple(categorical or ()),
-        marks=marks,
-    )
-    asked.check()
-    with Console(stderr=True).status("reading"):
-        _import_predictors()
-        if save is not None:
-            from exactcp.cli._model import check_can_save
-
-            check_can_save(save, _named({**files, "--output": output, "--report": report}))
-        clock.lap("start")
-        problem = asked.read(train, test)
-    _check_images(shape, problem)
-    whole = problem
-    if holdout is not None:
-        problem = hold_out(problem, holdout, seed or 0)
-    elif folds is not None:
-        problem = into_folds(problem, folds, seed or 0)
-    divided = how_divided(problem)
-    if divided is not None:
-        typer.echo(f"exactcp: {divided}", err=True)
-    job = asked.with_measure(asked.job(problem, levels), problem.kinds, advise=shape is None)
-    scaled = scale_of(job, asked.scale)
-    described = {
-        "Training file": f"{Path(input_name(train)).name}, {problem.X_train.shape[0]:,} rows",
-        **({"Test file": Path(input_name(test)).name} if test is not None else {"Rows predicted": str(divided)}),
-        "Target": f"{target} ({problem.task}: {problem.reason})",
-        "Columns": f"{len(problem.features)}, scaled: {scaled}",
-    }
-    outputs.give(_prepared(job, whole, test, compare=report is not None), problem, described, shape=shape)
-    if save is not None:
-        from exactcp.cli._model import learn_model, save_model
-
-        learned = replace(job, X_train=whole.X_train, y_train=whole.y_train, X_test=whole.X_test.iloc[:0], folds=None)
-        save_model(learn_model(learned, whole, scale=scaled, impute=impute, target=target), save)
-        clock.lap("save")
-    outputs.summarise(save)
+        _check_division(holdout, folds, test)
+        answer = _predict_from_rows(train, test, options, (holdout, folds), with_page=report is not None)
+    if output is not None or not as_json:
+        columns = {**answer.marks, **_written(answer.found.frame, output)}
+        write_table(_beside(answer.table, columns, options), output)
+    _summarise(answer, options, (output, report), began=began, as_json=as_json)
 
 
-def _import_predictors() -> None:
-    with leaving_at_once():
-        import exactcp.cli._classify  # with all that predictors need
-        import exactcp.cli._regress  # noqa: F401
+def _check_files(files: dict[str, Path], output: Path | None, report: Path | None, *, as_json: bool) -> None:
+    """Refuse what cannot be read or written, before anything heavy is imported."""
+    check_readable(files)
+    if output is not None:
+        check_writable(output, WRITTEN, {**files, "--report": report})
+        check_installed(output, "writing")
+    elif not as_json:
+        check_standard_output(files)
+    if report is not None:
+        check_writable(report, PAGES, files)
+        from exactcp.report.page import check_can_render
+
+        check_can_render()
 
 
-def _predict_new_rows(
-    path: Path,
-    new: Path,
-    outputs: Results,
-    asked: tuple[tuple[float, ...], list[str], int | None],
-    *,
-    marks: Marks,
-    shape: tuple[int, ...] | None,
-) -> None:
-    """Predict rows with a saved model; what was asked are levels, columns that name rows, and threads."""
-    levels, ids, jobs = asked
-    with Console(stderr=True).status("reading"):
-        _import_predictors()
-        from exactcp.cli._model import load_model
-        from exactcp.cli._new_rows import read_new_rows
+@dataclass(frozen=True)
+class Answer:
+    """Predictions, and the rows that they are about.
 
-        outputs.clock.lap("start")
-        model = load_model(path)
-        notes = model.notes
-        problem = read_new_rows(new, notes, ids, marks)
-        outputs.clock.lap("read")
-    _check_images(shape, problem)
-    job = Job(
-        notes.task,
-        problem.X_train,
-        problem.X_test,
-        problem.y_train,
-        fitted=model.predictor,
-        rows_learned=notes.rows,
-        confidences=levels,
-        mondrian=notes.mondrian,
-        smoothed=notes.smoothed,
-        seed=notes.seed if notes.smoothed else None,
-        jobs=jobs,
-        method=notes.method,
-    )
-    described = {
-        "Model": f"{path.name}, of {notes.rows:,} rows",
-        "Test file": Path(input_name(new)).name,
-        "Target": f"{notes.target} ({notes.task})",
-        "Columns": f"{len(notes.columns)}, scaled: {notes.scale}",
-    }
-    outputs.give(job, problem, described, shape=shape)
-    outputs.summarise(None)
+    Attributes
+    ----------
+    found : Predictions
+    compared : dict
+        Method to Predictions: those that a page shows, the first one and others of the same rows.
+    table : DataFrame
+        The rows as they were read.
+    truth : ndarray or None
+        Their labels (None where missing) or targets (nan).
+    marks : dict
+        Columns that say which row of the file, or which fold, it is.
+    source : {"division", "files", "model"}
+        Where the training rows are from.
+    reason : str
+        For the task.
+    details : dict
+        Heading to text, for the page.
+    """
+
+    found: Any
+    compared: dict[str, Any]
+    table: Any
+    truth: Any
+    marks: dict[str, Any]
+    source: str
+    reason: str
+    details: dict[str, str]
 
 
-def _check_only_new_rows(context: typer.Context, test: Path | None) -> None:
-    """Refuse options of learning where a model has learned already."""
+def _check_no_training_options(context: typer.Context, test: Path | None) -> None:
+    """Refuse options of training where a model was trained already."""
     if test is not None:
         msg = f"--model predicts the rows of one file, and there are two: leave out {test}."
         raise MisuseError(msg)
-    own = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for name, option in own.items():
-        source = context.get_parameter_source(str(name))
-        if source is not None and source.name == "COMMANDLINE" and name not in (*OF_NEW_ROWS, "as_json"):
-            msg = f"{option} is for learning, and a --model has learned: leave it out, or learn anew with exactcp fit."
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in OF_MODELS:
+            option = max(parameter.opts, key=len)
+            msg = f"{option} cannot be combined with a saved model: leave it out, or train again with exactcp fit."
             raise MisuseError(msg)
 
 
-def _check_marks(separator: str | None, decimal: str) -> Marks:
-    check_marks(separator, decimal)
-    return Marks(separator, decimal)
-
-
-def _named(files: dict[str, Path | None]) -> dict[str, Path]:
-    """Return those that are files, and not streams."""
-    return {name: path for name, path in files.items() if path is not None and not is_standard(path)}
-
-
-def _check_places(outputs: Results, files: dict[str, Path], image: str | None) -> tuple[int, ...] | None:
-    """Refuse what cannot be read or written before work is spent on it; return the shape of images."""
-    output, report = outputs.rows, outputs.page
-    if sum(is_standard(path) for path in files.values()) > 1:
+def _check_division(holdout: float | None, folds: int | None, test: Path | None) -> None:
+    """Refuse a division of rows that cannot be meant."""
+    ways = {"TEST": test, "--holdout": holdout, "--folds": folds}
+    chosen = [name for name, value in ways.items() if value is not None]
+    if not chosen:
         raise MisuseError(
-            "TRAIN and TEST are both -, and standard input can be read once: name a file for one of them."
+            "there are no rows to predict: name a second file, or predict rows of TRAIN itself with --folds 5 (every "
+            "row, from the others) or --holdout 0.25 (a random share)."
         )
-    if is_standard(report) and (outputs.as_json or output is None):
-        raise MisuseError(
-            "--report - and the rows, or --json, would share standard output: name a file for one of them."
-        )
-    read = _named(dict(files))
-    for path in read.values():
-        if SEVERAL.search(str(path)) and not path.exists():
-            msg = f"{path} is a pattern of several files: name one file; in Python, exactcp.dask takes many."
-            raise MisuseError(msg)
-    if output is not None:
-        check_can_write(output, WRITTEN, read)
-        check_can_make(output)
+    if len(chosen) > 1:
+        msg = f"{' and '.join(chosen)} both say which rows to predict: use one of them."
+        raise MisuseError(msg)
+    if holdout is not None and not 0 < holdout < 1:
+        msg = f"--holdout {holdout:g} is not a share of the rows: use a number between 0 and 1, such as 0.25."
+        raise MisuseError(msg)
+
+
+def _predict_from_rows(
+    train: Path, test: Path | None, options: Options, division: tuple[float | None, int | None], *, with_page: bool
+) -> Answer:
+    """Train with a file, and predict the rows of another one, or its own."""
+    table = drop_missing(read_table(train, options), options)
+    check_columns("--target", [options.target], table.columns, "TRAIN")  # before the other file, and before imports
+    tables = {"TRAIN": table}
+    if test is not None:
+        texts = [] if table[options.target].dtype.kind in "iuf" else [options.target]
+        tables["TEST"] = read_table(test, options, texts=texts)
+    where, asked = list(tables.items())[-1]
+    check_columns("--id", options.row_ids, asked.columns, where)
+    import numpy as np
+
+    from exactcp.cli._spec import TableSpec
+
+    spec = TableSpec.learn(tables, options)
+    y, truth = spec.training_targets(table, "TRAIN"), spec.known_targets(asked, where)
+    from exactcp.cli import _run as run
+    from exactcp.cli._predictors import Rows
+
+    rows = new = Rows(spec.objects(table), y, spec.group_names(table, "TRAIN"))
+    if test is None:
+        parts, marks, how = run.divided(y.size, *division, options.seed or 0)
+        say(f"{how}.")
+    else:
+        new = Rows(spec.objects(asked), truth, spec.group_names(asked, "TEST"))
+        parts, marks, how = [(np.arange(y.size), np.arange(len(asked)))], {}, test.name
+    rows, new = run.encoded(spec, rows, new, options)
+    found = run.predict_parts(spec, (rows, new), parts, options)
+    compared = run.predictions_of_page(found, spec, (rows, new), parts, options) if with_page else {}
+    positions = found.frame.index.to_numpy()
+    truth = None if truth is None else truth[positions]
+    details = {"Training file": f"{train.name}, {y.size:,} rows", "Rows predicted": how, "Target": spec.reason}
+    source = "division" if test is None else "files"
+    return Answer(found, compared, asked.iloc[positions], truth, marks, source, spec.reason, details)
+
+
+def _predict_with_model(model: Path, new: Path, options: Options) -> tuple[Answer, Options]:
+    """Predict the rows of a file with a saved model; return its options, too."""
+    saved = load_model(model)
+    spec, options, n = saved.spec, options_of_model(saved, options), saved.facts["rows"]
+    from exactcp.cli import _run as run
+    from exactcp.cli._predictors import Rows, last
+
+    labels = getattr(last(saved.predictor), "classes_", None)
+    texts = [spec.target] if labels is not None and labels.dtype.kind not in "iu" else []
+    table = read_table(new, options, texts=texts)
+    check_columns("--id", options.row_ids, table.columns, "NEW")
+    spec.check(table, "NEW", impute=options.impute)
+    truth = spec.known_targets(table, "NEW")
+    rows = Rows(spec.objects(table), truth, spec.group_names(table, "NEW"))
+    found = run.predict_with_model(saved.predictor, rows, options, n)
+    details = {"Model": f"{model.name}, of {n:,} rows", "Rows predicted": new.name, "Target": spec.target}
+    return Answer(found, {options.method: found}, table, truth, {}, "model", "as in the model", details), options
+
+
+def _summarise(
+    answer: Answer, options: Options, files: tuple[Path | None, Path | None], *, began: float, as_json: bool
+) -> None:
+    """Write the page, and print the summary."""
+    from exactcp.cli import _run as run
+
+    output, report = files
     if report is not None:
-        if not is_standard(report):
-            check_can_write(report, PAGES, read if output is None else {**read, "--output": output})
-        with leaving_at_once():
-            from exactcp.report.page import check_can_render
-        check_can_render()
-    shape = None if image is None else _image_shape(image)
-    if outputs.as_json or output is None:
-        check_results_are_taken(read)
-    return shape
+        details = {"title": f"Predictions of {options.target or 'new rows'}", **answer.details}
+        run.write_page(report, answer.compared, (answer.table, answer.truth), options, details)
+    summary = run.summarise(answer.found, answer.truth, options) | {
+        "folds": int(answer.marks["fold"].max()) if "fold" in answer.marks else None,
+        "seed": options.seed,
+        "output": None if output is None else str(output),
+        "report": None if report is None else str(report),
+        "total_seconds": time.perf_counter() - began,
+    }
+    for doubt in run.doubts(summary, answer.source):
+        say(f"warning: {doubt}")
+    if as_json:
+        print_result(json.dumps(summary))
+    else:
+        say(run.summary_sentence(summary, answer.reason))
 
 
-def _prepared(job: Job, whole: Problem, test: Path | None, *, compare: bool) -> Job:
-    """Return the job with a transformer that has met all rows, together and without their targets."""
-    from exactcp.cli._predictors import meet
-
-    objects: list[Any] = [whole.X_train] if test is None else [whole.X_train, whole.X_test]
-    return replace(job, transformer=meet(job.transformer, *objects), compare=compare)
-
-
-def _image_shape(text: str) -> tuple[int, ...]:
-    parts = text.lower().split("x")
-    if len(parts) not in (2, 3) or not all(part.isdigit() and int(part) > 0 for part in parts):
-        msg = f"--image {text} is not a shape: write HEIGHTxWIDTH, for example 28x28."
-        raise MisuseError(msg)
-    return tuple(int(part) for part in parts)
+def _written(frame: Any, path: Path | None) -> dict[str, Any]:
+    """Return the columns that a file has: sets as lists where it can hold them, and otherwise as text alone."""
+    columns = {}
+    for name, column in frame.items():
+        if not name.startswith("set") or name.startswith("set_text"):
+            columns[name] = column.to_numpy()
+        elif path is not None and ending(path) in (*LINES, *PARQUET):
+            columns[name] = [list(labels) for labels in column]
+    return columns
 
 
-def _check_images(shape: tuple[int, ...] | None, problem: Problem) -> None:
-    if shape is not None and math.prod(shape) != len(problem.features):
-        wanted = "x".join(str(side) for side in shape)
-        n = len(problem.features)
-        msg = f"--image {wanted} has {math.prod(shape)} pixels, and a row has {n} columns to learn from."
-        raise MisuseError(msg)
+def _beside(table: Any, columns: dict[str, Any], options: Options) -> Any:
+    """Return the rows with the new columns; a column of the file that has a new one's name is renamed."""
+    import pandas as pd
+
+    first = [name for name in table.columns if name in options.row_ids]
+    table = table[[*first, *(name for name in table.columns if name not in first)]]
+    renamed = {}
+    for name in table.columns:
+        if name in columns:
+            renamed[name] = f"{name}_given"
+            while renamed[name] in {*table.columns, *columns}:
+                renamed[name] += "_given"
+            say(f"the column {name!r} of the rows is written as {renamed[name]!r}.")
+    return pd.concat([table.rename(columns=renamed), pd.DataFrame(columns, index=table.index)], axis=1)

@@ -1,196 +1,177 @@
-"""Files become tables here, and tables files."""
+"""Files become tables, and tables files: what a file holds is said by the ending of its name."""
 
 from __future__ import annotations
 
-import re
+import csv
+import json
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import typer
 
 from exactcp._optional import require
 from exactcp._replacing import replacing
-from exactcp.cli._formats import (
-    EXCEL,
-    LINES,
-    PACKED,
-    PARQUET,
-    TABBED,
-    UNPACKING,
-    ending,
-    input_name,
-    is_standard,
-    json_line,
-    json_records,
-    open_packed,
-    reading_excel,
-    reading_parquet,
-    standard_input,
-)
-from exactcp.cli._patterns import plain_number
-from exactcp.cli._results import naming_standard_output
+from exactcp.cli._mistakes import is_standard
+from exactcp.cli._options import Options
 
-WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # Python reads no longer ones
-TRUE_FALSE = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+LINES, PARQUET, EXCEL = (".jsonl", ".ndjson"), (".parquet", ".pq"), (".xlsx", ".xlsm")
+TABBED = (".tsv", ".tab")
+PACKED = (".gz", ".bz2", ".xz", ".zip", ".zst")  # which pandas reads and writes
+WRITTEN = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".tsv", ".txt", *LINES, *PARQUET, ".xlsx")
+NEEDED = {**dict.fromkeys(PARQUET, ("pyarrow", "parquet")), **dict.fromkeys(EXCEL, ("openpyxl", "excel"))}
 
 
-class Marks(NamedTuple):
-    """What stands between the cells of a CSV row (None: a comma, or a tab by the file's name), and within a number."""
+def ending(path: Path) -> str:
+    """Return the ending that says what a file holds, without that of its packing.
 
-    separator: str | None = None
-    decimal: str = "."
+    Examples
+    --------
+    >>> [ending(Path(name)) for name in ("a.csv", "b.JSONL.gz", "c.tsv", "d")]
+    ['.csv', '.jsonl', '.tsv', '']
+    """
+    endings = [one.lower() for one in path.suffixes]
+    while endings and endings[-1] in PACKED:
+        endings.pop()
+    return endings[-1] if endings else ""
 
 
-def read_table(path: Path, marks: Marks, target: str, *, text_target: bool = False) -> Any:
-    """Return a file as a pandas DataFrame with at least one row: CSV, or what its ending says.
+def check_installed(path: Path, purpose: str) -> None:
+    """Say what to install for a file of this kind, before any work."""
+    if ending(path) in NEEDED:
+        package, extra = NEEDED[ending(path)]
+        require(package, extra, f"{purpose} {ending(path)} files")
+
+
+def read_table(path: Path, options: Options, *, texts: Iterable[str] = ()) -> Any:
+    """Return a file as a pandas DataFrame with at least one row.
 
     Parameters
     ----------
     path : Path
-    marks : Marks
-    target : str
-        A column whose whole numbers are kept exactly, whatever their size and although values are missing.
-    text_target : bool, default=False
-        Whether the target is text whatever it looks like, since it is in another table.
+        "-" is standard input: CSV, or JSON lines if it begins with a brace.
+    options : Options
+        The separator and the decimal mark.
+    texts : iterable of str
+        Columns of CSV that are text, whatever they look like.
 
     Returns
     -------
     DataFrame
     """
     pd = require("pandas", "report", "reading tables")
-    if path.is_dir():
-        msg = f"{path} is a directory: expected a CSV or Parquet file (in Python, exactcp.dask takes many)."
-        raise ValueError(msg)
-    source, kind = standard_input() if is_standard(path) else (path, ending(path))
-    name = input_name(path)
-    if kind in PARQUET:
-        table = _read_parquet(pd, source, name, target)
-    elif kind in LINES:
-        table = _read_json_lines(pd, source, name, target)
-    elif kind in (*EXCEL, ".xls"):
-        table = _read_excel(pd, source, name)
-    else:
-        separator = marks.separator or ("\t" if kind in TABBED else ",")
-        table = _read_csv(pd, source, name, Marks(separator, marks.decimal), target)
-        if target in table.columns and not text_target:
-            table[target] = _as_it_says(pd, table[target], marks.decimal)
+    check_installed(path, "reading")
+    source: Any = path
+    name, kind = str(path), ending(path)
+    if is_standard(path):
+        source, name = BytesIO(sys.stdin.buffer.read()), "standard input"
+        kind = LINES[0] if source.getvalue().lstrip().startswith(b"{") else ".csv"
+    try:
+        table = _read(pd, source, kind, options, texts)
+    except pd.errors.EmptyDataError:
+        msg = f"{name} is empty: expected a line of column names, then a line for each row."
+        raise ValueError(msg) from None
+    except (ImportError, MemoryError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever a broken file makes of its reader)
+        reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+        what = f"as a {kind} file" if kind in (*PARQUET, *EXCEL, *LINES) else "as CSV in UTF-8"
+        msg = f"{name} cannot be read {what} ({reason}): the ending of a file's name must say what it holds."
+        raise ValueError(msg) from None
     table.columns = [str(column) for column in table.columns]
     if table.shape[0] == 0:
         msg = f"{name} has column names but no rows: expected one row at least."
         raise ValueError(msg)
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        msg = f"{name} has two columns called {twice[0]!r}: rename one."
+        raise ValueError(msg)
     return table.reset_index(drop=True)
 
 
-def _read_csv(pd: Any, source: Path | BytesIO, name: str, marks: Marks, target: str) -> Any:
-    how = {"sep": marks.separator, "decimal": marks.decimal, "dtype": {target: object}}
-    if int(pd.__version__.split(".")[0]) < 3:  # which reads the last digit wrong unless it is asked not to
-        how["float_precision"] = "round_trip"
-    try:
-        # index_col=False: a row with a cell too many is an error, not a row with a name
-        return pd.read_csv(source, index_col=False, on_bad_lines="error", low_memory=False, **how)
-    except pd.errors.EmptyDataError:
-        msg = f"{name} is empty: expected a line of column names, then a line for each row."
-    except pd.errors.ParserError as error:
-        reason = str(error).strip().removeprefix("Error tokenizing data. C error: ")
-        msg = f"{name} is not a table ({reason}): expected as many cells in every line as there are column names."
-    except UnicodeError:
-        msg = f"{name} is not text in UTF-8: save it as CSV in UTF-8, or name a Parquet file .parquet."
-    except UNPACKING as error:
-        is_packed = isinstance(source, Path) and source.suffix.lower() in PACKED
-        if not is_packed or (isinstance(error, OSError) and error.errno is not None):
-            raise
-        msg = (
-            f"{name} is named as a packed file and cannot be unpacked ({' '.join(str(error).split())}): it was cut off "
-            f"or is something else, or holds no file or several; give one whole file, or name a CSV file .csv."
-        )
-    raise ValueError(msg)
-
-
-def _read_parquet(pd: Any, source: Path | BytesIO, name: str, target: str) -> Any:
-    with reading_parquet(name) as parquet:
-        table = pd.read_parquet(source, engine="pyarrow")
-        if target in table.columns and table[target].dtype.kind == "f":
-            # with missing values whole numbers became float64
-            column = parquet.read_table(source, columns=[target]).column(target).to_pandas(integer_object_nulls=True)
-            if column.dtype == object:
-                table[target] = _exact(column)
-    for column_name in table.columns:
-        kind = pd.api.types.infer_dtype(table[column_name], skipna=True)
-        if kind == "decimal":
-            table[column_name] = pd.to_numeric(table[column_name])
-    return table
-
-
-def _read_json_lines(pd: Any, source: Path | BytesIO, name: str, target: str) -> Any:
-    records = json_records(source, name)
-    table = pd.DataFrame(records)
-    if target in table.columns:
-        cells = [record.get(target) for record in records]
-        if all(cell is None or (isinstance(cell, int) and not isinstance(cell, bool)) for cell in cells):
-            table[target] = _exact(pd.Series(cells, table.index, dtype=object))
-    return table
-
-
-def _read_excel(pd: Any, source: Path | BytesIO, name: str) -> Any:
-    """Return the first sheet."""
-    with reading_excel(name):
-        return pd.read_excel(source, engine="openpyxl")
-
-
-def _exact(integers: Any) -> Any:
-    """Return Python's integers and missing values in an integer dtype if one holds them, else as they are."""
-    for dtype in ("int64", "Int64"):
-        with suppress(TypeError, ValueError, OverflowError):
-            return integers.astype(dtype)
-    return integers
-
-
-def _as_it_says(pd: Any, column: Any, decimal: str) -> Any:
-    """Return a column of texts as whole numbers, of any size, numbers, true and false, or text, as all of them are."""
-    texts = column.dropna().astype(str).str.strip()
-    if all(WHOLE.fullmatch(text) for text in texts):
-        return _exact(pd.Series([int(text) for text in texts], texts.index, dtype=object).reindex(column.index))
-    points = texts if decimal == "." else texts.str.replace(".", "?").str.replace(decimal, ".")
-    numbers = points.map(plain_number)
-    if numbers.notna().all():
-        return numbers.astype(float).reindex(column.index)
-    truths = texts.map(TRUE_FALSE)
-    return column if truths.isna().any() else truths.reindex(column.index).infer_objects()
+def _read(pd: Any, source: Any, kind: str, options: Options, texts: Iterable[str]) -> Any:
+    if kind in PARQUET:
+        return pd.read_parquet(source)
+    if kind in EXCEL:
+        return pd.read_excel(source)
+    if kind in LINES:
+        text = source.getvalue().decode() if isinstance(source, BytesIO) else source.read_text(encoding="utf-8")
+        return pd.DataFrame([dict(json.loads(line)) for line in text.split("\n") if line.strip()])
+    how = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+    return pd.read_csv(
+        source,
+        sep=options.separator or ("\t" if kind in TABBED else ","),
+        decimal=options.decimal,
+        dtype=dict.fromkeys(texts, str),
+        index_col=False,  # a row with a cell too many is an error, not a row with a name
+        on_bad_lines="error",
+        low_memory=False,
+        **how,
+    )
 
 
 def write_table(table: Any, path: Path | None) -> None:
-    """Write a DataFrame to a file, of the kind that its ending says, or as CSV to standard output."""
+    """Write a DataFrame to a file, whole or not at all, or as CSV to standard output."""
     if path is None:
-        with naming_standard_output():
-            table.to_csv(sys.stdout, index=False)
+        table.to_csv(sys.stdout, index=False)
         return
     with replacing(path) as unfinished:
-        _write(table, unfinished, ending(path))
+        kind = ending(path)
+        if kind in LINES:
+            with unfinished.open("w", encoding="utf-8") as lines:
+                lines.writelines(f"{_json_line(record)}\n" for record in table.to_dict("records"))
+        elif kind in PARQUET:
+            table.to_parquet(unfinished, index=False)
+        elif kind in EXCEL:
+            table.to_excel(unfinished, index=False)
+        else:
+            table.to_csv(unfinished, index=False, sep="\t" if kind in TABBED else ",")
 
 
-def check_can_make(path: Path) -> None:
-    """Say what to install if a table of this kind needs it, before work is spent."""
-    if ending(path) in PARQUET:
-        require("pyarrow", "parquet", "writing Parquet files")
-    elif ending(path) in EXCEL:
-        require("openpyxl", "excel", "writing Excel files")
+def _json_line(record: dict[str, Any]) -> str:
+    """Return a row as JSON; what is missing is null, and an infinite end is text, since JSON has no such number."""
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in record.items()}
+    for name, value in plain.items():
+        if value is None or value != value:
+            plain[name] = None
+        elif value in (float("inf"), float("-inf")):
+            plain[name] = str(value)
+    return json.dumps(plain, ensure_ascii=False, default=str)
 
 
-def _write(table: Any, path: Path, kind: str) -> None:
-    if kind in LINES:
-        with open_packed(path, "wt") as lines:
-            lines.writelines(f"{json_line(record)}\n" for record in table.to_dict("records"))
-    elif kind in PARQUET:
-        _as_text(table).to_parquet(path, engine="pyarrow", index=False)
-    elif kind in EXCEL:
-        _as_text(table).to_excel(path, engine="openpyxl", index=False)
-    else:
-        table.to_csv(path, index=False, sep="\t" if kind in TABBED else ",")
+def lines_of_standard_input(options: Options) -> Iterator[dict[str, Any]]:
+    """Yield the rows of standard input as they come: name of a column to cell."""
+    # readline gives a line as soon as there is one; iterating over a pipe may read ahead
+    lines = iter(sys.stdin.readline, "")
+    first = next((line for line in lines if line.strip()), "")
+    if not first.lstrip().startswith("{"):
+        names = next(csv.reader([first], delimiter=options.separator or ","), [])
+        for row, cells in enumerate(filter(None, csv.reader(lines, delimiter=options.separator or ",")), start=1):
+            if len(cells) != len(names):
+                msg = f"row {row} has {len(cells)} cells: expected {len(names)}, one for each column."
+                raise ValueError(msg)
+            yield dict(zip(names, cells, strict=True))
+        return
+    for row, line in enumerate(chain([first], lines), start=1):
+        record: Any = None
+        with suppress(ValueError):
+            record = json.loads(line)
+        if not isinstance(record, dict):
+            msg = f'row {row} is {line.strip()[:40]}: expected a JSON object, such as {{"column": 1.5}}.'
+            raise ValueError(msg)  # noqa: TRY004  (about a line, not about an argument)
+        yield record
 
 
-def _as_text(table: Any) -> Any:
-    """Return a table in which whole numbers that no dtype holds are text."""
-    pd = require("pandas", "report", "writing tables")
-    beyond = [name for name in table.columns if pd.api.types.infer_dtype(table[name]) == "integer"]
-    return table.astype({name: str for name in beyond if table[name].dtype == object})
+def print_result(text: str) -> None:
+    """Print a line, which a reader at the other end of a pipe gets at once."""
+    typer.echo(text)
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Print a sentence to the standard error stream."""
+    typer.echo(f"exactcp: {text}", err=True)

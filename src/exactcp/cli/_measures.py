@@ -1,4 +1,4 @@
-"""A measure made of text: `--measure knn --option k=5`."""
+"""A measure from text: `--measure knn --option k=5`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
-from exactcp.cli._misuse import MisuseError, did_you_mean
+from exactcp.cli._mistakes import MisuseError, did_you_mean
 
 TASKS = ("classification", "regression")
 
@@ -20,15 +20,11 @@ def measures_of(task: str) -> dict[str, Any]:
     base = measures.Measure if task == "classification" else measures.RegressionMeasure
     classes = [getattr(measures, name) for name in measures.__all__]
     found = [cls for cls in classes if isinstance(cls, type) and issubclass(cls, base) and cls is not base]
-    return {_short(cls.__name__): cls for cls in sorted(found, key=_length)}
-
-
-def _length(cls: type) -> tuple[int, str]:
-    return len(cls.__name__), cls.__name__
+    return {_short(cls.__name__): cls for cls in sorted(found, key=lambda cls: (len(cls.__name__), cls.__name__))}
 
 
 def _short(name: str) -> str:
-    """Return a class's name in small letters and hyphens, without what all measures of a task are."""
+    """Return a class's name in small letters and hyphens, without the ending that all measures of a task have."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", re.sub(r"(Residual|Score)$", "", name))
     return "-".join(words).lower()
 
@@ -39,7 +35,7 @@ def complete_measure(incomplete: str) -> list[str]:
 
 
 def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: int | None = None) -> Any:
-    """Return a measure with its options; None without a name, for the predictor's default.
+    """Return a measure with its parameters; None without a name, for the predictor's default.
 
     Parameters
     ----------
@@ -56,36 +52,35 @@ def make_measure(name: str | None, options: Iterable[str], task: str, *, seed: i
     measure or None
     """
     given = dict(_pair(option) for option in options)
-    if name is None:
-        if not given:
-            return None
-        name = "knn"
-    cls = _measure_class(name, task)
+    if name is None and not given:
+        return None
+    cls = measure_class(name or "knn", task)
     constructor = {}
     if "estimator" in signature(cls).parameters:
-        constructor["estimator"] = _estimator(str(given.pop("estimator", "")), name, task)
+        constructor["estimator"] = _estimator(str(given.pop("estimator", "")), str(name), task)
     measure = cls(**constructor)
     known = measure.get_params()
     for option in given:
         if option not in known:
             own = ", ".join(sorted(p for p in known if "__" not in p)) or "none"
-            msg = f"--option {option}: {cls.__name__} has no such option; it has: {own}.{did_you_mean(option, known)}"
-            raise MisuseError(msg)
+            msg = f"--option {option}: {cls.__name__} has no such parameter; it has: {own}."
+            raise MisuseError(msg + did_you_mean(option, known))
     if "random_state" in known and "random_state" not in given and seed is not None:
         given["random_state"] = seed
     return measure.set_params(**given)
 
 
-def _measure_class(name: str, task: str) -> Any:
-    key, names = _key(name), measures_of(task)
-    for short, cls in names.items():
-        if key in (_key(short), _key(cls.__name__)):
-            return cls
-    other = next(t for t in TASKS if t != task)
-    if any(key in (_key(short), _key(cls.__name__)) for short, cls in measures_of(other).items()):
-        msg = f"--measure {name} is for {other}, and the task is {task}: use one of {', '.join(names)}."
-    else:
-        msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}.{did_you_mean(name, names)}"
+def measure_class(name: str, task: str) -> Any:
+    """Return the class of a measure by its name."""
+    names, other = measures_of(task), next(one for one in TASKS if one != task)
+    for one, known in ((task, names), (other, measures_of(other))):
+        for short, cls in known.items():
+            if _key(name) in (_key(short), _key(cls.__name__)):
+                if one == task:
+                    return cls
+                msg = f"--measure {name} is for {other}, and the task is {task}: use one of {', '.join(names)}."
+                raise MisuseError(msg)
+    msg = f"--measure {name} is not a measure: use one of {', '.join(names)} for {task}.{did_you_mean(name, names)}"
     raise MisuseError(msg)
 
 
@@ -94,10 +89,7 @@ def _key(name: str) -> str:
 
 
 def _pair(option: str) -> tuple[str, Any]:
-    name, equals, value = option.partition("=")
-    if not equals or not name.strip():
-        msg = f"--option {option} is not NAME=VALUE: write for example --option k=5."
-        raise MisuseError(msg)
+    name, _, value = option.partition("=")
     try:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
@@ -110,10 +102,9 @@ def _estimator(estimator: str, measure: str, task: str) -> Any:
 
     kind = "classifier" if task == "classification" else "regressor"
     found = dict(all_estimators(type_filter=kind))
-    example = "LogisticRegression" if kind == "classifier" else "LinearRegression"
     if estimator not in found:
-        said = f"estimator={estimator} is not a {kind} of scikit-learn" if estimator else "it needs an estimator"
-        nearest = did_you_mean(estimator, found)
-        msg = f"--measure {measure}: {said}: write for example --option estimator={example}.{nearest}"
-        raise MisuseError(msg)
+        example = "LogisticRegression" if kind == "classifier" else "LinearRegression"
+        what = f"estimator={estimator} is not a {kind} of scikit-learn" if estimator else "it needs an estimator"
+        msg = f"--measure {measure}: {what}: write for example --option estimator={example}."
+        raise MisuseError(msg + did_you_mean(estimator, found))
     return found[estimator]()
