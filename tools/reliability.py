@@ -22,8 +22,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 NUMBERS = ROOT / "build" / "reliability.jsonl"
 START, END = "<!-- numbers: written by tools/reliability.py -->", "<!-- end of numbers -->"
 SUITES = [
-    "measures/test_drift.py",
-    "measures/test_histories.py",
+    "measures/test_updates.py",
     "contracts/test_interruptions.py",
     "contracts/test_first_calls_interrupted.py",
     "mutants/test_mutants.py",

@@ -1,4 +1,4 @@
-"""Copies of a predictor learn and forget each for itself, while others read what they hold."""
+"""Copies of a predictor and forks of a bag learn and forget each for itself, while others read what they hold."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from exactcp import FullConformalClassifier, FullConformalRegressor
-from exactcp.measures import KDE, KNN, LSSVM, RidgeResidual
+from exactcp import FullConformalClassifier
+from exactcp.measures import KDE, KNN, LSSVM, Bootstrap, KNNResidual, ModelResidual, RandomForest
+from exactcp.measures._algorithm_1 import StandardBag, StandardTargetBag
 from interruptions import same
 from label_changes import LABEL_CHANGES as CHANGES
 from label_changes import PROBE, N, X, Y
+from nearest_mean import NearestMean
+
+pytestmark = pytest.mark.filterwarnings("ignore:Bootstrap trains on", "ignore:ModelResidual fits")
 
 MEASURES = {
     "KNN": KNN(3),
@@ -59,15 +64,6 @@ def test_a_copy_goes_through_a_long_history(clf, rng):
     np.testing.assert_array_equal(one.predict_p(PROBE), fresh.predict_p(PROBE))
 
 
-def test_threads_that_predict_give_the_bits_of_one(clf):
-    questions = np.tile(PROBE, (6, 1))
-    alone = pickle.loads(pickle.dumps(clf)).predict_p(questions)
-    with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(clf.predict_p, [questions] * 16):
-            assert same(found, alone)
-    assert same(np.concatenate([clf.predict_p(q[None]) for q in questions]), alone)
-
-
 def test_one_thread_learns_while_others_predict(clf):
     expected = {clf.predict_p(PROBE).tobytes()}
     plain = pickle.loads(pickle.dumps(clf))
@@ -81,11 +77,54 @@ def test_one_thread_learns_while_others_predict(clf):
     assert {one.result().tobytes() for one in found} <= expected
 
 
-def test_an_object_that_a_kernel_cannot_take_changes_no_other_answer():
-    X, nowhere = 3.0 * np.eye(6), np.zeros((1, 6))
-    measure = RidgeResidual(kernel="sigmoid", gamma=1.0, coef0=-0.1, rho=0.05, fit_intercept=False)
-    reg = FullConformalRegressor(measure, n_jobs=1).fit(X, np.arange(6.0))
-    before = reg.predict_interval(X, 0.5)
-    with pytest.raises(ValueError, match="not positive semidefinite"):
-        reg.predict_interval(nowhere, 0.5)
-    assert same(reg.predict_interval(X, 0.5), before)
+# bags that replace what they hold, since refits take long
+
+_rng = np.random.default_rng(3)
+FEW_Y = np.array([0, 1, 2, 0, 1, 1, 2, 0, 1, 0, 2, 1, 0, 1])
+FEW = np.round(_rng.normal(size=(14, 2)) + FEW_Y[:, None], 1)
+ASKED = np.round(_rng.normal(size=(3, 2)) + 1.0, 1)
+
+BAGS = {
+    "forest, multinomial": lambda X, y: RandomForest(3, 3).bag(X, y, 3),
+    "forest, bernoulli": lambda X, y: RandomForest(3, 3, resampling="bernoulli").bag(X, y, 3),
+    "bootstrap": lambda X, y: Bootstrap(NearestMean(), 2).bag(X, y, 3),
+    "algorithm 1": lambda X, y: StandardBag(KNN(2), X, y, 3),
+    "model of regression": lambda X, y: ModelResidual(LinearRegression()).bag(X, y.astype(float)),
+    "algorithm 1 of regression": lambda X, y: StandardTargetBag(KNNResidual(2), X, y.astype(float)),
+}
+
+
+def _answers(bag):
+    if hasattr(bag, "targets"):
+        return np.array(bag.counts(ASKED, np.array([0.0, 1.3, 2.0])))
+    return np.array(bag.label_counts(ASKED))
+
+
+@pytest.mark.parametrize("name", BAGS)
+def test_a_fork_changes_alone_and_equals_a_fresh_bag(name):
+    make = BAGS[name]
+    bag = make(FEW[:10], FEW_Y[:10])
+    before = _answers(bag)
+    learned, other, forgotten = bag.fork(), bag.fork(), bag.fork()
+    learned.learn(FEW[10:], FEW_Y[10:])
+    other.learn(FEW[12:], FEW_Y[12:])
+    forgotten.unlearn(np.array([8, 9]))
+    np.testing.assert_array_equal(_answers(learned), _answers(make(FEW, FEW_Y)))
+    without = np.delete(np.arange(14), [10, 11])
+    np.testing.assert_array_equal(_answers(other), _answers(make(FEW[without], FEW_Y[without])))
+    np.testing.assert_array_equal(_answers(forgotten), _answers(make(FEW[:8], FEW_Y[:8])))
+    if hasattr(bag, "relabel"):
+        swapped = bag.fork()
+        swapped.relabel(np.array([2, 1, 0]), 3)
+        np.testing.assert_array_equal(_answers(swapped), _answers(make(FEW[:10], 2 - FEW_Y[:10])))
+    np.testing.assert_array_equal(_answers(bag), before)
+    assert bag.n == 10
+
+
+@pytest.mark.parametrize("name", BAGS)
+def test_what_becomes_of_the_users_arrays_does_not_matter(name):
+    X, y = FEW.copy(), FEW_Y.copy()
+    bag = BAGS[name](X, y)
+    before = _answers(bag)
+    X[:], y[:] = 0.0, 0
+    np.testing.assert_array_equal(_answers(bag), before)

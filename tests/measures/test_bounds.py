@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-FAMILIES = ("density", "forest", "lasso", "least_squares", "neighbours", "test_equals_textbook.py", "test_histories.py")
+FAMILIES = ("density", "forest", "lasso", "least_squares", "neighbours", "test_equals_textbook.py", "test_updates.py")
 KERNELS = ("counting", "geometry", *(f"measures/{family}" for family in FAMILIES))
 
 

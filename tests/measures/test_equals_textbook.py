@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+import warnings
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 from conftest import PATHS
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
 
-from exactcp import FullConformalClassifier, textbook
+from exactcp import FullConformalClassifier, FullConformalRegressor, textbook
 from exactcp.geometry.kinds import KIND_OF
+from exactcp.measures import KNN, LassoResidual, ModelResidual, RegressionMeasure
 from exactcp.pvalues import compare_scores
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -123,29 +127,47 @@ def _assert_equal_counts(measure_name, problem_name, expected, *, has_scores=Tru
                 assert found.scores[t, c] == pytest.approx(candidate, rel=tolerance, abs=absolute), where
 
 
-def _predictions(algorithm, measure_name, smoothed, mondrian):
+@cache
+def _predictions(algorithm, measure_name, how, smoothed):
     X, y, X_test = PROBLEMS["grid with ties"]
-    measure = MEASURES[measure_name]
-    clf = FullConformalClassifier(measure, algorithm=algorithm, mondrian=mondrian, smoothed=smoothed, random_state=3)
+    clf = FullConformalClassifier(
+        MEASURES[measure_name], algorithm=algorithm, mondrian=TAXONOMIES[how], smoothed=smoothed, random_state=3
+    )
     return clf.fit(X, y).predict_p(X_test), clf.predict(X_test)
 
 
-_standard_predictions = cache(partial(_predictions, "standard"))  # which no path concerns
+TAXONOMIES = {
+    "none": None,
+    "label": "label",
+    "both": lambda X, y: np.where(X[:, 0] > 1.5, -1, (X[:, 1] > 0) + 2 * (y == 1)),  # one is that of few
+    "object": lambda X: np.floor(2 * X[:, 0]),
+}
+
+
+def _assert_equal_predictions(*question):
+    fast = _predictions.__wrapped__("optimized", *question)
+    for found, expected in zip(fast, _predictions("standard", *question), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(
-    ("measure_name", "smoothed", "mondrian"),
+    ("measure_name", "how", "smoothed"), sliced(3, ["KNN 3", "SimplifiedKNN 2"], TAXONOMIES, [False, True])
+)
+def test_standard_and_optimized_predict_the_same_on_every_path(measure_name, how, smoothed, path):
+    _assert_equal_predictions(measure_name, how, smoothed)
+
+
+@pytest.mark.parametrize(
+    ("measure_name", "how", "smoothed"),
     sliced(
-        2,
-        ["KNN 3", "SimplifiedKNN 2"],
+        3,
+        ["KDE 0.3", "KDE tophat 1.5", "KDE exponential silverman", "LSSVM", "LSSVM rbf"],
+        TAXONOMIES,
         [False, True],
-        [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)],
     ),
 )
-def test_standard_and_optimized_predict_the_same(measure_name, smoothed, mondrian, path):
-    fast = _predictions("optimized", measure_name, smoothed, mondrian)
-    for found, expected in zip(fast, _standard_predictions(measure_name, smoothed, mondrian), strict=True):
-        np.testing.assert_array_equal(found, expected)
+def test_standard_and_optimized_predict_the_same(measure_name, how, smoothed):
+    _assert_equal_predictions(measure_name, how, smoothed)
 
 
 def test_any_taxonomy_counts_within_the_category_only():
@@ -165,8 +187,6 @@ def test_any_taxonomy_counts_within_the_category_only():
 @pytest.mark.parametrize("k", [1, 5])
 def test_precomputed_distances_equal_the_metric(k, rng):
     X, y, X_test = PROBLEMS["four labels"]
-    from exactcp.measures import KNN
-
     plain = FullConformalClassifier(KNN(k=k)).fit(X, y)
     named = FullConformalClassifier(KNN(k=k, metric="precomputed")).fit(cdist(X, X), y)
     standard = FullConformalClassifier(KNN(k=k, metric="precomputed"), algorithm="standard").fit(cdist(X, X), y)
@@ -183,9 +203,72 @@ def test_precomputed_distances_equal_the_metric(k, rng):
 
 @pytest.mark.parametrize("metric", ["cosine", "canberra", "hamming", "sqeuclidean", "correlation", "braycurtis", "l1"])
 def test_named_metrics_equal_refitting(metric, rng):
-    from exactcp.measures import KNN
-
     X, y = rng.integers(1, 5, (20, 4)).astype(float) + 0.1 * np.arange(4), rng.integers(0, 2, 20)
     fast = FullConformalClassifier(KNN(k=3, metric=metric)).fit(X, y)
     slow = FullConformalClassifier(KNN(k=3, metric=metric), algorithm="standard").fit(X, y)
     np.testing.assert_array_equal(fast.predict_p(X[:5]), slow.predict_p(X[:5]))
+
+
+# regression
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(12, 2)) * np.where(np.arange(12) == 0, 4.0, 1.0)[:, None]
+Y = X[:, 0] + RNG.standard_t(2, size=12)
+X_TEST, Y_TEST = 2.0 * RNG.normal(size=(6, 2)), np.array([0.0, 1.0, 2.0, -1.0, 0.5, -3.0])
+
+
+class MedianDistance(RegressionMeasure):
+    """A user's own measure without a bag: how far the target is from the median."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        self.median_ = float(np.median(y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.median_)
+
+
+@pytest.mark.filterwarnings("ignore:ModelResidual fits")
+@pytest.mark.parametrize(
+    "measure",
+    [
+        LassoResidual(lam=0.5),
+        ModelResidual(Ridge()),
+        ModelResidual(Ridge(), residual="deleted"),
+        ModelResidual(LinearRegression(), difficulty=DecisionTreeRegressor(max_depth=1, random_state=0)),
+    ],
+)
+def test_p_values_are_those_of_the_bag(measure):
+    fast, slow = (FullConformalRegressor(measure, algorithm=name).fit(X, Y) for name in ("optimized", "standard"))
+    np.testing.assert_array_equal(fast.predict_p(X_TEST, Y_TEST), slow.predict_p(X_TEST, Y_TEST))
+
+
+class TestWithoutABag:
+    def test_the_number_of_refits_is_said_once(self):
+        reg = FullConformalRegressor(MedianDistance()).fit(X, Y)
+        MedianDistance.fits = 0
+        said = r"MedianDistance .* Algorithm 1: 78 refits for 6 test object\(s\). SplitConformalRegressor needs 1"
+        with pytest.warns(UserWarning, match=said):
+            p = reg.predict_p(X_TEST, Y_TEST)
+        assert MedianDistance.fits == 78
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(reg.predict_p(X_TEST, Y_TEST), p)
+            reg.partial_fit(X[:1], Y[:1]).predict_p(X_TEST, Y_TEST)
+
+    def test_who_asks_for_algorithm_1_knows(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            FullConformalRegressor(MedianDistance(), algorithm="standard").fit(X, Y).predict_p(X_TEST, Y_TEST)
+
+    def test_regions_are_refused_with_advice_that_helps(self):
+        reg = FullConformalRegressor(MedianDistance()).fit(X, Y)
+        for method in (reg.predict_interval, reg.predict_region):
+            with pytest.raises(
+                ValueError, match=r"MedianDistance\(\) has no bag.*predict_p.*SplitConformal"
+            ) as refused:
+                method(X_TEST, 0.8)
+            assert "optimized" not in str(refused.value)
