@@ -60,9 +60,10 @@ def _require_uniform(p):
     assert kstest(p, "uniform").pvalue > 1e-4
 
 
-def test_smoothed_p_of_tied_scores_is_uniform():
+@pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
+def test_smoothed_p_of_tied_scores_is_uniform(resampling):
     """The forest's scores have four levels: most of the p-value is the random number."""
-    forest = FullConformalClassifier(RandomForest(3), n_jobs=1)
+    forest = FullConformalClassifier(RandomForest(3, resampling=resampling), n_jobs=1)
     _require_uniform(_true_label_p(forest, 5, gridded=False, repetitions=300)[1])
 
 

@@ -1,29 +1,38 @@
-"""Random-forest full CP equals retraining every tree that holds the test example, vote for vote."""
+"""Full CP of forests and bootstraps equals retraining every model that holds the test example, vote for vote."""
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
-from scipy.stats import binomtest, kstest
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 from callable_kernels import callable_kernel
-from exactcp import FullConformalClassifier, SplitConformalClassifier
+from exactcp import FullConformalClassifier, SplitConformalClassifier, _parallel
 from exactcp._parallel import ALONE
 from exactcp.checks import check_measure
-from exactcp.measures import RandomForest
+from exactcp.measures import Bootstrap, RandomForest
 from exactcp.measures.forest import _forest_bag
 from exactcp.measures.forest._rank_codes import RankCodes
+from exactcp.measures.forest._resampling import (
+    bernoulli_samples,
+    expected_samples,
+    multinomial_samples,
+    object_keys,
+    voters,
+)
 from exactcp.measures.forest._trees import Sample, gather, grow_tree
 from exactcp.measures.forest.kernels import grow
-from slices import both_lanes, sliced
+from slices import sliced
 
 predict_label = callable_kernel(grow.predict_label)
 
 KINDS = ["random", "grid", "constant features", "duplicates", "one decimal"]
-CHUNKS = 15
 
 
 def tune(monkeypatch, **tuning):
@@ -90,29 +99,25 @@ def assert_equal_answers(fast, X_test):
                     assert inside == ((training[c][part] >= own[c]).sum() >= threshold)
 
 
-@pytest.mark.parametrize(("chunk", "remember_from"), sliced(2, range(CHUNKS), [2, 256]))
+def assert_equals_the_textbook(measure, X, y, X_test, what=""):
+    fast, standard = pair(measure, X, y)
+    assert_equal_votes(fast, standard, X_test, what)
+    assert_equal_answers(fast, X_test)
+
+
+@pytest.mark.parametrize(("chunk", "remember_from"), sliced(2, range(15), [2, 256]))
 def test_every_vote_equals_the_textbook(chunk, remember_from, monkeypatch):
     tune(monkeypatch, remember_from=remember_from)
     for seed in range(6 * chunk, 6 * chunk + 6):
-        measure, X, y, X_test = make_problem(seed + 1000 * remember_from)
-        fast, standard = pair(measure, X, y)
-        assert_equal_votes(fast, standard, X_test, f"seed {seed}")
-        assert_equal_answers(fast, X_test)
+        assert_equals_the_textbook(*make_problem(seed + 1000 * remember_from), f"seed {seed}")
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_small_problems_equal_the_textbook(seed, monkeypatch):
     """Small enough for kernels that are not compiled."""
     tune(monkeypatch, remember_from=3)
-    measure, X, y, X_test = make_problem(seed, largest=12)
-    measure.set_params(n_estimators=min(measure.n_estimators, 2))
-    fast, standard = pair(measure, X, y)
-    assert_equal_votes(fast, standard, X_test)
-    assert_equal_answers(fast, X_test[:1])
-    if measure.resampling == "bernoulli":
-        for clf in (fast, standard):
-            clf.partial_fit(X_test[1:] - 0.5, y[:1])
-        assert_equal_votes(fast, standard, X_test[:1])
+    measure, *problem = make_problem(seed, largest=12)
+    assert_equals_the_textbook(measure.set_params(n_estimators=min(measure.n_estimators, 2)), *problem)
 
 
 @pytest.mark.parametrize(("gridded", "resampling"), sliced(2, [False, True], ["multinomial", "bernoulli"]))
@@ -212,32 +217,6 @@ def test_a_sampled_point_at_ten_thousand_equals_retraining_from_scratch(label):
     assert -own[label] == votes[-1]
 
 
-def _true_label_p(resampling, repetitions):
-    """Return the true label's p-values of many small training sets, deterministic ones and smoothed ones."""
-    rng = np.random.default_rng(5)
-    out = []
-    for i in range(repetitions):
-        y = rng.integers(0, 2, 10)
-        X = np.round(rng.normal(size=(10, 2)) + y[:, None], 1)
-        # validity is over the draws of the samples, too
-        measure = RandomForest(n_estimators=3, max_depth=3, resampling=resampling, random_state=i)
-        clf = FullConformalClassifier(measure, random_state=i).partial_fit(X[:9], y[:9], classes=[0, 1])
-        out.append([clf.set_params(smoothed=smoothed).predict_p(X[9:])[0, y[9]] for smoothed in (False, True)])
-    return np.array(out).T
-
-
-@both_lanes(400, 1000)
-@pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
-def test_smoothed_p_is_uniform_and_deterministic_p_is_valid(resampling, repetitions):
-    deterministic, smoothed = _true_label_p(resampling, repetitions)
-    assert kstest(smoothed, "uniform").pvalue > 1e-4
-    for epsilon in (0.05, 0.1, 0.2, 0.5):
-        assert binomtest(int((smoothed <= epsilon).sum()), smoothed.size, epsilon).pvalue > 1e-4, epsilon
-    for epsilon in (0.1, 0.2, 0.5):
-        errors = int((deterministic <= epsilon + 1e-12).sum())
-        assert binomtest(errors, deterministic.size, epsilon, alternative="greater").pvalue > 1e-4, epsilon
-
-
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
 def test_the_forest_is_as_accurate_as_scikit_learns(load):
     X, y = load(return_X_y=True)
@@ -271,24 +250,16 @@ def test_the_contract_is_kept(measure):
     check_measure(measure)
 
 
-def test_threads_and_blocks_do_not_matter(monkeypatch):
+@pytest.mark.parametrize("resampling", ["multinomial", "bernoulli"])
+def test_threads_blocks_and_memory_do_not_matter(resampling, monkeypatch):
     X, y = make_classification(400, 5, random_state=0)
-    for resampling in ("multinomial", "bernoulli"):
-        clf = FullConformalClassifier(RandomForest(10, resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
-        p, sets = clf.predict_p(X[300:]), clf.predict_set(X[300:], confidence_level=0.8)
-        np.testing.assert_array_equal(sets, p > 0.2)
-        tune(monkeypatch, block=7)
-        clf.set_params(n_jobs=2)
-        np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
-        np.testing.assert_array_equal(clf.predict_set(X[300:], confidence_level=0.8), sets)
-
-
-def test_a_full_memory_changes_nothing(monkeypatch):
-    X, y = make_classification(400, 5, random_state=0)
-    clf = FullConformalClassifier(RandomForest(10)).fit(X[:300], y[:300])
+    clf = FullConformalClassifier(RandomForest(10, resampling=resampling), n_jobs=1).fit(X[:300], y[:300])
     p = clf.predict_p(X[300:])
-    tune(monkeypatch, remember_from=20, memory=2**16)
-    np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
+    for n_jobs, tuning in ((1, {}), (2, {"block": 7}), (1, {"remember_from": 20, "memory": 2**16})):
+        tune(monkeypatch, **tuning)
+        clf.set_params(n_jobs=n_jobs)
+        np.testing.assert_array_equal(clf.predict_p(X[300:]), p)
+        np.testing.assert_array_equal(clf.predict_set(X[300:], confidence_level=0.8), p > 0.2)
 
 
 def test_more_codes_than_16_bits():
@@ -306,32 +277,6 @@ def test_a_forest_with_more_codes_than_16_bits():
     clf = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(X, y)
     narrow = FullConformalClassifier(RandomForest(n_estimators=1, max_depth=2)).fit(np.round(X, 2), y)
     assert clf.predict_p(X[:2]).shape == narrow.predict_p(X[:2]).shape
-
-
-def test_split_cp():
-    X, y = load_digits(return_X_y=True)
-    for resampling in ("multinomial", "bernoulli"):
-        measure = RandomForest(10, resampling=resampling)
-        clf = SplitConformalClassifier(measure, random_state=0).fit(X[::2], y[::2])
-        assert clf.predict_set(X[1::2], confidence_level=0.9)[np.arange(898), y[1::2]].mean() > 0.87
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"n_estimators": 0}, "n_estimators=0"),
-        ({"n_estimators": 2.5}, "n_estimators=2.5"),
-        ({"max_depth": -1}, "max_depth=-1"),
-        ({"max_features": "all"}, "max_features='all'"),
-        ({"max_features": 0}, "max_features=0"),
-        ({"max_features": 1.5}, "max_features=1.5"),
-        ({"resampling": "jackknife"}, "resampling='jackknife'"),
-    ],
-)
-def test_wrong_parameters_get_a_sentence(parameters, sentence):
-    for use in (FullConformalClassifier, SplitConformalClassifier):
-        with pytest.raises(ValueError, match=sentence):
-            use(RandomForest(**parameters)).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
 
 
 def test_compacted_ranks_are_those_of_a_fresh_start():
@@ -364,3 +309,127 @@ def test_trees_that_forget_have_cuts_between_values_that_are_there(X):
         for tree in trees:
             assert (tree.cuts["lo"] >= 0).all()
             assert (tree.cuts["hi"] >= 0).all()
+
+
+def _three_labels(seed=3, n=14):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(3), rng.integers(0, 3, n - 3)])
+    return np.round(rng.normal(size=(n, 2)) + y[:, None], 1), y
+
+
+def _object_with(bag, n_trees):
+    """An object that needs so many trees, which is more than the training examples do."""
+    for seed in range(100_000):
+        x = np.random.default_rng(seed).normal(size=(1, 2))
+        inside = _forest_bag.bernoulli_samples(_forest_bag.object_keys(x, 0), 3, at_least=len(bag._trees))
+        if inside.shape[1] == n_trees:
+            return x
+    raise AssertionError
+
+
+def test_trees_that_another_thread_adds_meanwhile_do_not_matter(monkeypatch):
+    """One thread grows few trees for its object while another adds many for its own, and counts with them."""
+    X, y = _three_labels()
+    bag, fresh = (RandomForest(3, 3, resampling="bernoulli").bag(X, y, 3) for _ in range(2))
+    few, many = (_object_with(bag, len(bag._trees) + more) for more in (1, 3))
+    expected = np.array(fresh.label_counts(many))
+    keys, count_threads = _forest_bag.arrival_keys, _parallel.thread_count
+    growing, grown, published = threading.Event(), threading.Event(), threading.Event()
+    slow = threading.Thread(target=lambda: (bag.label_counts(few, effort=ALONE), published.set()))
+
+    def wait_for_many(*args):
+        if threading.current_thread() is slow:
+            growing.set()
+            assert grown.wait(60)
+        return keys(*args)
+
+    def wait_for_few(n_jobs):
+        if threading.current_thread() is not slow:
+            grown.set()
+            assert published.wait(60)
+        return count_threads(n_jobs)
+
+    monkeypatch.setattr(_forest_bag, "arrival_keys", wait_for_many)
+    monkeypatch.setattr(_parallel, "thread_count", wait_for_few)
+    slow.start()
+    assert growing.wait(60)
+    np.testing.assert_array_equal(np.array(bag.label_counts(many, effort=ALONE)), expected)
+    slow.join()
+
+
+def test_a_block_that_fails_leaves_its_room_to_the_next(monkeypatch):
+    """Or the next block, in the same thread, would wait for it for ever."""
+    (X, y), rooms = _three_labels(), []
+    bag = RandomForest(3, 3).bag(X, y, 3)
+    states = bag._states
+    monkeypatch.setattr(bag, "_states", lambda *args: rooms.append(states(*args)) or rooms[-1])
+
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(_forest_bag, "count_objects", fail)
+    with pytest.raises(MemoryError):
+        bag.label_counts(X[:3], effort=ALONE)
+    assert rooms[0].qsize() == 1
+
+
+@pytest.mark.filterwarnings("ignore:Bootstrap trains on")
+class TestBootstrap:
+    @pytest.mark.parametrize(
+        ("seed", "estimator"), sliced(4, range(4), [GaussianNB(), DecisionTreeClassifier(max_depth=3)])
+    )
+    def test_any_classifier_equals_the_textbook(self, seed, estimator):
+        X, y = _three_labels(seed)
+        fast, standard = pair(Bootstrap(estimator, n_estimators=3, random_state=seed), X, y)
+        for clf in (fast, standard):
+            clf.partial_fit(X[:2] + 0.1, y[:2]).unlearn([1, 4])
+        assert_equal_votes(fast, standard, X[:2] + 0.3)
+        np.testing.assert_array_equal(fast.predict_p(X[:2] + 0.3), standard.predict_p(X[:2] + 0.3))
+
+    def test_refits_are_announced_once(self):
+        X, y = _three_labels(0)
+        clf = FullConformalClassifier(Bootstrap(GaussianNB(), n_estimators=2)).fit(X, y)
+        n_stars = len(clf._bag._stars)
+        with pytest.warns(UserWarning, match=f"{n_stars * 2 * 3:,} trainings for 2 test"):
+            clf.predict_p(X[:2] + 0.3)
+        clf.predict_p(X[:2] + 0.3)
+
+    def test_processes_change_nothing(self, monkeypatch):
+        X, y = _three_labels(1)
+        clf = FullConformalClassifier(Bootstrap(GaussianNB(), n_estimators=2), n_jobs=1).fit(X, y)
+        p = clf.predict_p(X[:2] + 0.3)
+        monkeypatch.setattr(_parallel, "WORTH_PROCESSES", 0.0)
+        np.testing.assert_array_equal(clf.set_params(n_jobs=2).predict_p(X[:2] + 0.3), p)
+
+    def test_split_cp_and_one_label_only(self):
+        X, y = _three_labels(2, n=60)
+        clf = SplitConformalClassifier(Bootstrap(GaussianNB()), random_state=0).fit(X, y)
+        sets = clf.predict_set(X, confidence_level=0.8)
+        assert 1 <= sets.sum(axis=1).mean() < 3
+        assert (Bootstrap(GaussianNB(), 3).fit(X[:4], ["a"] * 4).score_labels(X[:1], ["a", "b"]) == [[-3.0, 0.0]]).all()
+
+
+class TestSamples:
+    @pytest.mark.parametrize(("n", "n_estimators"), [(2, 3), (10, 1), (300, 10)])
+    def test_everyone_is_missing_from_enough(self, n, n_estimators):
+        samples = multinomial_samples(n, n_estimators, 0)
+        assert (samples.sum(axis=1) == n).all()
+        missing = (samples == 0).sum(axis=0)
+        assert missing.min() == n_estimators
+        assert ((samples[:-1] == 0).sum(axis=0).min()) == n_estimators - 1  # and no sample is drawn in vain
+        chosen = voters(samples, n_estimators)
+        for i in range(n):
+            np.testing.assert_array_equal(chosen[i], np.flatnonzero(samples[:, i] == 0)[:n_estimators])
+
+    def test_expected_number_agrees_with_draws(self):
+        for n, n_estimators in ((50, 5), (1000, 10)):
+            drawn = [len(multinomial_samples(n + 1, n_estimators, seed)) for seed in range(200)]
+            error = 4 * np.std(drawn) / np.sqrt(len(drawn))
+            assert abs(np.mean(drawn) - expected_samples(n_estimators, n)) < error + 0.02 * np.mean(drawn)
+
+    def test_an_objects_column_depends_on_it_alone(self):
+        X = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
+        keys = object_keys(X, 3)
+        assert keys[0] == keys[1] != keys[2]
+        assert object_keys(X[2:], 3)[0] == keys[2] != object_keys(X[2:], 4)[0]
+        assert 0.6 < bernoulli_samples(object_keys(np.random.default_rng(0).normal(size=(500, 2)), 0), 5).mean() < 0.66
