@@ -25,9 +25,8 @@ from measure_table import MEASURES
 from slices import slow_but
 
 # Algorithm 1 refits for seconds: one of each kind stands for the others here, and for metrics one of them, since they
-# differ in their distances alone, which are compared with the textbook's on all problems. Densities and LS-SVM are
-# checked by their own tests
-ONE_OF_A_KIND = ["NN", "KNN 3", "SimplifiedKNN 2"]
+# differ in their distances alone, which are compared with the textbook's on all problems
+ONE_OF_A_KIND = ["NN", "KNN 3", "SimplifiedKNN 2", "KDE 0.3", "LSSVM 0.01 intercept"]
 
 
 @pytest.mark.parametrize("name", slow_but(ONE_OF_A_KIND, MEASURES))

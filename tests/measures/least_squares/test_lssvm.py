@@ -7,26 +7,21 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 from threadpoolctl import threadpool_limits
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
 from exactcp._parallel import ALONE
-from exactcp.checks import check_measure
 from exactcp.measures import LSSVM, RidgeResidual
 from exactcp.measures.least_squares import _lssvm_bag
-from exactcp.measures.least_squares._kernel_function import PolynomialMap
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare_scores
 from interruptions import same
-from slices import both_lanes, sliced, slow_but
+from slices import sliced
 
 RHOS = (1e-6, 1e-3, 1.0, 1e3)
 
@@ -135,55 +130,35 @@ class TestEqualsTheTextbook:
             _assert_equals_textbook(measure, X, y, X_test)
 
     @pytest.mark.parametrize("rho", RHOS)
-    @pytest.mark.parametrize("n", [7, 40])
-    def test_polynomials_with_many_and_few_monomials(self, n, rho):
-        _assert_equals_textbook(LSSVM(rho=rho, kernel="poly"), *_problem("random", n, 2 if n > 20 else 9, seed=n))
-
-    @pytest.mark.parametrize("n_labels", [2, 4, 10])
-    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_labels(self, kernel, n_labels):
-        _assert_equals_textbook(LSSVM(rho=0.1, kernel=kernel), *_problem("grid", 24, 2, n_labels, seed=n_labels))
-
-    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_singleton_label(self, kernel):
-        X, _, X_test = _problem("random", 12, 2)
-        _assert_equals_textbook(LSSVM(kernel=kernel), X, np.array([2] + [0] * 6 + [1] * 5), X_test)
-
-    @pytest.mark.parametrize("fit_intercept", [False, True])
-    @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-    def test_two_examples_and_one_object_many_times(self, kernel, fit_intercept):
-        measure = LSSVM(kernel=kernel, fit_intercept=fit_intercept)
-        X_test = np.array([[0.0, 0.0], [1.0, 2.0]])
-        _assert_equals_textbook(measure, np.array([[0.0, 0.5], [1.0, 2.0]]), np.array([0, 1]), X_test)
-        _assert_equals_textbook(measure, np.ones((8, 2)), np.array([0, 1, 0, 1, 0, 0, 1, 1]), X_test)
-
-    @pytest.mark.parametrize("rho", RHOS)
     @pytest.mark.parametrize(
-        ("solver", "kernel"), [("primal", "linear"), ("svd", "linear"), ("svd", "laplacian"), ("dual", "laplacian")]
+        ("how", "n", "p"),
+        [
+            ({"solver": "primal"}, 20, 3),
+            ({"solver": "svd"}, 20, 3),
+            ({"solver": "svd", "kernel": "laplacian"}, 20, 3),
+            ({"solver": "dual", "kernel": "laplacian"}, 20, 3),
+            # by eigenvalues of finite rank: there are objects outside the span of the training objects
+            ({"solver": "svd", "kernel": lambda A, B: A @ B.T}, 20, 3),
+            # many and few monomials
+            ({"kernel": "poly"}, 7, 9),
+            ({"kernel": "poly"}, 40, 2),
+            ({"kernel": "poly", "degree": 1, "coef0": 0.0}, 20, 3),
+        ],
     )
-    def test_every_solver_where_the_problem_is_well_conditioned(self, solver, kernel, rho):
+    def test_every_solver_where_the_problem_is_well_conditioned(self, how, n, p, rho):
         for fit_intercept in (False, True):
-            measure = LSSVM(rho=rho, kernel=kernel, solver=solver, fit_intercept=fit_intercept)
-            _assert_equals_textbook(measure, *_problem("random", 20, 3, seed=5))
-
-    @pytest.mark.parametrize("rho", RHOS)
-    def test_a_kernel_of_finite_rank_by_eigenvalues(self, rho):
-        for fit_intercept in (False, True):
-            measure = LSSVM(rho=rho, kernel=lambda A, B: A @ B.T, solver="svd", fit_intercept=fit_intercept)
-            X, y, X_test = _problem("random", 20, 3, seed=5)
-            assert measure.bag(X, y, 3)._factorisation._has_gap  # objects outside the span of the training objects
-            _assert_equals_textbook(measure, X, y, X_test)
+            measure = LSSVM(rho=rho, fit_intercept=fit_intercept, **how)
+            _assert_equals_textbook(measure, *_problem("random", n, p, seed=5))
 
     @pytest.mark.parametrize("rho", [1.0, 1e3])  # in the dual, more examples than features cost digits for a small rho
     def test_a_linear_kernel_in_the_dual(self, rho):
         _assert_equals_textbook(LSSVM(rho=rho, solver="dual"), *_problem("duplicates", 20, 3, seed=5))
 
-    @pytest.mark.parametrize(("factor", "shift"), [(1e-9, 0.0), (1e9, 0.0), (1e-3, 1e6)])
-    @pytest.mark.parametrize("fit_intercept", [False, True])
-    def test_scales(self, factor, shift, fit_intercept):
-        X, y, X_test = _problem("random", 15, 3, seed=8)
-        measure = LSSVM(rho=0.01, fit_intercept=fit_intercept)
-        _assert_equals_textbook(measure, factor * X + shift, y, factor * X_test + shift)
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    def test_many_labels_and_one_without_examples(self, kernel):
+        X, y, X_test = _problem("grid", 24, 2, 10)
+        y[y == 4] = 2
+        _assert_equals_textbook(LSSVM(rho=0.1, kernel=kernel), X, y, X_test)
 
     @pytest.mark.parametrize("rho", [1.0, 1e-6])
     def test_raw_features_of_every_scale(self, rho):
@@ -198,16 +173,14 @@ class TestEqualsTheTextbook:
         def cosines(Z):
             return np.cos(Z @ np.arange(12.0).reshape(3, 4))
 
-        _assert_equals_textbook(LSSVM(rho=rho, feature_map=cosines), X, y, X_test)
         maps = [
             RBFSampler(gamma=0.5, n_components=25, random_state=0),
             PolynomialFeatures(2),
             Nystroem(gamma=0.2, n_components=6, random_state=0),
         ]
-        for transformer in maps:
-            measure = LSSVM(rho=rho, feature_map=transformer.fit(other), fit_intercept=True)
-            score = textbook.least_squares.lssvm(rho=rho, feature_map=transformer.transform, fit_intercept=True)
-            _assert_equals_textbook(measure, X, y, X_test, score)
+        for feature_map, function in [(cosines, cosines), *((one, one.fit(other).transform) for one in maps)]:
+            score = textbook.least_squares.lssvm(rho=rho, feature_map=function, fit_intercept=True)
+            _assert_equals_textbook(LSSVM(rho=rho, feature_map=feature_map), X, y, X_test, score)
 
     def test_callable_and_precomputed_kernels_equal_the_named_one(self):
         X, y, X_test = _problem("duplicates", 18, 3, seed=2)
@@ -232,20 +205,6 @@ class TestEqualsTheTextbook:
         given.partial_fit(values(new, together), labels).unlearn([2, 7, 19])
         kept = np.delete(together, [2, 7, 19], axis=0)
         np.testing.assert_array_equal(given.predict_p(values(X_test, kept)), named.predict_p(X_test))
-
-    @pytest.mark.parametrize(
-        "measure",
-        [
-            LSSVM(rho=1e-3, fit_intercept=True),
-            LSSVM(kernel="rbf", gamma=2.0, fit_intercept=True),
-            LSSVM(kernel="laplacian", rho=10.0, solver="svd"),
-            pytest.param(LSSVM(kernel="poly", degree=2), marks=pytest.mark.slow),
-            pytest.param(LSSVM(kernel="sigmoid", gamma=0.1), marks=pytest.mark.slow),
-        ],
-        ids=str,
-    )
-    def test_check_measure(self, measure):
-        check_measure(measure)
 
 
 class TestCounting:
@@ -287,29 +246,6 @@ class TestCounting:
         order = rng.permutation(700)
         np.testing.assert_array_equal(clf.fit(X[order], y[order]).predict_p(X_test), p)
 
-    @pytest.mark.parametrize("smoothed", [False, True])
-    @pytest.mark.parametrize("mondrian", [None, "label", lambda X, y: (X[:, 0] > 0) + 2 * (y == 1)])
-    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-    def test_standard_and_optimized_predict_the_same(self, kernel, mondrian, smoothed):
-        X, y, X_test = _problem("grid", 18, 2, 2, seed=7)
-        fast, slow = (
-            FullConformalClassifier(
-                LSSVM(rho=0.2, kernel=kernel), algorithm=a, mondrian=mondrian, smoothed=smoothed, random_state=3
-            ).fit(X, y)
-            for a in ("optimized", "standard")
-        )
-        np.testing.assert_array_equal(fast.predict_p(X_test), slow.predict_p(X_test))
-
-    def test_a_declared_label_without_examples_has_targets_of_minus_one(self):
-        X, y, X_test = _problem("random", 15, 2, 2, seed=1)
-        found = LSSVM().bag(X, y, 3).label_counts(X_test)
-        score = textbook.least_squares.lssvm()
-        for t, x in enumerate(X_test):
-            training, candidate = textbook.algorithm_1(score, X, y, x, 2)
-            assert found.scores[t, 2] == pytest.approx(candidate, rel=1e-12)
-            assert found.greater_other[t, 2] == (training > candidate + 1e-10 * max(1, abs(candidate))).sum()
-            assert found.greater_same[t, 2] == found.equal_same[t, 2] == 0
-
 
 @pytest.mark.parametrize("solver", ["primal", "dual", "svd"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -338,108 +274,17 @@ def test_an_intercept_is_the_default_and_labels_may_be_unbalanced(rng):
     assert LSSVM(fit_intercept=False).fit(X, y).score(origin, [False])[0] == 0.0
 
 
-MEASURES = {
-    "primal": LSSVM(rho=0.5),
-    "primal with bias": LSSVM(rho=0.5, fit_intercept=True),
-    "small rho": LSSVM(rho=1e-6),
-    "dual": LSSVM(kernel="rbf", gamma=0.5),
-    "dual with bias": LSSVM(kernel="rbf", gamma=0.5, fit_intercept=True),
-    "sigmoid": LSSVM(kernel="sigmoid", gamma=0.1),
-    "polynomial": LSSVM(kernel="poly", degree=2),
-    "svd of a kernel": LSSVM(kernel="rbf", rho=1e-3, solver="svd"),
-}
-
-
-def _assert_same_counts(bag, fresh, X_test):
-    for one, other in zip(bag.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4], strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-class TestLearning:
-    @settings(max_examples=60, deadline=None)
-    @given(data=st.data())
-    def test_any_history_equals_a_fresh_fit(self, data):
-        measure = MEASURES[data.draw(st.sampled_from(sorted(MEASURES)), label="measure")]
-        rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), label="seed"))
-        X, y = rng.integers(0, 3, (12, 2)).astype(float), _labels(rng, 12, 3)
-        bag = measure.bag(X, y, 3)
-        for _ in range(data.draw(st.integers(1, 6), label="steps")):
-            if data.draw(st.booleans(), label="learn"):
-                m = data.draw(st.integers(1, 6), label="how many")
-                X_new, y_new = rng.integers(0, 3, (m, 2)).astype(float), rng.integers(0, 3, m)
-                bag.learn(X_new, y_new)
-                X, y = np.concatenate([X, X_new]), np.concatenate([y, y_new])
-            elif len(y) > 2:
-                gone = rng.choice(len(y), data.draw(st.integers(1, len(y) - 1), label="how many"), replace=False)
-                bag.unlearn(gone)
-                X, y = np.delete(X, gone, axis=0), np.delete(y, gone)
-        np.testing.assert_array_equal(bag.codes(), y)
-        _assert_same_counts(bag, measure.bag(X, y, 3), rng.integers(0, 3, (5, 2)).astype(float))
-
-    @pytest.mark.parametrize("name", slow_but(["primal with bias", "dual", "sigmoid", "svd of a kernel"], MEASURES))
-    @both_lanes(1000, 5000)
-    def test_thousands_of_pairs_leave_the_state_of_a_fresh_fit(self, name, repetitions):
-        rng = np.random.default_rng(2)
-        X, y = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)
-        X_test = np.concatenate([rng.normal(size=(20, 3)), X[:10]])
-        bag, fresh = MEASURES[name].bag(X, y, 3), MEASURES[name].bag(X, y, 3)
-        new = rng.normal(size=(repetitions, 3)) * 10.0 ** rng.uniform(-2, 2, (repetitions, 1))
-        labels = rng.integers(0, 3, repetitions)
-        for i in range(repetitions):
-            bag.learn(new[i : i + 1], labels[i : i + 1])
-            bag.unlearn(np.array([30]))
-        _assert_same_counts(bag, fresh, X_test)
-        for (training, _), (expected, _) in zip(bag.scores(X_test), fresh.scores(X_test), strict=True):
-            np.testing.assert_allclose(training, expected, rtol=1e-10, atol=1e-10)
-
-    @pytest.mark.parametrize("name", ["primal", "primal with bias", "dual"])
-    def test_a_sliding_window_equals_a_fresh_fit(self, name):
-        rng = np.random.default_rng(3)
-        X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
-        bag = MEASURES[name].bag(X[:40], y[:40], 3)
-        kept = bag._factorisation
-        for i in range(40, 400):
-            bag.learn(X[i : i + 1], y[i : i + 1])
-            bag.unlearn(np.array([0]))
-            if i % 60 == 39:
-                _assert_same_counts(bag, MEASURES[name].bag(X[i - 39 : i + 1], y[i - 39 : i + 1], 3), X[:6] + 0.5)
-        assert bag._factorisation is kept, "well-conditioned data need no new factorisation"
-
-    def test_equal_objects_need_no_new_factorisation(self):
-        rng = np.random.default_rng(5)
-        X, y = rng.integers(0, 4, (60, 2)).astype(float), rng.integers(0, 3, 60)
-        bag = MEASURES["dual"].bag(X[:40], y[:40], 3)
-        kept = bag._factorisation
-        for i in range(40, 60):
-            bag.learn(X[i : i + 1], y[i : i + 1])
-            bag.unlearn(np.array([0]))
-        assert bag._factorisation is kept
-        _assert_same_counts(bag, MEASURES["dual"].bag(X[20:], y[20:], 3), X[:6] + 0.5)
-
-    def test_new_labels_and_labels_that_leave(self):
-        rng = np.random.default_rng(4)
-        X, y = rng.normal(size=(12, 2)), np.array(["b", "d"] * 4 + ["a", "c", "d", "e"])
-        for measure in (LSSVM(), LSSVM(kernel="rbf")):
-            clf = FullConformalClassifier(measure).fit(X[:8], y[:8]).partial_fit(X[8:], y[8:])
-            np.testing.assert_array_equal(clf.predict_p(X), FullConformalClassifier(measure).fit(X, y).predict_p(X))
-            kept = np.delete(np.arange(12), [8, 11])
-            np.testing.assert_array_equal(
-                clf.unlearn([8, 11]).predict_p(X), FullConformalClassifier(measure).fit(X[kept], y[kept]).predict_p(X)
-            )
-
-    def test_a_failing_kernel_leaves_the_bag_as_it_was(self):
-        rng = np.random.default_rng(5)
-        X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
-
-        def kernel(a, b):
-            return float("nan") if 9.0 in (a[0], b[0]) else float(np.exp(-abs(a - b).sum()))
-
-        clf = FullConformalClassifier(LSSVM(kernel=kernel)).fit(X, y)
-        before = clf.predict_p(X[:5])
-        with pytest.raises(ValueError, match="not finite for some pair"):
-            clf.partial_fit([[1.0, 1.0], [9.0, 0.0]], [0, 1])
-        np.testing.assert_array_equal(clf.predict_p(X[:5]), before)
-        assert clf.partial_fit([[1.0, 1.0]], [0])._bag.n == 31
+@pytest.mark.parametrize("gridded", [False, True])
+@pytest.mark.parametrize("measure", [LSSVM(rho=0.5), LSSVM(kernel="rbf", gamma=0.5)])
+def test_well_conditioned_data_need_no_new_factorisation(measure, gridded, rng):
+    X = rng.integers(0, 4, (200, 2)).astype(float) if gridded else rng.normal(size=(200, 3))
+    y = rng.integers(0, 3, 200)
+    bag = measure.bag(X[:40], y[:40], 3)
+    kept = bag._factorisation
+    for i in range(40, 200):
+        bag.learn(X[i : i + 1], y[i : i + 1])
+        bag.unlearn(np.array([0]))
+    assert bag._factorisation is kept
 
 
 class TestDefinition:
@@ -511,14 +356,6 @@ class TestDefinition:
         assert clone(measure).feature_map is feature_map
         assert clone(measure).get_params(deep=False) == measure.get_params(deep=False)
 
-    @pytest.mark.parametrize("coef0", [0.0, 0.7])
-    @pytest.mark.parametrize("degree", [1, 2, 3])
-    def test_monomials_are_the_polynomial_kernel(self, degree, coef0):
-        X = np.random.default_rng(0).normal(size=(6, 3))
-        rows = PolynomialMap(3, 0.4, degree, coef0)(X)
-        K = pairwise_kernels(X, X, metric="poly", gamma=0.4, degree=degree, coef0=coef0)
-        np.testing.assert_allclose(rows @ rows.T, K, rtol=1e-12)
-
 
 X0, Y0, X_TEST0 = _problem("random", 12, 3, 2)
 
@@ -527,24 +364,10 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("params", "error", "sentence"),
         [
-            ({"rho": 0.0}, ValueError, "rho=0.0 is not a regularisation: use a number > 0"),
-            ({"rho": "big"}, ValueError, "rho='big' is not a regularisation"),
-            ({"kernel": "cosine"}, ValueError, "kernel='cosine' is not known: use one of linear, rbf"),
-            (
-                {"kernel": "rbf", "gamma": "scale"},
-                ValueError,
-                "gamma='scale' is not a scale.*full CP is then not valid",
-            ),
-            ({"kernel": "rbf", "gamma": -1.0}, ValueError, "gamma=-1.0 is not a scale"),
-            ({"kernel": "poly", "degree": 0}, ValueError, "degree=0 is not the degree"),
-            ({"kernel": "poly", "coef0": None}, ValueError, "coef0=None is not a number"),
             ({"kernel": "poly", "degree": 2, "coef0": -30.0}, ValueError, "not positive definite on these objects"),
-            ({"solver": "cholesky"}, ValueError, "solver='cholesky' is not known: use one of auto, primal, dual, svd"),
             ({"solver": "primal", "kernel": "rbf"}, ValueError, "solver='primal' needs kernel='linear'"),
             ({"solver": "svd", "kernel": "sigmoid"}, ValueError, "solver='svd' needs a positive semidefinite kernel"),
-            ({"memory_limit": 0}, ValueError, "memory_limit=0 is not a number of bytes"),
             ({"kernel": "rbf", "memory_limit": 1000}, MemoryError, "12 examples take .* or raise memory_limit"),
-            ({"feature_map": "rbf"}, TypeError, "feature_map='rbf' is not a feature map"),
             ({"feature_map": RBFSampler()}, ValueError, "is not fitted. Fit it on other data first"),
             ({"feature_map": len}, ValueError, r"feature_map returned shape \(\) for 12 objects"),
             ({"feature_map": lambda X: X / 0.0}, ValueError, "feature_map returned values that are not finite"),
@@ -585,9 +408,3 @@ class TestSentences:
         clf = FullConformalClassifier(LSSVM(feature_map=lambda X: X[:, : 2 if len(X) == 3 else 3])).fit(X0, Y0)
         with pytest.raises(ValueError, match="returned 2 features, and 3 when the measure was fitted"):
             clf.predict_p(X_TEST0)
-
-    def test_a_pipeline_step_fitted_elsewhere_is_a_feature_map(self):
-        scaler = StandardScaler().fit(np.random.default_rng(0).normal(size=(50, 3)))
-        p = FullConformalClassifier(LSSVM(feature_map=scaler)).fit(X0, Y0).predict_p(X_TEST0)
-        plain = FullConformalClassifier(LSSVM()).fit(scaler.transform(X0), Y0).predict_p(scaler.transform(X_TEST0))
-        np.testing.assert_array_equal(p, plain)
