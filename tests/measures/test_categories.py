@@ -347,7 +347,9 @@ def test_each_object_alone_says_the_same(measure, smoothed, rng):
         np.testing.assert_allclose(reg.predict_interval(X_test[t : t + 1], 0.5)[0], together[1][t], rtol=1e-12)
 
 
-@pytest.mark.parametrize("measure", [KNNResidual(k=3), RidgeResidual()], ids=["k-NN", "ridge"])
+@pytest.mark.parametrize(
+    "measure", [KNNResidual(k=3), RidgeResidual(), LassoResidual(0.5)], ids=["k-NN", "ridge", "lasso"]
+)
 def test_intervals_are_where_p_exceeds(measure, rng):
     X, X_test = rng.normal(size=(200, 2)), rng.normal(size=(12, 2))
     y = X[:, 0] + rng.normal(size=200)

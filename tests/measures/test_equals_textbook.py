@@ -16,11 +16,12 @@ from sklearn.tree import DecisionTreeRegressor
 
 from exactcp import FullConformalClassifier, FullConformalRegressor, textbook
 from exactcp.geometry.kinds import KIND_OF
-from exactcp.measures import KNN, LassoResidual, ModelResidual, RegressionMeasure
-from exactcp.pvalues import compare_scores
+from exactcp.measures import KNN, LassoResidual, ModelResidual, RegressionMeasure, RidgeResidual
+from exactcp.pvalues import Counts, compare_scores, deterministic_p
 from measure_table import MEASURES
 from problems import PROBLEMS
 from slices import sliced
+from target_problems import at_most_as_promised
 
 # LS-SVM's textbook refits in long double, which takes minutes on the largest problems: those are left out for it
 SLOW_FOR_LSSVM = {"ten labels", "more features than examples"}
@@ -244,6 +245,28 @@ class MedianDistance(RegressionMeasure):
 def test_p_values_are_those_of_the_bag(measure):
     fast, slow = (FullConformalRegressor(measure, algorithm=name).fit(X, Y) for name in ("optimized", "standard"))
     np.testing.assert_array_equal(fast.predict_p(X_TEST, Y_TEST), slow.predict_p(X_TEST, Y_TEST))
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        LassoResidual(lam=0.5),
+        RidgeResidual(rho=1e-3),
+        RidgeResidual(residual="deleted"),
+        RidgeResidual(rho=1e-3, residual="ordinary"),
+        RidgeResidual(kernel="rbf", residual="deleted"),
+    ],
+    ids=str,
+)
+def test_p_values_are_valid_without_chance(measure, rng):
+    for grid in (True, False):
+        X, y = rng.integers(0, 3, (10, 2)).astype(float), rng.integers(0, 3, 10).astype(float)
+        X, y = (X, y) if grid else (X + rng.normal(size=(10, 2)), y + rng.normal(size=10))
+
+        def p(others, targets, i, X=X, y=y):
+            return deterministic_p(Counts(*measure.bag(others, targets).counts(X[[i]], y[[i]])))[0]
+
+        at_most_as_promised(p, X, y)
 
 
 class TestWithoutABag:

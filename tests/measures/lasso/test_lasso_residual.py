@@ -1,26 +1,19 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso
 
 from callable_kernels import callable_kernel
-from exactcp import SplitConformalRegressor
 from exactcp._parallel import ALONE, Effort
-from exactcp.counting.categories import Within
 from exactcp.measures import LassoResidual
 from exactcp.measures.lasso.kernels import qr as orthogonal_columns
-from exactcp.pvalues import threshold
 from exactcp.textbook.least_squares import lasso, lasso_counts
-from slices import both_lanes
 
 insert_column, delete_column = map(
     callable_kernel, (orthogonal_columns.insert_column, orthogonal_columns.delete_column)
@@ -215,15 +208,6 @@ class TestEqualsTextbook:
             assert all(left.upper == right.lower for left, right in itertools.pairwise(pieces))
             assert all(left.lower < left.upper for left in pieces)
 
-    def test_the_equality_can_fail(self):
-        """A wrong penalty is seen."""
-        X, y, X_test = PROBLEMS["long"]
-        bag = LassoResidual(0.3).bag(X, y)
-        targets = np.linspace(-5, 5, 20)
-        ours = np.add(*bag.counts(np.tile(X_test[0], (20, 1)), targets)[:2])
-        slow = [lasso_counts(X, y, X_test[0], target, 1.0) for target in targets]
-        assert (ours != [c.greater[0] + c.equal[0] for c in slow]).any()
-
 
 class TestRegions:
     @pytest.mark.parametrize("name", ["long", "square", "wide", "grid", "twins but for the test object"])
@@ -256,17 +240,6 @@ class TestRegions:
         assert whole.tolist() == [[-np.inf, np.inf]]
         assert nothing.shape == (0, 2)
 
-    def test_categories(self):
-        X, y, X_test = PROBLEMS["long"]
-        bag, mask = LassoResidual(0.5).bag(X, y), X[:, 0] > 0
-        everyone = bag.regions(X_test, np.array([2, 2]))
-        half = bag.regions(X_test, np.array([2, 2]), within=Within(mask.astype(int), np.array([1, 0])))
-        assert not np.array_equal(half[0], everyone[0])
-        whole = bag.regions(X_test, np.array([2, 2]), within=Within(np.zeros(y.size, int), np.array([0, 0])))
-        np.testing.assert_array_equal(np.concatenate(whole), np.concatenate(everyone))
-        total = bag.counts(X_test, np.zeros(2), within=Within(mask.astype(int), np.array([1, 0])))[2]
-        assert total.tolist() == [mask.sum(), (~mask).sum()]
-
     def test_the_same_for_every_number_of_jobs_and_room(self, monkeypatch):
         from exactcp.measures.lasso import _bag as _lasso_bag
 
@@ -279,21 +252,6 @@ class TestRegions:
         np.testing.assert_array_equal(bag.intervals(X_test, m), expected)
 
 
-class TestLearning:
-    def test_learn_and_unlearn_leave_the_state_of_a_fresh_bag(self):
-        X, y, X_test = _normal(21, 25, 4)
-        bag = LassoResidual(1.0).bag(X[:10], y[:10])
-        bag.learn(X[10:], y[10:])
-        bag.unlearn(np.array([0, 12]))
-        fresh = LassoResidual(1.0).bag(np.delete(X, [0, 12], axis=0), np.delete(y, [0, 12]))
-        assert bag.n == 23
-        np.testing.assert_array_equal(bag.targets(), fresh.targets())
-        m = np.array([3, 3])
-        np.testing.assert_array_equal(bag.intervals(X_test, m), fresh.intervals(X_test, m))
-        np.testing.assert_array_equal(bag.predict(X_test), fresh.predict(X_test))
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(bag)).predict(X_test), bag.predict(X_test))
-
-
 class TestMeasure:
     def test_is_scikit_learns_lasso(self):
         X, y = load_diabetes(return_X_y=True)
@@ -304,40 +262,7 @@ class TestMeasure:
             np.testing.assert_allclose(measure.coef_, model.coef_, rtol=1e-6, atol=1e-6)
             np.testing.assert_allclose(measure.predict(X), model.predict(X), rtol=1e-7)
             np.testing.assert_allclose(measure.score(X, y), np.abs(y - model.predict(X)), atol=1e-5)
-
-    def test_split_conformal(self):
-        X, y = load_diabetes(return_X_y=True)
-        reg = SplitConformalRegressor(LassoResidual(50.0), random_state=0).fit(X, y)
-        assert 0.85 < np.mean((reg.predict_interval(X, 0.9) - y[:, None]) @ [1, 0] <= 0) <= 1
-        copied = pickle.loads(pickle.dumps(reg))
-        np.testing.assert_array_equal(copied.predict_interval(X), clone(reg).fit(X, y).predict_interval(X))
-
-    @pytest.mark.parametrize("lam", [0, -1.0, np.inf, np.nan, "1", None, True])
-    def test_penalties(self, lam):
-        with pytest.raises(ValueError, match=r"lam=.* is not a penalty: use a number above 0"):
-            LassoResidual(lam).fit([[0.0], [1.0]], [0.0, 1.0])
-
-
-@both_lanes(600, 1500)
-def test_coverage_at_n_9(repetitions):
-    """Exact binomial test at the level of a multiple of 1 / (n + 1), where the error rate is epsilon itself."""
-    rng, errors = np.random.default_rng(0), 0
-    m = threshold(0.2, 9)
-    for _ in range(repetitions):
-        X = rng.normal(size=(10, 3))
-        y = X[:, 0] + rng.normal(size=10)
-        bag = LassoResidual(1.0).bag(X[:9], y[:9])
-        greater, equal, _ = bag.counts(X[9:], y[9:], effort=ALONE)
-        errors += greater[0] + equal[0] < m
-    assert binomtest(errors, repetitions, 0.2).pvalue > 1e-4
-
-
-def test_targets_far_from_0():
-    X, y, X_test = PROBLEMS["long"]
-    bag, far = (LassoResidual(0.3, fit_intercept=True).bag(X, targets) for targets in (y, y + 1e9))
-    assert far.origin() != 0.0
-    np.testing.assert_allclose(far.predict(X_test), bag.predict(X_test) + 1e9, rtol=1e-15)
-    np.testing.assert_allclose(far.coefficients, bag.coefficients + 1e9 * np.eye(4)[0], rtol=1e-6)
+        assert LassoResidual().fit_intercept == Lasso().fit_intercept
 
 
 class TestOrthogonalColumns:
