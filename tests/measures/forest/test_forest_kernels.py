@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
-
 import numpy as np
 import pytest
-from numba import njit, types
-from numba.core.dispatcher import Dispatcher
+from numba import njit
 
 from callable_kernels import callable_kernel
-from exactcp import FullConformalClassifier, textbook
-from exactcp.measures import RandomForest
-from exactcp.measures.forest import kernels
+from exactcp import textbook
 from exactcp.measures.forest._rank_codes import RankCodes
 from exactcp.measures.forest._trees import ForestPlan, Sample, gather, grow_tree
 from exactcp.measures.forest.kernels import grow
@@ -130,24 +124,6 @@ def test_where_the_walk_notes_nothing_nothing_changes(gridded, w):
                 again = _textbook_tree(np.vstack([X, x]), np.append(y, label), np.append(weights, w))
                 assert [again(X[i]) for i in trees.users["example"]] == trees.users["vote"].tolist()
     assert quiet > 4
-
-
-def test_what_python_calls_returns_none_or_a_number_or_one_array():
-    """Numba makes tuples by running Python, where an interruption during the kernel would come out and break them."""
-    _, y, weights, examples = _examples(0, gridded=False)
-    assert _grown(examples, weights)[1].size == 1
-    FullConformalClassifier(RandomForest(2, 3)).fit(np.random.default_rng(0).normal(size=(24, 3)), y).predict_p(
-        [[0.0] * 3]
-    )
-    returned = {}
-    for _, name, _ in pkgutil.iter_modules(kernels.__path__):
-        for function in vars(import_module(f"{kernels.__name__}.{name}")).values():
-            if isinstance(function, Dispatcher) and "no_cpython_wrapper" not in function.targetoptions:
-                for signature in function.nopython_signatures:
-                    returned.setdefault(function.__name__, set()).add(signature.return_type)
-    assert {"grow_flat", "append_tree", "count_objects", "tree_key"} <= set(returned)
-    tuples = [name for name, kinds in returned.items() if any(isinstance(kind, types.BaseTuple) for kind in kinds)]
-    assert tuples == []
 
 
 def test_codes_of_objects():

@@ -17,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from exactcp import FullConformalClassifier, FullConformalRegressor, SplitConformalClassifier, textbook
 from exactcp._parallel import ALONE
 from exactcp.measures import LSSVM, RidgeResidual
-from exactcp.measures.least_squares import _lssvm_bag
 from exactcp.measures.least_squares.kernels import leave_one_out as loo_count
 from exactcp.pvalues import compare_scores
 from interruptions import same
@@ -208,22 +207,6 @@ class TestEqualsTheTextbook:
 
 
 class TestCounting:
-    def test_screened_and_exact_counts_agree(self, monkeypatch):
-        rng = np.random.default_rng(0)
-        X, y = rng.integers(0, 4, (3000, 2)).astype(float), rng.integers(0, 5, 3000)
-        X_test = np.concatenate([rng.integers(0, 4, (150, 2)).astype(float), rng.normal(size=(50, 2))])
-        bag = LSSVM(rho=0.5).bag(X, y, 5)
-        screened = bag.label_counts(X_test)
-        assert (screened.equal_same + screened.equal_other).sum() > 10_000  # the grid has ties in every chunk
-        bag._forget_solution()
-        monkeypatch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
-        exact = bag.label_counts(X_test)
-        for one, other in zip(screened, exact, strict=True):
-            np.testing.assert_array_equal(one, other)
-        training, candidates = next(bag.scores(X_test[:1]))
-        counts = compare_scores(training, candidates, floor=1.0, tolerance=1e-10)
-        np.testing.assert_array_equal((screened.greater_same + screened.greater_other)[0], counts.greater)
-
     @pytest.mark.parametrize(("off", "counts"), [(0.0, (1, 0)), (9e-11, (1, 0)), (2e-10, (1, 1)), (-2e-10, (0, 0))])
     def test_the_screen_leaves_what_is_near_a_tie_to_the_divided_score(self, off, counts):
         # e = 1 + off, b = 1, g = 0, d = 1: the score is off, and the candidate's is 0

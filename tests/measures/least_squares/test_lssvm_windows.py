@@ -48,25 +48,20 @@ def _problem(kind, n, p, n_labels, seed=0):
     return X[:n], y, X_test
 
 
-def _exact(bag, X_test):
-    """Count with all examples, each by its divided scores."""
+def _exactly(bag, ask):
+    """Count with all examples, each category by itself, each example by its divided scores."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
         bag._forget_solution()
-        counts = bag.label_counts(X_test, effort=ALONE)
-        assert bag._ordered is None
+        counts = ask(bag)
+        assert bag._ordered is bag._windows is None
     bag._forget_solution()
     return counts
 
 
-def _exact_within(bag, X_test, training, wanted):
-    """Count each category by itself, with all of its examples, each by its divided scores."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_lssvm_bag, "LABELS_BY_RANK", 0)
-        bag._forget_solution()
-        counts = bag.category_counts(X_test, training, wanted, effort=ALONE)
-        assert bag._windows is None
-    return counts
+def _exact_within(X, y, X_test, training, wanted):
+    bag = LSSVM().bag(X, y, int(y.max()) + 1)
+    return _exactly(bag, lambda bag: bag.category_counts(X_test, training, wanted, effort=ALONE))
 
 
 def _assert_equal(found, expected):
@@ -77,7 +72,7 @@ def _assert_equal(found, expected):
 def _assert_windows_count_exactly(monkeypatch, measure, X, y, X_test, n_labels, *, always=True):
     """Compare with all examples; `always`: windows are used however many examples they hold."""
     bag = measure.bag(X, y, n_labels)
-    expected = _exact(bag, X_test)
+    expected = _exactly(bag, lambda bag: bag.label_counts(X_test, effort=ALONE))
     if always:
         monkeypatch.setattr(_example_order, "PRODUCT", 1e9)
     _assert_equal(bag.label_counts(X_test, effort=ALONE), expected)
@@ -155,7 +150,7 @@ class TestCategories:
             for _ in range(2):
                 found = bag.category_counts(X_test, training, wanted, effort=ALONE)
             assert bag._windows.windowed is not None or kind == "heavy tails"
-            _assert_equal(found, _exact_within(LSSVM().bag(X, y, 3), X_test, training, wanted))
+            _assert_equal(found, _exact_within(X, y, X_test, training, wanted))
 
     def test_objects_with_wide_windows_are_counted_separately(self):
         X, y, X_test = _problem("random", 6000, 5, 2)
@@ -166,7 +161,7 @@ class TestCategories:
         assert bag._windows.windowed is not None
         assert bag._by_category  # of those who asked separately
         assert sum(known.asked for known in bag._by_category.values()) < 80
-        _assert_equal(found, _exact_within(bag, X_test, training, wanted))
+        _assert_equal(found, _exact_within(X, y, X_test, training, wanted))
 
 
 class TestKernel:

@@ -15,20 +15,9 @@ from slices import sliced
 from target_problems import TARGET_PROBLEMS, same_p_everywhere
 
 RESIDUALS = ("studentized", "deleted", "ordinary")
-# objects and targets of a size that ridge regression resolves in double precision
-SIMPLE = (
-    "random",
-    "grid with ties",
-    "grid of one feature",
-    "duplicates only",
-    "one of each label",
-    "ten labels",
-    "four labels",
-    "more features than examples",
-    "separated clusters",
-    "one example",
-    "constant targets",
-)
+# objects or targets of a size that ridge regression does not resolve in double precision
+UNRESOLVED = ("singleton label", "tiny scale", "huge scale", "far from the origin", "outliers")
+SIMPLE = [name for name in TARGET_PROBLEMS if name not in UNRESOLVED]
 BROKEN = [
     *((name, residual) for name in ("random", "grid with ties", "ten labels") for residual in RESIDUALS),
     ("constant targets", "ordinary"),

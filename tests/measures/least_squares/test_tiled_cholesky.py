@@ -16,17 +16,10 @@ from interruptions import assert_all_or_nothing
 
 EPS = float(np.finfo(np.float64).eps)
 SIZES = [
-    1,
-    2,
-    TILE_STEP - 1,
-    TILE_STEP,
-    TILE_STEP + 1,
-    TILE - 1,
-    TILE,
-    TILE + 1,
-    2 * TILE,
-    2 * TILE + TILE_STEP + 1,
-    3 * TILE - 1,
+    *(1, 2),
+    *range(TILE_STEP - 1, TILE_STEP + 2),
+    *range(TILE - 1, TILE + 2),
+    *(2 * TILE, 2 * TILE + TILE_STEP + 1, 3 * TILE - 1),
 ]
 
 
