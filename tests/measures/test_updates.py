@@ -66,9 +66,7 @@ TARGET_MEASURES = {
 
 
 def _same_counts(bag, fresh, X_test):
-    found, expected = bag.label_counts(X_test), fresh.label_counts(X_test)
-    for field in found._fields[:4]:
-        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
+    np.testing.assert_array_equal(bag.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4])
 
 
 BROKEN = ("random", "grid with ties", "singleton label", "duplicates only", "outliers")

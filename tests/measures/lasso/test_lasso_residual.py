@@ -252,17 +252,16 @@ class TestRegions:
         np.testing.assert_array_equal(bag.intervals(X_test, m), expected)
 
 
-class TestMeasure:
-    def test_is_scikit_learns_lasso(self):
-        X, y = load_diabetes(return_X_y=True)
-        for fit_intercept in (False, True):
-            measure = LassoResidual(50.0, fit_intercept=fit_intercept).fit(X, y)
-            # scikit-learn stops at a duality gap, hence the tolerance
-            model = Lasso(alpha=50.0 / len(y), fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000).fit(X, y)
-            np.testing.assert_allclose(measure.coef_, model.coef_, rtol=1e-6, atol=1e-6)
-            np.testing.assert_allclose(measure.predict(X), model.predict(X), rtol=1e-7)
-            np.testing.assert_allclose(measure.score(X, y), np.abs(y - model.predict(X)), atol=1e-5)
-        assert LassoResidual().fit_intercept == Lasso().fit_intercept
+def test_is_scikit_learns_lasso():
+    X, y = load_diabetes(return_X_y=True)
+    for fit_intercept in (False, True):
+        measure = LassoResidual(50.0, fit_intercept=fit_intercept).fit(X, y)
+        # scikit-learn stops at a duality gap, hence the tolerance
+        model = Lasso(alpha=50.0 / len(y), fit_intercept=fit_intercept, tol=1e-12, max_iter=100_000).fit(X, y)
+        np.testing.assert_allclose(measure.coef_, model.coef_, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(measure.predict(X), model.predict(X), rtol=1e-7)
+        np.testing.assert_allclose(measure.score(X, y), np.abs(y - model.predict(X)), atol=1e-5)
+    assert LassoResidual().fit_intercept == Lasso().fit_intercept
 
 
 class TestOrthogonalColumns:
