@@ -1,26 +1,17 @@
+"""The full regressor, asked from outside: both algorithms, categories, validity, regions, and what it refuses."""
+
 from __future__ import annotations
 
-import pickle
-import warnings
-
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import binomtest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from exactcp import FullConformalRegressor
-from exactcp.measures import KNN, KNNResidual, ModelResidual, RidgeResidual
+from exactcp.measures import KNNResidual, RidgeResidual
 from exactcp.regions import Region
 from slices import both_lanes
-from target_problems import TARGET_PROBLEMS
 
 X_ALL, Y_ALL = load_diabetes(return_X_y=True)
 X, Y, X_NEW, Y_NEW = X_ALL[:120], Y_ALL[:120], X_ALL[120:160], Y_ALL[120:160]
@@ -34,76 +25,21 @@ MEASURES = {
 }
 
 
-class TestDataOfAllKinds:
-    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-    def test_frames(self, frame):
-        columns = [f"x{j}" for j in range(X.shape[1])]
-        table = frame(X, columns=columns) if frame is pd.DataFrame else frame(X, schema=columns)
-        reg = FullConformalRegressor(KNNResidual(k=5)).fit(table, Y)
-        plain = FullConformalRegressor(KNNResidual(k=5)).fit(X, Y)
-        np.testing.assert_array_equal(reg.predict_interval(table), plain.predict_interval(X))
-        np.testing.assert_array_equal(reg.feature_names_in_, columns)
-
-    def test_float32_lists_and_read_only_memory(self):
-        small = X.astype(np.float32)
-        expected = FullConformalRegressor().fit(small.astype(float), Y).predict_interval(small.astype(float))
-        frozen, targets = small.copy(), Y.copy()
-        frozen.setflags(write=False)
-        targets.setflags(write=False)
-        for data in (small, frozen, np.asfortranarray(small), small.tolist()):
-            np.testing.assert_array_equal(FullConformalRegressor().fit(data, targets).predict_interval(data), expected)
-
-    @pytest.mark.parametrize("name", MEASURES)
-    def test_clone_and_pickle(self, name):
-        reg = FullConformalRegressor(MEASURES[name]).fit(X, Y)
-        intervals = reg.predict_interval(X_NEW)
-        copied = pickle.loads(pickle.dumps(reg))
-        np.testing.assert_array_equal(copied.predict_interval(X_NEW), intervals)
-        np.testing.assert_array_equal(clone(reg).fit(X, Y).predict_interval(X_NEW), intervals)
-        for one in (reg, copied):
-            one.partial_fit(X_NEW[:3], Y_NEW[:3])
-        np.testing.assert_array_equal(copied.predict_interval(X_NEW), reg.predict_interval(X_NEW))
-
-    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
-    def test_pipeline_and_grid_search(self):
-        pipeline = make_pipeline(StandardScaler(), FullConformalRegressor(KNNResidual()))
-        grid = {"fullconformalregressor__measure__k": [1, 15]}
-        search = GridSearchCV(pipeline, grid, cv=2).fit(X_ALL, Y_ALL)
-        assert search.best_params_ == {"fullconformalregressor__measure__k": 15}
-        assert search.best_score_ > 0.2
-
-    def test_a_regressor_is_wrapped(self):
-        reg = FullConformalRegressor(LinearRegression()).fit(X, Y)
-        assert isinstance(reg.measure_, ModelResidual)
-        np.testing.assert_allclose(reg.predict(X_NEW), LinearRegression().fit(X, Y).predict(X_NEW))
+def sex(objects):
+    return objects[:, 1] > 0
 
 
 class TestPredictions:
-    @pytest.mark.parametrize("name", MEASURES)
-    @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
-    def test_regions_are_the_targets_above_epsilon(self, name, level):
-        reg = FullConformalRegressor(MEASURES[name]).fit(X, Y)
-        regions = reg.predict_region(X_NEW, level)
-        hulls = reg.predict_interval(X_NEW, level)
-        targets = np.linspace(Y.min() - 300, Y.max() + 300, 40)
-        for x, region, hull in zip(X_NEW, regions, hulls, strict=True):
-            ends = region.intervals[np.isfinite(region.intervals)]
-            tried = np.concatenate([targets, ends])
-            p = reg.predict_p(np.repeat(x[None], tried.size, axis=0), tried)
-            np.testing.assert_array_equal(region.contains(tried), p > round(1 - level, 9))
-            assert [float(y) in region for y in tried] == (p > round(1 - level, 9)).tolist()
-            np.testing.assert_array_equal(region.hull, hull)
-
     @pytest.mark.parametrize("name", MEASURES)
     def test_p_is_largest_at_the_point_prediction(self, name):
         reg = FullConformalRegressor(MEASURES[name]).fit(X, Y)
         np.testing.assert_array_equal(reg.predict_p(X_NEW, reg.predict(X_NEW)), np.ones(len(X_NEW)))
 
+    @pytest.mark.parametrize("mondrian", [None, sex])
     @pytest.mark.parametrize("name", MEASURES)
-    def test_standard_algorithm_gives_the_same(self, name):
-        measure = MEASURES[name]
-        fast = FullConformalRegressor(measure).fit(X[:12], Y[:12])
-        slow = FullConformalRegressor(measure, algorithm="standard").fit(X[:10], Y[:10])
+    def test_standard_algorithm_gives_the_same(self, name, mondrian):
+        fast = FullConformalRegressor(MEASURES[name], mondrian=mondrian).fit(X[:12], Y[:12])
+        slow = FullConformalRegressor(MEASURES[name], mondrian=mondrian, algorithm="standard").fit(X[:10], Y[:10])
         slow.partial_fit(X[10:13], Y[10:13]).unlearn(12)
         np.testing.assert_array_equal(fast.predict_p(X_NEW[:4], Y_NEW[:4]), slow.predict_p(X_NEW[:4], Y_NEW[:4]))
         np.testing.assert_allclose(fast.predict(X_NEW[:4]), slow.predict(X_NEW[:4]), rtol=1e-9)
@@ -111,17 +47,15 @@ class TestPredictions:
         for one, other in pairs:
             np.testing.assert_allclose(one.intervals, other.intervals, rtol=1e-8)
 
-    @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
-    def test_precomputed_distances(self, metric):
+    @pytest.mark.parametrize("algorithm", ["optimized", "standard"])
+    def test_precomputed_distances(self, algorithm):
         D = cdist(X_ALL[:30], X_ALL[:30])
         plain = FullConformalRegressor(KNNResidual(k=3)).fit(X_ALL[:20], Y_ALL[:20])
-        for algorithm in ("optimized", "standard"):
-            reg = FullConformalRegressor(KNNResidual(k=3, metric="precomputed"), algorithm=algorithm)
-            reg.fit(D[:18, :18], Y_ALL[:18]).partial_fit(D[18:20, :20], Y_ALL[18:20])
-            assert reg.n_features_in_ == 20
-            np.testing.assert_allclose(
-                reg.predict_interval(D[20:24, :20], 0.8), plain.predict_interval(X_ALL[20:24], 0.8), rtol=1e-9
-            )
+        reg = FullConformalRegressor(KNNResidual(k=3, metric="precomputed"), algorithm=algorithm)
+        reg.fit(D[:18, :18], Y_ALL[:18]).partial_fit(D[18:20, :20], Y_ALL[18:20])
+        assert reg.n_features_in_ == 20
+        expected = plain.predict_interval(X_ALL[20:24], 0.8)
+        np.testing.assert_allclose(reg.predict_interval(D[20:24, :20], 0.8), expected, rtol=1e-9)
         with pytest.raises(ValueError, match="columns"):
             reg.partial_fit(D[20:, :20], Y_ALL[20:30])
 
@@ -131,40 +65,6 @@ class TestPredictions:
         with pytest.raises(ValueError, match="optimized"):
             reg.predict_region(X_NEW[:1], 0.5)
 
-    @pytest.mark.parametrize("name", MEASURES)
-    def test_learning_and_unlearning(self, name):
-        reg = FullConformalRegressor(MEASURES[name]).partial_fit(X[:100], Y[:100])
-        reg.partial_fit(X[100:], Y[100:]).unlearn([3, 50]).unlearn(0)
-        fresh = FullConformalRegressor(MEASURES[name]).fit(np.delete(X, [0, 3, 50], axis=0), np.delete(Y, [0, 3, 50]))
-        np.testing.assert_array_equal(reg.predict_p(X_NEW, Y_NEW), fresh.predict_p(X_NEW, Y_NEW))
-        # targets are of hundreds: an end near 0 has their error, too
-        np.testing.assert_allclose(reg.predict_interval(X_NEW), fresh.predict_interval(X_NEW), rtol=1e-9, atol=1e-9)
-
-    def test_n_jobs_does_not_matter(self):
-        for measure in MEASURES.values():
-            one, two = (FullConformalRegressor(measure, n_jobs=n).fit(X, Y).predict_interval(X_NEW) for n in (1, 2))
-            np.testing.assert_array_equal(one, two)
-
-
-class TestCategories:
-    @staticmethod
-    def sex(objects):
-        return objects[:, 1] > 0
-
-    @pytest.mark.parametrize("name", MEASURES)
-    def test_p_counts_within_the_category_of_the_object(self, name):
-        reg = FullConformalRegressor(MEASURES[name], mondrian=self.sex).fit(X, Y)
-        slow = FullConformalRegressor(MEASURES[name], mondrian=self.sex, algorithm="standard").fit(X[:14], Y[:14])
-        fast = FullConformalRegressor(MEASURES[name], mondrian=self.sex).fit(X[:14], Y[:14])
-        np.testing.assert_array_equal(fast.predict_p(X_NEW[:3], Y_NEW[:3]), slow.predict_p(X_NEW[:3], Y_NEW[:3]))
-        sizes = np.where(self.sex(X_NEW), self.sex(X).sum(), (~self.sex(X)).sum())
-        p = reg.predict_p(X_NEW, Y_NEW)
-        np.testing.assert_allclose(p * (sizes + 1), np.round(p * (sizes + 1)), atol=1e-9)
-        for x, region in zip(X_NEW, reg.predict_region(X_NEW, 0.8), strict=True):
-            targets = np.linspace(-100, 500, 30)
-            p = reg.predict_p(np.repeat(x[None], 30, axis=0), targets)
-            np.testing.assert_array_equal(region.contains(targets), p > 0.2)
-
     def test_an_unknown_category_has_no_examples(self):
         reg = FullConformalRegressor(mondrian=lambda objects: objects[:, 0] > 1e3).fit(X, Y)
         far = np.full((1, X.shape[1]), 1e4)
@@ -172,21 +72,12 @@ class TestCategories:
         with pytest.warns(UserWarning, match="are 0"):
             assert np.isinf(reg.predict_interval(far)).all()
 
-    def test_learning_keeps_categories_in_step(self):
-        reg = FullConformalRegressor(KNNResidual(k=4), mondrian=self.sex).fit(X[:90], Y[:90])
-        reg.partial_fit(X[90:], Y[90:]).unlearn([0, 91])
-        fresh = FullConformalRegressor(KNNResidual(k=4), mondrian=self.sex)
-        fresh.fit(np.delete(X, [0, 91], axis=0), np.delete(Y, [0, 91]))
-        np.testing.assert_array_equal(reg.predict_p(X_NEW, Y_NEW), fresh.predict_p(X_NEW, Y_NEW))
-
-    @pytest.mark.parametrize("mondrian", ["label", 3])
-    def test_refuses_what_is_no_function(self, mondrian):
-        with pytest.raises(ValueError, match="taxonomy of objects"):
-            FullConformalRegressor(mondrian=mondrian).fit(X, Y)
-
-    def test_refuses_categories_of_another_shape(self):
-        with pytest.raises(ValueError, match="one category for each"):
-            FullConformalRegressor(mondrian=lambda objects: np.zeros(3)).fit(X, Y)
+    def test_fewer_examples_are_told_of_anew(self):
+        reg = FullConformalRegressor(KNNResidual(k=3)).fit(X[:9], Y[:9])
+        for n in (9, 8):
+            with pytest.warns(UserWarning, match=f"are {n}"):
+                reg.predict_region(X_NEW, 0.95)
+            reg.unlearn(0)
 
 
 VALID = {"k-NN": KNNResidual(k=3), "1-NN": KNNResidual(k=1), "studentized": RidgeResidual(rho=0.5),
@@ -250,54 +141,32 @@ class TestValidity:
         assert lost == 0
 
 
-class TestSentences:
-    def test_warns_once_of_too_few_examples(self):
-        reg = FullConformalRegressor(KNNResidual(k=3)).fit(X[:9], Y[:9])
-        with pytest.warns(UserWarning, match=r"needs at least 19 examples .* are 9"):
-            assert np.isinf(reg.predict_interval(X_NEW, 0.95)).all()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            reg.predict_region(X_NEW, 0.95)
-        reg.unlearn(0)
-        with pytest.warns(UserWarning, match="are 8"):
-            reg.predict_region(X_NEW, 0.95)
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("objects", "targets"),
+        [
+            (X[:1], [np.nan]),
+            (X[:1], [np.inf]),
+            (X[:1] * np.nan, Y[:1]),
+            (X[:1] + np.inf, Y[:1]),
+            (X[:1, :3], Y[:1]),
+            (X[:2], Y[:1]),
+            (X[:1], [1e200]),
+            (1e200 * X[:2], Y[:2]),
+        ],
+    )
+    def test_rows_that_are_not_as_in_fit_change_nothing(self, objects, targets):
+        reg = FullConformalRegressor(RidgeResidual()).fit(X, Y)
+        before = reg.predict_interval(X_NEW, 0.5)
+        with pytest.raises(ValueError, match=r"NaN|infinity|features|samples|overflow"):
+            reg.partial_fit(objects, targets)
+        np.testing.assert_array_equal(reg.predict_interval(X_NEW, 0.5), before)
 
-    @pytest.mark.parametrize("measure", [KNN(), "knn", KNNResidual])
-    def test_refuses_what_is_no_measure_of_regression(self, measure):
-        with pytest.raises(TypeError, match="KNNResidual"):
-            FullConformalRegressor(measure).fit(X, Y)
-
-    def test_refuses_an_unknown_algorithm(self):
+    def test_an_unknown_algorithm_and_other_lengths(self):
         with pytest.raises(ValueError, match="algorithm"):
             FullConformalRegressor(algorithm="fast").fit(X, Y)
-
-    @pytest.mark.parametrize("level", [0, 1, 1.5, "0.9"])
-    def test_refuses_what_is_no_level(self, level):
-        reg = FullConformalRegressor().fit(X, Y)
-        with pytest.raises(ValueError, match="confidence_level"):
-            reg.predict_interval(X_NEW, level)
-        with pytest.raises(ValueError, match="confidence_level"):
-            reg.predict_region(X_NEW, level)
-
-    def test_refuses_to_forget_everything(self):
-        reg = FullConformalRegressor().fit(X, Y)
-        with pytest.raises(ValueError, match="leave none"):
-            reg.unlearn(np.arange(len(X)))
-        assert reg.unlearn([]).predict(X_NEW).shape == (len(X_NEW),)
-
-    def test_a_failure_changes_nothing(self):
-        reg = FullConformalRegressor(KNNResidual(k=4)).fit(X, Y)
-        before = reg.predict_interval(X_NEW)
-        for failing in (lambda: reg.partial_fit(X[:, :3], Y), lambda: reg.partial_fit(X, Y[:5]),
-                        lambda: reg.partial_fit(1e200 * X[:2], Y[:2]), lambda: reg.unlearn([1000])):  # fmt: skip
-            with pytest.raises((ValueError, IndexError)):
-                failing()
-            np.testing.assert_array_equal(reg.predict_interval(X_NEW), before)
-
-    def test_lengths_of_objects_and_targets_must_agree(self):
-        reg = FullConformalRegressor().fit(X, Y)
         with pytest.raises(ValueError, match="inconsistent"):
-            reg.predict_p(X_NEW, Y_NEW[:3])
+            FullConformalRegressor().fit(X, Y).predict_p(X_NEW, Y_NEW[:3])
 
 
 class TestRegion:
@@ -328,32 +197,3 @@ class TestRegion:
         assert 0.0 not in region
         assert region.measure == 0.0
         assert np.isnan(region.hull).all()
-
-
-@pytest.mark.parametrize("name", TARGET_PROBLEMS)
-def test_all_problems_go_through_the_estimator(name):
-    X_train, y, X_test = TARGET_PROBLEMS[name]
-    reg = FullConformalRegressor(KNNResidual(k=3)).fit(X_train, y)
-    level = 0.4
-    p = reg.predict_p(X_test, reg.predict_interval(X_test, level)[:, 1].clip(-1e12, 1e12))
-    assert (p > 0.6).all() or np.isinf(reg.predict_interval(X_test, level)).any()
-
-
-@pytest.mark.parametrize(
-    ("X", "y"),
-    [
-        (np.ones((1, 2)), np.array([np.nan])),
-        (np.ones((1, 2)), np.array([np.inf])),
-        (np.array([[np.nan, 1.0]]), np.ones(1)),
-        (np.array([[np.inf, 1.0]]), np.ones(1)),
-        (np.ones((1, 3)), np.ones(1)),
-        (np.ones((2, 2)), np.ones(1)),
-        (np.ones((1, 2)), np.array([1e200])),
-    ],
-)
-def test_learning_refuses_rows_that_are_not_as_in_fit(X, y):
-    reg = FullConformalRegressor(RidgeResidual()).fit(np.arange(12.0).reshape(6, 2), np.arange(6.0))
-    before = reg.predict_interval(np.ones((1, 2)), 0.5)
-    with pytest.raises(ValueError, match=r"NaN|infinity|features|samples|overflow"):
-        reg.partial_fit(X, y)
-    assert np.array_equal(reg.predict_interval(np.ones((1, 2)), 0.5), before)
