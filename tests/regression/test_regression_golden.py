@@ -1,6 +1,8 @@
-"""Widths that adapt, distributions and one-sided scores equal what MAPIE and crepes gave on the same data."""
+"""Intervals, widths that adapt, distributions and one-sided scores equal MAPIE's and crepes' on the same data."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,14 +11,21 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import QuantileRegressor
 from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.fixes import parse_version
 
-from exactcp import CVPlusRegressor, SplitConformalRegressor
+from exactcp import CVPlusRegressor, JackknifePlusRegressor, SplitConformalRegressor
 from exactcp.measures import ModelQuantile, ModelResidual
 from golden import MODELS, difficulty, golden, over_mean, parts
 
 MAPIE, CREPES = golden("mapie"), golden("crepes")
 RIDGE = MODELS["ridge"]
+REGRESSORS = {
+    "ridge": RIDGE,
+    "neighbours": KNeighborsRegressor(7),
+    "tree": DecisionTreeRegressor(max_depth=4, random_state=0),
+}
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}  # BLAS differs between machines
 TAXONOMIES = {"plain": None, "function": None, "categories": over_mean}
 pytestmark = pytest.mark.filterwarnings("ignore:.*examples:UserWarning")  # one category has too few for 0.95
@@ -37,6 +46,28 @@ def quantile_measure(entry):
     make = {"QuantileRegressor": QuantileRegressor, "GradientBoostingRegressor": GradientBoostingRegressor}
     lower, upper = (eval(entry["model"], {**make, "q": q}) for q in entry["quantiles"])
     return ModelQuantile(lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("model", "how"),
+    [  # 200 refits of another model than ridge do not differ in what is done with them
+        pytest.param(*case, marks=[pytest.mark.slow] * (case[0] != "ridge" and case[1].startswith("leave")))
+        for case in product(
+            REGRESSORS,
+            ["split", "cv plus", "cv minmax", *(f"leave-one-out {name}" for name in ("jackknife", "plus", "minmax"))],
+        )
+    ],
+)
+def test_absolute_residuals(model, how):
+    entry, measure = MAPIE[f"diabetes {model} {how}"], REGRESSORS[model]
+    data, (kind, *method) = parts(entry), how.split()
+    if kind == "split":
+        reg = SplitConformalRegressor(measure).fit(*data[:4])
+    elif kind == "cv":
+        reg = CVPlusRegressor(measure, cv=KFold(7), method=method[0]).fit(data.X, data.y)
+    else:
+        reg = JackknifePlusRegressor(measure, method=method[0]).fit(data.X, data.y)
+    same_intervals(reg, entry)
 
 
 @pytest.mark.parametrize("name", [name for name in MAPIE if " cqr " in name and "cross" not in name])
