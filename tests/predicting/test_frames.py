@@ -1,4 +1,4 @@
-"""Frames, several levels and nonempty sets say what the single questions say, from one evaluation."""
+"""Frames, several levels and nonempty sets say what single questions say, from one evaluation; notebooks show it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 
@@ -27,14 +28,20 @@ from exactcp import (
     VennAbersPredictor,
     VennPredictor,
 )
-from exactcp.measures import KNN, KNNResidual, ModelResidual, RidgeResidual
+from exactcp.measures import KNN, KNNResidual, LassoResidual, ModelResidual, RidgeResidual
+from exactcp.measures.lasso._bag import LassoBag
+from exactcp.measures.least_squares._ridge_bag import RidgeBag
+from exactcp.measures.neighbours._search import NeighbourSearch
+from exactcp.metrics import coverage_by_group
 from exactcp.predicting.credibility import most_credible
 from exactcp.predicting.frames import set_columns
+from exactcp.regions import Region, Regions
+from exactcp.regression import PredictiveDistribution
 
 RNG = np.random.default_rng(5)
-X = RNG.integers(0, 5, (60, 2)).astype(float)  # on a grid: p-values tie
+X = RNG.integers(0, 5, (60, 2)).astype(float)  # on a grid: p-values and residuals tie
 LABELS = np.array(["a", "b", "c"])[RNG.integers(0, 3, 60)]
-TARGETS = X @ [1.0, -2.0] + RNG.normal(size=60)
+TARGETS = X @ [1.0, -2.0] + RNG.integers(-2, 3, 60)
 X_TEST = pd.DataFrame(RNG.normal(2, 2, (25, 2)), index=[f"row {i}" for i in range(25)])
 LEVELS = [0.2, 0.8, 0.95]
 
@@ -52,6 +59,7 @@ REGRESSORS = [
     SplitConformalRegressor(Ridge(), random_state=0),
     SplitConformalRegressor(Ridge(), side="each", random_state=0, y_min=-20.0),
     CVPlusRegressor(Ridge(), cv=4, random_state=0),
+    *(CVPlusRegressor(KNNResidual(1), cv=4, method=method, random_state=0) for method in ("plus", "minmax")),
     CVPlusRegressor(ModelResidual(LinearRegression(), difficulty="knn"), cv=4, method="minmax", random_state=0),
     JackknifePlusRegressor(KNNResidual(3)),
     JackknifePlusRegressor(KNNResidual(3), method="minmax"),
@@ -67,6 +75,18 @@ def _id(predictor):
     return " ".join(repr(predictor).split())
 
 
+@pytest.fixture
+def count_calls(monkeypatch):
+    """Let a method of a class append to the list that is returned."""
+
+    def counting(owner, name):
+        calls, original = [], getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args, **how: calls.append(1) or original(*args, **how))
+        return calls
+
+    return counting
+
+
 @pytest.fixture(params=CLASSIFIERS, ids=_id)
 def classifier(request):
     return clone(request.param).fit(X, LABELS)
@@ -75,6 +95,29 @@ def classifier(request):
 @pytest.fixture(params=REGRESSORS, ids=_id)
 def regressor(request):
     return clone(request.param).fit(X, TARGETS)
+
+
+FULL = {
+    "k-NN": KNNResidual(3),
+    "k-NN without a list": KNNResidual(40),
+    "ridge": RidgeResidual(),
+    "ordinary ridge": RidgeResidual(residual="ordinary"),
+    "deleted kernel ridge": RidgeResidual(residual="deleted", kernel="rbf"),
+    "lasso": LassoResidual(1.0),
+    "frozen model": ModelResidual(FrozenEstimator(LinearRegression().fit(X[:5], TARGETS[:5]))),
+    "model": ModelResidual(Ridge(), bisections=8),
+    "difficulty": ModelResidual(Ridge(), difficulty="knn", bisections=4),
+}
+OPTIONS = {
+    "plain": {},
+    "smoothed": {"smoothed": True, "random_state": 0},
+    "categories": {"mondrian": lambda X: X[:, 0] > 1},
+}
+LEVELLED = [  # the last two refit
+    pytest.param(name, options, marks=[pytest.mark.slow] * (name in ("model", "difficulty")))
+    for name in FULL
+    for options in OPTIONS
+]
 
 
 @pytest.mark.filterwarnings("ignore:confidence_level")
@@ -97,6 +140,7 @@ class TestClassifiers:
     def test_several_levels_are_those_one_by_one(self, classifier):
         sets = classifier.predict_set(X_TEST, LEVELS)
         assert sets.shape == (25, 3, 3)
+        assert type(sets) is np.ndarray
         assert sets.dtype == bool
         frame = classifier.predict_frame(X_TEST, LEVELS)
         for j, level in enumerate(LEVELS):
@@ -116,15 +160,15 @@ class TestClassifiers:
             np.testing.assert_array_equal(filled[i, :, j], expected)
         np.testing.assert_array_equal(classifier.predict_set(X_TEST, 0.2, nonempty=True), filled[..., 0])
 
-    def test_objects_are_evaluated_once(self, classifier, monkeypatch):
-        calls, evaluate = [], type(classifier)._evaluate
-        monkeypatch.setattr(type(classifier), "_evaluate", lambda self, *args: calls.append(1) or evaluate(self, *args))
+    def test_objects_are_evaluated_once(self, classifier, count_calls):
+        calls = count_calls(type(classifier), "_evaluate")
         classifier.predict_frame(X_TEST, LEVELS)
         assert len(calls) == 1
         classifier.predict_set(X_TEST, LEVELS, nonempty=True)
         assert len(calls) == 2
 
 
+@pytest.mark.filterwarnings("ignore:confidence_level=0.[19]")
 class TestRegressors:
     def test_several_levels_are_those_one_by_one(self, regressor):
         levels = [0.6, 0.8, 0.9]
@@ -142,13 +186,49 @@ class TestRegressors:
             assert alone.columns.tolist() == ["prediction", "lower", "upper"]
             np.testing.assert_array_equal(alone[["lower", "upper"]], one)
 
-    @pytest.mark.parametrize("model", ["split", "cv+"])
-    def test_models_are_asked_once_for_all_levels(self, model, monkeypatch):
-        made = SplitConformalRegressor(Ridge()) if model == "split" else CVPlusRegressor(Ridge(), cv=3)
-        made, calls, predict = made.fit(X, TARGETS), [], Ridge.predict
-        monkeypatch.setattr(Ridge, "predict", lambda self, X: calls.append(1) or predict(self, X))
-        made.predict_interval(X_TEST.to_numpy(), [0.6, 0.8])
-        assert len(calls) == (1 if model == "split" else 3)
+    @pytest.mark.filterwarnings("ignore:Model")
+    @pytest.mark.parametrize(("name", "options"), LEVELLED)
+    def test_levels_of_full_ones_are_the_hulls_of_regions(self, name, options):
+        predictor = FullConformalRegressor(FULL[name], **OPTIONS[options]).fit(X[:30], TARGETS[:30])
+        asked, levels = X_TEST.to_numpy()[:12], [0.1, 0.5, 0.8, 0.9, 0.99]  # none is finite at the last
+        intervals = predictor.predict_interval(asked, levels)
+        for j, level in enumerate(levels):
+            np.testing.assert_array_equal(intervals[..., j], predictor.predict_interval(asked, level))
+            regions = [region.intervals for region in predictor.predict_region(asked, level)]
+            hulls = [(found[0, 0], found[-1, 1]) if len(found) else (np.nan, np.nan) for found in regions]
+            np.testing.assert_array_equal(intervals[..., j], hulls)
+
+    @pytest.mark.parametrize(
+        ("predictor", "owner", "method"),
+        [
+            (FullConformalRegressor(KNNResidual(3)), NeighbourSearch, "visit"),
+            (FullConformalRegressor(RidgeResidual()), RidgeBag, "_evaluated"),
+            (FullConformalRegressor(RidgeResidual(residual="ordinary")), RidgeBag, "_evaluated"),
+            (FullConformalRegressor(LassoResidual(1.0)), LassoBag, "_path"),
+            (JackknifePlusRegressor(KNNResidual(3)), NeighbourSearch, "visit"),
+            (CVPlusRegressor(KNNResidual(3), cv=4, random_state=0), NeighbourSearch, "visit"),
+            (SplitConformalRegressor(Ridge()), Ridge, "predict"),
+            (CVPlusRegressor(Ridge(), cv=3), Ridge, "predict"),
+        ],
+    )
+    def test_objects_are_evaluated_at_two_levels_as_often_as_at_one(self, predictor, owner, method, count_calls):
+        fitted = clone(predictor).fit(X, TARGETS)
+        calls = count_calls(owner, method)
+        fitted.predict_interval(X_TEST.to_numpy(), 0.8)
+        once = len(calls)
+        fitted.predict_interval(X_TEST.to_numpy(), [0.8, 0.6])
+        assert 0 < once == len(calls) - once
+
+    @pytest.mark.filterwarnings("ignore:ModelResidual fits")
+    def test_models_share_the_targets_that_levels_try(self, count_calls):
+        fitted = FullConformalRegressor(ModelResidual(Ridge(), bisections=6)).fit(X[:30], TARGETS[:30])
+        calls, fits = count_calls(Ridge, "fit"), []
+        for level in (0.8, 0.9, [0.8, 0.9], [0.8, 0.8]):
+            before = len(calls)
+            fitted.predict_interval(X_TEST.to_numpy()[:12], level)
+            fits.append(len(calls) - before)
+        assert fits[2] < fits[0] + fits[1]
+        assert fits[3] == fits[0]
 
     @pytest.mark.parametrize("predictor", [REGRESSORS[0], REGRESSORS[4], REGRESSORS[10]], ids=_id)
     def test_levels_with_too_few_examples_are_told_each_once(self, predictor):
@@ -253,3 +333,44 @@ def test_best_labels_are_those_of_a_loop(rng):
     assert found.credibility.tolist() == [max(row) for row in p.tolist()]
     assert found.confidence.tolist() == [1 - sorted(row)[-2] for row in p.tolist()]
     assert most_credible(p[:, :1], scores[:, :1]).confidence.tolist() == [1.0] * 300
+
+
+class TestNotebooks:
+    def test_confidence_and_regions(self):
+        html = FullConformalClassifier(KNN(3)).fit(X, LABELS).predict_confidence(X)._repr_html_()
+        assert html.count("<tr>") == 21
+        assert "credibility" in html
+        two = Region(np.array([[0.0, 1.0], [3.0, np.inf]]))._repr_html_()
+        assert "[0, 1] or [3, inf]" in two
+        assert two.count("hsl(210") == 2
+        assert "empty" in Region(np.empty((0, 2)))._repr_html_()
+
+    def test_regions_of_a_regressor_have_a_picture(self):
+        rng = np.random.default_rng(2)
+        X = rng.normal(size=(40, 1))
+        regions = FullConformalRegressor().fit(X, X[:, 0]).predict_region(X, 0.9)
+        assert "<code>[" in regions[0]._repr_html_()
+        assert regions == list(regions)
+        html = regions._repr_html_()
+        assert html.count("<code>[") == 20
+        assert "the first 20 of 40 rows" in html
+        assert regions[:2]._repr_html_().count("<code>[") == 2
+        assert "<table>" in regions[:0]._repr_html_()
+
+    def test_distributions_and_coverage(self):
+        found = PredictiveDistribution((np.array([1.0, 2.0, 4.0]), np.linspace(0, 100, 99)))
+        html = found._repr_html_()
+        assert "[-inf, inf]" in html  # of three points
+        assert "[4.0816, 95.918]" in html
+        assert html.count("<tr>") == 3
+        assert "<table>" in found[:0]._repr_html_()
+        html = coverage_by_group([[0.0, 1.0]] * 3, [0.5, 2.0, 0.5], ["a<b>", "a<b>", "c"])._repr_html_()
+        assert "a&lt;b&gt;" in html
+        assert "50\N{NO-BREAK SPACE}%" in html
+        assert "0.013 to 0.987" in html
+
+    def test_regions_are_drawn_on_one_scale(self):
+        narrow, wide = Region(np.array([[0.0, 1.0]])), Region(np.array([[-4.0, 5.0], [6.0, np.inf]]))
+        html = Regions([narrow, wide])._repr_html_()
+        assert "left:41.7%;width:max(2px, 8.3%)" in html  # 0 and 1 on a track from -5 to 7
+        assert "left:41.7%" not in narrow._repr_html_()

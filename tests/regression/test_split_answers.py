@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from exactcp import FullConformalRegressor, SplitConformalRegressor
@@ -141,6 +143,21 @@ class TestEqualsTheTextbook:
             np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-12 * np.abs(y).max())
 
 
+def test_scores_are_divided_by_an_estimated_difficulty():
+    folds = KFold(5, shuffle=True, random_state=0)
+    measure = ModelResidual(Ridge(), difficulty=KNeighborsRegressor(10), cv=folds)
+    reg = SplitConformalRegressor(measure).fit(X[:30], SMOOTH[:30], X[30:], SMOOTH[30:])
+    model = Ridge().fit(X[:30], SMOOTH[:30])
+    absolute = np.abs(SMOOTH[:30] - cross_val_predict(Ridge(), X[:30], SMOOTH[:30], cv=folds))
+    hard = KNeighborsRegressor(10).fit(X[:30], absolute)
+    sigma = lambda objects: hard.predict(objects) + 0.1 * absolute.mean()  # noqa: E731
+    scores = np.sort(np.abs(SMOOTH[30:] - model.predict(X[30:])) / sigma(X[30:]))
+    half = scores[-3] * sigma(X_TEST)  # (1 + 3) / 31 is the first above 0.1
+    expected = np.column_stack([model.predict(X_TEST) - half, model.predict(X_TEST) + half])
+    np.testing.assert_allclose(reg.predict_interval(X_TEST, 0.9), expected, rtol=1e-12)
+    assert np.ptp(half) > 0.1
+
+
 def test_each_end_has_half_of_the_error():
     """The ends are those of the two one-sided regressors at the level that half of the error leaves."""
     split = (X[:30], SMOOTH[:30], X[30:], SMOOTH[30:])
@@ -201,14 +218,6 @@ class TestLimits:
         assert len(reg.predict_region(X_TEST[:1], 0.9)[0]) == 0
         assert reg.predict_interval(X_TEST[:1], 0.9).tolist() == [[0.0, 0.0]]
 
-    def test_bad_ones(self):
-        with pytest.raises(ValueError, match=r"y_min=3\.0 and y_max=3\.0 leave no targets"):
-            SplitConformalRegressor(y_min=3.0, y_max=3.0).fit(X, SMOOTH)
-        with pytest.raises(ValueError, match=r"y\[\d+\] is -.*outside of \[y_min, y_max\] = \[0\.0, inf\]"):
-            SplitConformalRegressor(y_min=0).fit(X, SMOOTH)
-        with pytest.raises(ValueError, match="y_min='low' is not a limit of the targets: use a finite number or None"):
-            SplitConformalRegressor(y_min="low").fit(X, SMOOTH)
-
 
 class TestCalibration:
     def test_what_learns_nothing_is_calibrated_with_all_examples_and_never_fitted(self):
@@ -251,6 +260,8 @@ class TestCalibration:
                 getattr(reg, method)(X[:, :1], SMOOTH)
             with pytest.raises(ValueError, match=r"inconsistent|target"):
                 getattr(reg, method)(X[:5], SMOOTH)
+        with pytest.raises(ValueError, match="features"):
+            reg.fit(X, SMOOTH, X[:, :1], SMOOTH)
         np.testing.assert_array_equal(reg.predict_interval(X_TEST, 0.8), before)
 
     def test_before_fit(self):
