@@ -20,12 +20,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, RobustScaler, StandardScaler
 from sklearn.utils import get_tags
 
 from exactcp import ConformalAnomalyDetector, FullConformalClassifier, FullConformalRegressor
 from exactcp._rows import symmetric_order
 from exactcp.measures import KDE, KNN, LSSVM, KNNResidual, ModelScore, RandomForest, RidgeResidual, SimplifiedKNN
+from exactcp.predicting.powers_of_two import PowerOfTwoScaler
 
 RNG = np.random.default_rng(1)
 SCALES = np.array([1.0, 1000.0, 0.01])
@@ -59,89 +60,74 @@ def _by_hand(predictor, transformer, X_train, X_test, *y):
     return plain.fit(made[:n], *y), made[n:]
 
 
+ASKED = {
+    FullConformalClassifier: [("predict",), ("predict_p",), ("predict_set", 0.8), ("predict_set", 0.6)],
+    FullConformalRegressor: [
+        ("predict",),
+        ("predict_p", np.zeros(6)),
+        ("predict_interval", 0.8),
+        ("predict_region", 0.8),
+    ],
+    ConformalAnomalyDetector: [("predict",), ("predict_p",), ("select", 0.5)],
+}
+
+
 @pytest.mark.usefixtures("quiet")
 class TestByHand:
     @pytest.mark.parametrize("transformer", [StandardScaler(), PCA(2), QuantileTransformer(n_quantiles=10)])
     @pytest.mark.parametrize(
-        "measure",
+        ("predictor", "y"),
         [
-            KNN(3),
-            KDE(0.5),
-            LSSVM(),
-            pytest.param(SimplifiedKNN(2), marks=pytest.mark.slow),  # the family of KNN
-            pytest.param(RandomForest(5, random_state=0), marks=pytest.mark.slow),  # seconds of growing trees
+            *((FullConformalClassifier(measure), LABELS) for measure in (KNN(3), KDE(0.5), LSSVM())),
+            *(
+                (FullConformalClassifier(KNN(3), random_state=0, **how), LABELS)
+                for how in ({"mondrian": "label"}, {"smoothed": True}, {"mondrian": lambda X, y: y > 0})
+            ),
+            pytest.param(FullConformalClassifier(SimplifiedKNN(2)), LABELS, marks=pytest.mark.slow),  # as KNN
+            pytest.param(  # seconds of growing trees
+                FullConformalClassifier(RandomForest(5, random_state=0)), LABELS, marks=pytest.mark.slow
+            ),
+            (FullConformalRegressor(KNNResidual(3)), TARGETS),
+            (FullConformalRegressor(RidgeResidual()), TARGETS),
+            (ConformalAnomalyDetector(epsilon=0.1), None),
         ],
     )
-    def test_classification(self, measure, transformer):
-        clf = FullConformalClassifier(measure, preprocess=transformer, random_state=0)
-        plain, objects = _by_hand(clf, transformer, X, X_TEST, LABELS)
-        clf.fit(X, LABELS)
-        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(objects))
-        np.testing.assert_array_equal(clf.predict_set(X_TEST, 0.8), plain.predict_set(objects, 0.8))
-        np.testing.assert_array_equal(clf.predict(X_TEST), plain.predict(objects))
-
-    @pytest.mark.parametrize("how", [{"mondrian": "label"}, {"smoothed": True}, {"mondrian": lambda X, y: y > 0}])
-    def test_taxonomies_and_smoothing(self, how):
-        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), random_state=0, **how)
-        plain, objects = _by_hand(clf, StandardScaler(), X, X_TEST, LABELS)
-        clf.fit(X, LABELS)
-        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(objects))
-        np.testing.assert_array_equal(clf.predict_set(X_TEST, 0.6), plain.predict_set(objects, 0.6))
-
-    @pytest.mark.parametrize("measure", [KNNResidual(3), RidgeResidual()])
-    def test_regression(self, measure):
-        reg = FullConformalRegressor(measure, preprocess=StandardScaler())
-        plain, objects = _by_hand(reg, StandardScaler(), X, X_TEST, TARGETS)
-        reg.fit(X, TARGETS)
-        np.testing.assert_array_equal(reg.predict_p(X_TEST, np.zeros(6)), plain.predict_p(objects, np.zeros(6)))
-        np.testing.assert_array_equal(reg.predict_interval(X_TEST, 0.8), plain.predict_interval(objects, 0.8))
-        np.testing.assert_array_equal(reg.predict(X_TEST), plain.predict(objects))
-        ours, theirs = reg.predict_region(X_TEST, 0.8), plain.predict_region(objects, 0.8)
-        np.testing.assert_equal([one.intervals for one in ours], [one.intervals for one in theirs])
-
-    def test_anomalies(self):
-        detector = ConformalAnomalyDetector(preprocess=StandardScaler(), epsilon=0.1)
-        plain, objects = _by_hand(detector, StandardScaler(), X, X_TEST)
-        detector.fit(X)
-        np.testing.assert_array_equal(detector.predict_p(X_TEST), plain.predict_p(objects))
-        np.testing.assert_array_equal(detector.predict(X_TEST), plain.predict(objects))
-        np.testing.assert_array_equal(detector.select(X_TEST, 0.5), plain.select(objects, 0.5))
+    def test_answers(self, predictor, y, transformer):
+        answers = () if y is None else (y,)
+        plain, objects = _by_hand(predictor, transformer, X, X_TEST, *answers)
+        fitted = clone(predictor).set_params(preprocess=transformer).fit(X, *answers)
+        for question, *how in ASKED[type(predictor)]:
+            found, expected = getattr(fitted, question)(X_TEST, *how), getattr(plain, question)(objects, *how)
+            if question == "predict_region":
+                found, expected = ([region.intervals for region in regions] for regions in (found, expected))
+            np.testing.assert_equal(found, expected)
 
     @pytest.mark.parametrize("on", ["together", "training"])
-    def test_learning_and_unlearning(self, on):
-        how = {"preprocess": StandardScaler(), "preprocess_on": on}
-        clf = FullConformalClassifier(KNN(3), **how).fit(X, LABELS)
-        clf.partial_fit(X_TEST, [0, 1, 2, 3, 3, 3]).unlearn([0, -1]).unlearn(3)
-        kept = np.delete(np.arange(30), [0, 29, 4])
-        all_X, all_y = np.vstack([X, X_TEST])[kept], np.append(LABELS, [0, 1, 2, 3, 3, 3])[kept]
-        if on == "together":
-            fresh = FullConformalClassifier(KNN(3), **how).fit(all_X, all_y)
-            expected = fresh.predict_p(X_TEST)
-        else:
-            scaler = StandardScaler().fit(X)
-            fresh = FullConformalClassifier(KNN(3)).fit(scaler.transform(all_X), all_y)
-            expected = fresh.predict_p(scaler.transform(X_TEST))
-        assert clf.classes_.tolist() == [0, 1, 2, 3]
-        assert clf.n_examples_ == 27
-        np.testing.assert_array_equal(clf.predict_p(X_TEST), expected)
-        reg = FullConformalRegressor(KNNResidual(3), **how).fit(X[:20], TARGETS[:20])
-        reg.partial_fit(X[20:], TARGETS[20:]).unlearn(range(4))
-        if on == "together":
-            again = FullConformalRegressor(KNNResidual(3), **how).fit(X[4:], TARGETS[4:])
-            np.testing.assert_array_equal(reg.predict_interval(X_TEST, 0.8), again.predict_interval(X_TEST, 0.8))
-        detector = ConformalAnomalyDetector(**how).fit(X[:20]).partial_fit(X[20:]).unlearn(range(4))
-        assert detector.n_examples_ == 20
-        if on == "together":
-            np.testing.assert_array_equal(
-                detector.predict_p(X_TEST), ConformalAnomalyDetector(**how).fit(X[4:]).predict_p(X_TEST)
-            )
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [
+            (FullConformalClassifier(KNN(3)), np.append(LABELS[:16], [3] * 8)),  # a new label
+            (FullConformalRegressor(KNNResidual(3)), TARGETS),
+            (ConformalAnomalyDetector(), None),
+        ],
+    )
+    def test_learning_and_unlearning(self, predictor, y, on):
+        def examples(some, objects=X):
+            return (objects[some],) if y is None else (objects[some], y[some])
 
-    def test_training_objects_alone(self):
-        clf = FullConformalClassifier(KNN(3), preprocess=StandardScaler(), preprocess_on="training").fit(X, LABELS)
-        scaler = StandardScaler().fit(X)
-        np.testing.assert_array_equal(clf.preprocess_.mean_, scaler.mean_)
-        plain = FullConformalClassifier(KNN(3)).fit(scaler.transform(X), LABELS)
-        np.testing.assert_array_equal(clf.predict_p(X_TEST), plain.predict_p(scaler.transform(X_TEST)))
+        changed = clone(predictor).set_params(preprocess=StandardScaler(), preprocess_on=on)
+        fresh, kept = clone(changed), np.delete(np.arange(24), [0, 4, 23])
+        changed.fit(*examples(slice(16))).partial_fit(*examples(slice(16, 24))).unlearn([0, -1]).unlearn(3)
+        objects, asked = X, X_TEST
+        if on == "training":
+            scaler, fresh = StandardScaler().fit(X[:16]), clone(predictor)
+            objects, asked = scaler.transform(X), scaler.transform(X_TEST)
+            np.testing.assert_array_equal(changed.preprocess_.mean_, scaler.mean_)
+        fresh.fit(*examples(kept, objects))
+        question = "predict_interval" if y is TARGETS else "predict_p"
+        np.testing.assert_array_equal(getattr(changed, question)(X_TEST), getattr(fresh, question)(asked))
+        assert changed.n_examples_ == 21
+        assert getattr(changed, "classes_", [3])[-1] == 3
 
     def test_random_transformers_repeat_themselves(self):
         svd = make_pipeline(TfidfVectorizer(), TruncatedSVD(3))
@@ -418,3 +404,34 @@ class TestRefusals:
     def test_before_a_detector(self):
         with pytest.raises(ValueError, match="give a detector its transformer in a pipeline"):
             ConformalAnomalyDetector(IsolationForest(), preprocess=StandardScaler()).fit(X)
+
+
+WIDE = np.random.default_rng(0).normal(size=(30, 3)) * [1, 1e5, 1e-5] + [0, 3, 0]
+SCALERS = {"largest": StandardScaler(), "quartiles": RobustScaler()}
+
+
+class TestPowersOfTwo:
+    """A power of two changes no digit, and saves what squaring would lose."""
+
+    @pytest.mark.parametrize("unit", SCALERS)
+    def test_a_scaler_after_it_gives_the_same_bits(self, unit):
+        plain = clone(SCALERS[unit])
+        found = make_pipeline(PowerOfTwoScaler(unit), clone(SCALERS[unit])).fit(WIDE)
+        np.testing.assert_array_equal(found.transform(WIDE[:7] + 1), plain.fit(WIDE).transform(WIDE[:7] + 1))
+
+    @pytest.mark.parametrize("unit", SCALERS)
+    @pytest.mark.parametrize("exponent", [-700, 400])
+    def test_tiny_and_huge_numbers_are_scaled_as_others_are(self, unit, exponent):
+        scaler = make_pipeline(PowerOfTwoScaler(unit), clone(SCALERS[unit]))
+        np.testing.assert_array_equal(scaler.fit_transform(np.ldexp(WIDE, exponent)), scaler.fit_transform(WIDE))
+
+    def test_its_numbers_by_hand_and_a_column_of_zeros(self):
+        made = PowerOfTwoScaler().fit_transform([[0.0, 12.0, -3.0], [0.0, 1.0, 0.5]])
+        assert made.tolist() == [[0.0, 0.75, -0.75], [0.0, 0.0625, 0.125]]
+        # 12 - 4 is 8, below 16
+        made = PowerOfTwoScaler("quartiles").fit_transform([[0.0], [4.0], [8.0], [12.0], [1000.0]])
+        assert made[:, 0].tolist() == [0.0, 0.25, 0.5, 0.75, 62.5]
+
+    def test_another_unit_is_refused(self):
+        with pytest.raises(ValueError, match="unit='mean'"):
+            PowerOfTwoScaler("mean").fit(WIDE)

@@ -15,7 +15,6 @@ from exactcp.pvalues import (
     label_conditional,
     marginal,
     smoothed_p,
-    tau_of_steps,
     threshold,
     tie_groups,
 )
@@ -85,12 +84,6 @@ def test_formulas():
     np.testing.assert_array_equal(deterministic_p(counts), [[0.5, 0.1]])
     np.testing.assert_array_equal(smoothed_p(counts, np.array([0.5])), [[0.4, 0.05]])
     np.testing.assert_array_equal(smoothed_p(counts, np.array([1.0])), deterministic_p(counts))
-
-
-def test_tau_is_never_zero():
-    tau = tau_of_steps(0, 0, 100_000)
-    assert 0 < tau.min() < 1e-3
-    assert 1 - 1e-3 < tau.max() <= 1
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.04, 0.05, 0.1, 0.3, 1.0, Fraction(1, 3)])

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -156,14 +157,6 @@ class TestDetectors:
         sizes = ((NUMBERS[:N, 1] > 0) == (NUMBERS[N:, 1] > 0)[:, None]).sum(axis=1)
         np.testing.assert_array_equal(p, (np.sum(parts, axis=0) + 1) / (sizes + 1))
 
-    def test_changes(self):
-        full = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(NUMBERS[:60], categories=SITE[:60])
-        full.partial_fit(NUMBERS[60:N], categories=SITE[60:N]).unlearn([5])
-        kept = np.delete(np.arange(N), 5)
-        fresh = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(NUMBERS[kept], categories=SITE[kept])
-        asked = {"categories": SITE[N:]}
-        np.testing.assert_array_equal(full.predict_p(NUMBERS[N:], **asked), fresh.predict_p(NUMBERS[N:], **asked))
-
 
 def textbook_counts(X, asked):
     """Return which of the training scores of SimplifiedKNN(3) are at least as large as each object's, (m, n)."""
@@ -177,13 +170,20 @@ def textbook_counts(X, asked):
 
 
 class TestChanges:
-    def test_learning_and_forgetting_keep_categories_in_step(self):
-        clf = FullConformalClassifier(KNN(k=3)).fit(NUMBERS[:60], LABELS[:60], categories=SITE[:60])
-        clf.partial_fit(NUMBERS[60:N], LABELS[60:N], categories=SITE[60:N]).unlearn([3, 70])
+    @pytest.mark.parametrize(
+        ("predictor", "y"),
+        [(FullConformalClassifier(KNN(k=3)), LABELS), (ConformalAnomalyDetector(SimplifiedKNN(k=3)), None)],
+    )
+    def test_learning_and_forgetting_keep_categories_in_step(self, predictor, y):
+        def examples(some):
+            return (NUMBERS[some],) if y is None else (NUMBERS[some], y[some])
+
+        changed = clone(predictor).fit(*examples(slice(60)), categories=SITE[:60])
+        changed.partial_fit(*examples(slice(60, N)), categories=SITE[60:N]).unlearn([3, 70])
         kept = np.delete(np.arange(N), [3, 70])
-        fresh = FullConformalClassifier(KNN(k=3)).fit(NUMBERS[kept], LABELS[kept], categories=SITE[kept])
-        asked = {"categories": SITE[N:]}
-        np.testing.assert_array_equal(clf.predict_p(NUMBERS[N:], **asked), fresh.predict_p(NUMBERS[N:], **asked))
+        fresh = clone(predictor).fit(*examples(kept), categories=SITE[kept])
+        found, expected = (one.predict_p(NUMBERS[N:], categories=SITE[N:]) for one in (changed, fresh))
+        np.testing.assert_array_equal(found, expected)
 
     def test_a_category_that_nobody_has_excludes_nothing(self, classifier):
         clf = classifier().fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])

@@ -195,6 +195,9 @@ class TestNames:
         named = _fitted(new, y, np.arange(12), ids=NAMES)
         with pytest.raises(ValueError, match="unlearning"):
             named.unlearn(ids=NAMES)
+        if y is LABELS:
+            with pytest.raises(ValueError, match="would leave 6 of 1 class"):
+                named.unlearn(range(0, 12, 2))
         assert named.ids_ == NAMES
 
     def test_a_detector_cannot(self):

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-import pickle
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 from exactcp import VennPredictor, textbook
@@ -164,7 +160,6 @@ class TestLearning:
             (lambda: clf.partial_fit([[1e200] * 4], ["another"]), ValueError, "scale X"),
             (lambda: clf.unlearn(150), IndexError, "index 150 is not there"),
             (lambda: clf.unlearn(np.arange(100)), ValueError, "would leave 50 of 1 class"),
-            (lambda: clf.predict_proba(X_IRIS * np.nan), ValueError, "NaN"),
         ]:
             with pytest.raises(error, match=sentence):
                 work()
@@ -200,40 +195,6 @@ class TestPredictions:
                 patch.setattr(_search, "ROWS", 7)
                 patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(block_bytes=8 * 300 * 3))
                 np.testing.assert_array_equal(tables(clf, X_test), expected)
-
-    def test_frames_and_string_labels(self):
-        columns = ["sl", "sw", "pl", "pw"]
-        expected = VennPredictor(k=5).fit(X_IRIS, Y_IRIS).predict_proba_interval(X_IRIS)
-        for frame in (pd.DataFrame(X_IRIS, columns=columns), pl.DataFrame(X_IRIS, schema=columns)):
-            clf = VennPredictor(k=5).fit(frame, NAMES[Y_IRIS])
-            np.testing.assert_array_equal(clf.predict_proba_interval(frame), expected)
-            np.testing.assert_array_equal(clf.feature_names_in_, columns)
-        frozen = X_IRIS.astype(np.float32)
-        frozen.setflags(write=False)
-        VennPredictor(k=5).fit(frozen, Y_IRIS).predict(frozen)
-
-    def test_clone_and_pickle(self):
-        clf = VennPredictor(k=5, metric="manhattan").fit(X_IRIS[::2], Y_IRIS[::2])
-        copied = pickle.loads(pickle.dumps(clf)).partial_fit(X_IRIS[1:3], Y_IRIS[1:3])
-        clf.partial_fit(X_IRIS[1:3], Y_IRIS[1:3])
-        np.testing.assert_array_equal(copied.predict_proba(X_IRIS), clf.predict_proba(X_IRIS))
-        assert clone(clf).metric == "manhattan"
-
-    @pytest.mark.parametrize("k", [0, -1, 2.5, "3", None, True])
-    def test_k(self, k):
-        with pytest.raises(ValueError, match=r"k=.* is not a number of neighbours: use an integer of at least 1"):
-            VennPredictor(k=k).fit(X_IRIS, Y_IRIS)
-
-    def test_metrics_that_are_none(self):
-        with pytest.raises(ValueError, match="metric='euclid' is not known"):
-            VennPredictor(metric="euclid").fit(X_IRIS, Y_IRIS)
-
-    def test_progress_goes_to_the_error_stream(self, capfd):
-        VennPredictor(verbose=1).fit(X_IRIS, Y_IRIS).predict(X_IRIS)
-        captured = capfd.readouterr()
-        assert "fitting" in captured.err
-        assert "predicting" in captured.err
-        assert captured.out == ""
 
 
 def bounds_contain(successes, lower, upper):
