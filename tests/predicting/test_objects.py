@@ -55,17 +55,14 @@ def _by_number(objects, metric):
     return np.arange(float(len(objects)))[:, None], lambda a, b: float(metric(objects[int(a[0])], objects[int(b[0])]))
 
 
-def _label_p(name, objects, metric, kept, tests):
+def _label_p(name, objects, metric, kept, tests, labels=LABELS):
     numbers, distance = _by_number(objects, metric)
-    counts = textbook.counts(_score(name, distance), numbers[kept], LABELS[kept], numbers[tests], np.unique(LABELS))
+    counts = textbook.counts(_score(name, distance), numbers[kept], labels[kept], numbers[tests], np.unique(labels))
     return (counts.greater + counts.equal + 1) / (counts.total + 1)
 
 
-def _one_class_p(name, objects, metric, kept, tests):
-    numbers, distance = _by_number(objects, metric)
-    no_labels = np.zeros(len(kept), int)
-    counts = textbook.counts(_score(name, distance), numbers[kept], no_labels, numbers[tests], np.zeros(1, int))
-    return ((counts.greater + counts.equal + 1) / (counts.total + 1))[:, 0]
+def _one_class_p(*asked):
+    return _label_p(*asked, labels=np.zeros(N, int))[:, 0]
 
 
 def _target_p(_, objects, metric, kept, tests):

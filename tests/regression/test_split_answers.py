@@ -220,27 +220,6 @@ class TestLimits:
 
 
 class TestCalibration:
-    def test_what_learns_nothing_is_calibrated_with_all_examples_and_never_fitted(self):
-        model = Ridge().fit(X[:20], SMOOTH[:20])
-        before = model.coef_.copy()
-        reg = SplitConformalRegressor(FrozenEstimator(model)).fit(X[20:], SMOOTH[20:])
-        np.testing.assert_array_equal(reg.calibration_scores_, np.abs(SMOOTH[20:] - model.predict(X[20:])))
-        assert reg.measure_.estimator_.estimator is not model  # which may be fitted again
-        np.testing.assert_array_equal(model.coef_, before)
-
-    def test_precomputed_predictions_and_quantiles(self):
-        model, quantiles = Ridge().fit(X[:20], SMOOTH[:20]), Quantiles().fit(X[:20], SMOOTH[:20])
-        pairs = [
-            (ModelResidual("precomputed"), ModelResidual(FrozenEstimator(model)), model),
-            (ModelQuantile("precomputed"), ModelQuantile(FrozenEstimator(quantiles)), quantiles),
-        ]
-        for given, frozen, source in pairs:
-            said = source.predict(X).reshape(60, -1)
-            reg = SplitConformalRegressor(given).fit(said[20:], SMOOTH[20:])
-            same = SplitConformalRegressor(frozen).fit(X[20:], SMOOTH[20:])
-            np.testing.assert_array_equal(reg.predict_interval(said[:9], 0.9), same.predict_interval(X[:9], 0.9))
-            np.testing.assert_array_equal(reg.predict(said[:9]), same.predict(X[:9]))
-
     @pytest.mark.parametrize("mondrian", [None, right])
     def test_anew_and_with_more(self, mondrian):
         reg = SplitConformalRegressor(Ridge(), mondrian=mondrian).fit(X[:20], SMOOTH[:20], X[20:30], SMOOTH[20:30])
@@ -298,23 +277,17 @@ class TestFullWithWhatLearnsNothing:
             targets = np.full(len(X_TEST), target)
             np.testing.assert_array_equal(fast.predict_p(X_TEST, targets), slow.predict_p(X_TEST, targets))
 
+    @pytest.mark.parametrize("mondrian", [None, right])
     @pytest.mark.parametrize("name", FIXED)
-    def test_learns_and_unlearns_and_equals_split(self, name):
-        measure = self.FIXED[name]
-        full = FullConformalRegressor(measure).fit(X[20:40], GRID[20:40]).partial_fit(X[40:], GRID[40:]).unlearn([0, 3])
+    def test_learns_and_unlearns_and_equals_split(self, name, mondrian):
+        full = FullConformalRegressor(self.FIXED[name], mondrian=mondrian).fit(X[20:40], GRID[20:40])
+        full.partial_fit(X[40:], GRID[40:]).unlearn([0, 3])
         rest = np.delete(np.arange(20, 60), [0, 3])
-        split = SplitConformalRegressor(measure).fit(X[rest], GRID[rest])
+        split = SplitConformalRegressor(self.FIXED[name], mondrian=mondrian).fit(X[rest], GRID[rest])
         assert full.predict_region(X_TEST, 0.8) == split.predict_region(X_TEST, 0.8)
         np.testing.assert_array_equal(full.predict_p(X_TEST, GRID[:8]), split.predict_p(X_TEST, GRID[:8]))
         points = full.predict_distribution(X_TEST).to_numpy()
         np.testing.assert_array_equal(points, split.predict_distribution(X_TEST).to_numpy())
-
-    def test_categories(self):
-        taxonomy = lambda Z: Z[:, 0] > 0  # noqa: E731
-        full = FullConformalRegressor(self.FIXED["frozen"], mondrian=taxonomy).fit(X, GRID)
-        split = SplitConformalRegressor(self.FIXED["frozen"], mondrian=taxonomy).fit(X, GRID)
-        assert full.predict_region(X_TEST, 0.8) == split.predict_region(X_TEST, 0.8)
-        np.testing.assert_array_equal(full.predict_p(X_TEST, GRID[:8]), split.predict_p(X_TEST, GRID[:8]))
 
 
 @pytest.mark.parametrize(
