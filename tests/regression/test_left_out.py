@@ -30,6 +30,7 @@ FEW = 15  # that the textbook refits for each
 PLAIN, DIFFICULT = ModelResidual(Ridge()), ModelResidual(Ridge(), difficulty=KNeighborsRegressor(8))
 
 
+@cache
 def training(measure: ModelResidual) -> Any:
     """Return the measure as the textbook takes it; what has been trained on the same examples is not trained again."""
     trained: dict[bytes, ModelResidual] = {}
