@@ -1,4 +1,4 @@
-"""Betting strategies: golden values, the textbook's formulas, and that every bet is fair."""
+"""Betting strategies: golden values, the textbook's formulas, that every bet is fair; wealth and rules of alarm."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import binomtest
 from sklearn.base import clone
 
 from exactcp import ExchangeabilityTest
-from exactcp.exchangeability import CompositeJumper, PlugIn, Power, SimpleJumper, SimpleMixture
+from exactcp.exchangeability import (
+    CUSUM,
+    CompositeJumper,
+    PlugIn,
+    Power,
+    ShiryaevRoberts,
+    SimpleJumper,
+    SimpleMixture,
+    Ville,
+)
 from exactcp.exchangeability.betting import log_mixture, make_betting
+from exactcp.exchangeability.martingale import Martingale
 from exactcp.textbook import online
+from slices import both_lanes
 
 STRATEGIES = [Power(), Power(0.5), SimpleMixture(), SimpleJumper(), SimpleJumper(0.5), CompositeJumper(), PlugIn()]
 SMALL = np.full(20, 0.05)
 EVEN = (np.arange(1, 101) - 0.5) / 100
 
 
-class TestGoldenValues:
-    @pytest.mark.parametrize(
-        ("betting", "expected"),
-        [
-            (Power(0.92), 1.3574045400),
-            (SimpleMixture(), 7.0785316586),
-            (SimpleJumper(0.01), 2.7037617851),
-            (CompositeJumper(), 2.5615900643),
-        ],
-    )
-    def test_of_twenty_small_p_values(self, betting, expected):
-        assert betting.log_martingale(SMALL)[-1] / math.log(10) == pytest.approx(expected, abs=1e-9)
-
-    @pytest.mark.parametrize(
-        ("betting", "expected"),
-        [
-            (Power(0.92), -0.3658534480),
-            (SimpleMixture(), -2.1560516261),
-            (SimpleJumper(0.01), 17.1395675000),
-            (CompositeJumper(), 15.7718233131),
-        ],
-    )
-    def test_of_an_even_grid(self, betting, expected):
-        assert betting.log_martingale(EVEN)[-1] == pytest.approx(expected, abs=1e-9)
+@pytest.mark.parametrize(
+    ("p", "betting", "expected"),
+    [
+        (SMALL, Power(0.92), 1.3574045400 * math.log(10)),
+        (SMALL, SimpleMixture(), 7.0785316586 * math.log(10)),
+        (SMALL, SimpleJumper(0.01), 2.7037617851 * math.log(10)),
+        (SMALL, CompositeJumper(), 2.5615900643 * math.log(10)),
+        (EVEN, Power(0.92), -0.3658534480),
+        (EVEN, SimpleMixture(), -2.1560516261),
+        (EVEN, SimpleJumper(0.01), 17.1395675000),
+        (EVEN, CompositeJumper(), 15.7718233131),
+    ],
+)
+def test_golden_values(p, betting, expected):
+    assert betting.log_martingale(p)[-1] == pytest.approx(expected, abs=1e-9)
 
 
 class TestEqualsTextbook:
@@ -121,19 +124,87 @@ class TestEveryStrategy:
         np.testing.assert_array_equal(again.log_martingale_, test.log_martingale_)
 
 
-def test_the_state_of_earlier_jumpers_is_read():
-    thirds = (1 / 3, 1 / 3, 1 / 3)
-    states = {
-        SimpleJumper: {"jump": 0.1, "_shares": thirds},
-        CompositeJumper: {"jumps": (0.1, 1.0), "_shares": [thirds, thirds], "_logs": [0.5, -1.25]},
-    }
-    for kind, state in states.items():
-        restored = object.__new__(kind)
-        restored.__setstate__(dict(state))
-        fresh = kind(next(iter(state.values())))
-        fresh._jumpers = fresh._jumpers._replace(logs=np.array(state.get("_logs", [0.0])))
-        assert restored.bets([0.1, 0.2]) == fresh.bets([0.1, 0.2])
-        assert vars(restored).keys() == vars(fresh).keys()
+def _run(rule, growths):
+    steps = [rule.step(growth) for growth in growths]
+    return np.array([log for log, _ in steps]), np.flatnonzero([alarm for _, alarm in steps])
+
+
+class TestRules:
+    @pytest.mark.parametrize(("rule", "formula"), [(CUSUM, online.cusum), (ShiryaevRoberts, online.shiryaev_roberts)])
+    def test_statistics_equal_their_definitions(self, rule, formula, rng):
+        growths = rng.normal(-0.05, 0.6, 80)
+        path = np.exp(np.concatenate([[0.0], np.cumsum(growths)]))
+        logs, alarms = _run(rule(math.inf), growths)
+        np.testing.assert_allclose(logs, np.log(formula(path)), rtol=1e-10, atol=1e-10)
+        assert alarms.size == 0
+
+    @pytest.mark.parametrize("rule", [Ville, CUSUM, ShiryaevRoberts])
+    def test_after_an_alarm_the_statistic_starts_anew(self, rule, rng):
+        growths = rng.normal(0.1, 0.6, 200)
+        logs, alarms = _run(rule(20.0), growths)
+        assert alarms.size >= 2
+        np.testing.assert_array_equal(alarms, np.flatnonzero(logs >= math.log(20.0)))
+        first = alarms[0] + 1
+        again, later = _run(rule(20.0), growths[first:])
+        np.testing.assert_array_equal(again, logs[first:])
+        np.testing.assert_array_equal(later + first, alarms[1:])
+
+    def test_the_threshold_itself_is_an_alarm(self):
+        assert Ville(2.0).step(math.log(2.0)) == (math.log(2.0), True)
+
+
+class TestMartingale:
+    def test_wealth_goes_on_through_alarms(self, rng):
+        p = (1 - rng.random(300)) ** 2
+        martingale = Martingale(SimpleJumper(0.05), "ville", 10.0)
+        alarmed = [martingale.update(value) for value in p]
+        np.testing.assert_allclose(martingale.log_wealth, SimpleJumper(0.05).log_martingale(p), rtol=1e-12)
+        np.testing.assert_array_equal(martingale.alarms, np.flatnonzero(alarmed))
+        assert martingale.alarms.size >= 2
+        first = martingale.alarms[0]
+        np.testing.assert_array_equal(martingale.log_statistic[: first + 1], martingale.log_wealth[: first + 1])
+        np.testing.assert_allclose(
+            martingale.log_statistic[first + 1], martingale.log_wealth[first + 1] - martingale.log_wealth[first]
+        )
+
+    def test_records_are_read_only_and_do_not_move(self):
+        martingale = Martingale()
+        for p in np.linspace(0.1, 0.9, 10):
+            martingale.update(p)
+        before, kept = martingale.log_wealth, martingale.log_wealth.copy()
+        for p in np.linspace(0.1, 0.9, 50):
+            martingale.update(p)
+        np.testing.assert_array_equal(before, kept)
+        with pytest.raises(ValueError, match="read-only"):
+            before[0] = 1.0
+
+    @both_lanes(200, 400)
+    @pytest.mark.parametrize("betting", ["power", "mixture", "jumper", "composite", "plugin"])
+    def test_ville_by_an_exact_binomial_test(self, betting, repetitions):
+        rng, alarms = np.random.default_rng(5), 0
+        for _ in range(repetitions):
+            martingale = Martingale(betting, "ville", 4.0)
+            alarms += any(martingale.update(p) for p in (1.0 - rng.random(60)).tolist())
+        assert binomtest(alarms, repetitions, 0.25, alternative="greater").pvalue > 1e-3
+
+    def test_mean_time_to_a_false_alarm_is_at_least_the_threshold(self):
+        rng, threshold = np.random.default_rng(6), 8.0
+        for alarm in ("cusum", "shiryaev-roberts"):
+            times = []
+            for _ in range(200):
+                martingale = Martingale("mixture", alarm, threshold)
+                t = 1
+                while not martingale.update(1.0 - rng.random()) and t < 400:
+                    t += 1
+                times.append(t)
+            assert np.mean(times) > threshold, alarm
+
+
+def test_the_state_of_an_earlier_jumper_is_read():
+    restored, fresh = object.__new__(SimpleJumper), SimpleJumper(0.1)
+    restored.__setstate__({"jump": 0.1, "_shares": (1 / 3, 1 / 3, 1 / 3)})
+    assert restored.bets([0.1, 0.2]) == fresh.bets([0.1, 0.2])
+    assert vars(restored).keys() == vars(fresh).keys()
 
 
 def test_names_and_refusals():
@@ -150,3 +221,8 @@ def test_names_and_refusals():
             Power().log_martingale(p)
     with pytest.raises(ValueError, match="is not a strategy"):
         make_betting(3)
+    for threshold in (0, -1.0, "high", math.nan):
+        with pytest.raises(ValueError, match="is not a level"):
+            Ville(threshold)
+    with pytest.raises(ValueError, match="is not a rule"):
+        Martingale(alarm="smoke")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,7 +36,6 @@ def selector():
 class TestSelection:
     def test_drops_what_drifts_and_keeps_the_rest(self, selector):
         assert np.flatnonzero(~selector.get_support()).tolist() == sorted(DRIFTS.values())
-        assert selector.transform(stream()).shape == (400, 4)
         np.testing.assert_array_equal(selector.transform(stream()), stream()[:, selector.get_support()])
         np.testing.assert_array_equal(selector.get_support(indices=True), [0, 2, 3, 7])
 
@@ -48,12 +45,8 @@ class TestSelection:
         np.testing.assert_array_equal(
             selector.get_support(), ~(selector.log_martingales_ >= selector.log_threshold_).any(axis=0)
         )
-        # a smaller delta asks for more
-        X = stream()
-        dropped = [
-            (~ExchangeabilitySelector(delta=delta, random_state=0).fit(X).get_support()).sum() for delta in (0.5, 1e-12)
-        ]
-        assert dropped[0] > dropped[1]
+        fits = [ExchangeabilitySelector(delta=delta, random_state=0).fit(stream()) for delta in (0.5, 1e-12)]
+        assert fits[0].get_support().sum() < fits[1].get_support().sum()  # a smaller delta asks for more
 
     def test_the_paths_are_those_of_the_test(self, selector):
         X = stream()
@@ -63,13 +56,10 @@ class TestSelection:
             np.testing.assert_array_equal(test.update_many(X[:, [feature]]), selector.p_values_[:, feature])
             np.testing.assert_array_equal(test.log_martingale_, selector.log_martingales_[:, feature])
 
-    def test_a_feature_is_tested_alone(self):
+    def test_a_feature_is_tested_alone(self, selector):
         """The order of the columns and the other columns do not matter, but for the random numbers."""
-        X = stream()
-        turned = ExchangeabilitySelector(random_state=0).fit(X[:, ::-1])
-        np.testing.assert_array_equal(
-            turned.get_support()[::-1], ExchangeabilitySelector(random_state=0).fit(X).get_support()
-        )
+        turned = ExchangeabilitySelector(random_state=0).fit(stream()[:, ::-1])
+        np.testing.assert_array_equal(turned.get_support()[::-1], selector.get_support())
 
     @pytest.mark.parametrize("measure", [SimplifiedKNN(k=3), KDE(bandwidth=0.5)])
     @pytest.mark.parametrize("betting", ["mixture", "jumper", Power(0.5)])
@@ -81,10 +71,8 @@ class TestSelection:
         for n_jobs in (1, 3):
             other = ExchangeabilitySelector(n_jobs=n_jobs, random_state=0).fit(stream())
             np.testing.assert_array_equal(other.log_martingales_, selector.log_martingales_)
-        random = ExchangeabilitySelector(random_state=5).fit(stream())
-        assert (random.p_values_ != selector.p_values_).any()
 
-    def test_frames_pipelines_pickles_and_clones(self, selector):
+    def test_frames_and_pipelines(self, selector):
         frame = pd.DataFrame(stream(), columns=list("abcdefgh"))
         framed = clone(selector).fit(frame)
         assert framed.get_feature_names_out().tolist() == ["a", "c", "d", "h"]
@@ -92,7 +80,6 @@ class TestSelection:
         y = (stream()[:, 0] > 0).astype(int)
         pipeline = make_pipeline(ExchangeabilitySelector(random_state=0), RandomForestClassifier(5, random_state=0))
         assert pipeline.fit(stream(), y).score(stream(), y) > 0.9
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(selector)).get_support(), selector.get_support())
 
 
 class TestError:
@@ -101,10 +88,9 @@ class TestError:
         delta, repetitions, wrong = 0.2, 150, 0
         rng = np.random.default_rng(3)
         for repetition in range(repetitions):
+            selector = ExchangeabilitySelector(delta=delta, random_state=repetition, n_jobs=1)
             X = rng.normal(size=(60, 3)) + rng.normal(size=(60, 1))
-            wrong += (
-                not ExchangeabilitySelector(delta=delta, random_state=repetition, n_jobs=1).fit(X).get_support().all()
-            )
+            wrong += not selector.fit(X).get_support().all()
         assert binomtest(wrong, repetitions, delta, alternative="greater").pvalue > 1e-3
 
     def test_the_check_can_fail(self):

@@ -1,4 +1,4 @@
-"""The p-values of a stream, and ExchangeabilityTest as a whole."""
+"""The p-values of a stream of objects or labels, their validity with targets too, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from exactcp import ExchangeabilityTest, textbook
 from exactcp.exchangeability import CompositeJumper
-from exactcp.measures import KDE, KNN, LSSVM, NN, SimplifiedKNN
-from exactcp.measures.neighbours.kernels.scores import CARD, Provisional, count_provisional
+from exactcp.measures import KDE, KNN, NN, KNNResidual, RidgeResidual, SimplifiedKNN
 from exactcp.pvalues import tau_of_steps
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -22,8 +21,11 @@ STREAMED = {name: measure for name, measure in MEASURES.items() if not name.star
 ONE_CLASS = {name: measure for name, measure in MEASURES.items() if name.startswith(("SimplifiedKNN", "KDE"))}
 
 
-def _taus(seed, n):
-    return tau_of_steps(seed, 0, n)
+def _assert_same_counts(bag, other, asked):
+    """Compare what two bags count about objects; `other` may be such counts."""
+    expected = other if isinstance(other, tuple) else other.label_counts(asked)
+    for found, wanted in zip(bag.label_counts(asked)[:4], expected[:4], strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 class TestBags:
@@ -49,8 +51,7 @@ class TestBags:
             assert bag.n == len(y)
             np.testing.assert_array_equal(bag.codes(), y)
             np.testing.assert_array_equal(bag.sizes, bags[0].sizes)
-            for found, wanted in zip(bag.label_counts(X_test)[:4], bags[0].label_counts(X_test)[:4], strict=True):
-                np.testing.assert_array_equal(found, wanted)
+            _assert_same_counts(bag, bags[0], X_test)
 
     @pytest.mark.parametrize("name", ["KNN 3", "SimplifiedKNN 2", "NN manhattan", "KDE", "KDE tophat 1.5"])
     def test_stream_between_learning_and_unlearning(self, name, rng):
@@ -67,15 +68,6 @@ class TestBags:
                 plain.unlearn(gone)
         np.testing.assert_array_equal(bag.codes(), plain.codes())
 
-    def test_where_nothing_is_stored_nothing_is_read(self):
-        nothing, two = np.empty(0), np.zeros(2)
-        cards, no_starts = np.empty((0, 2), CARD), np.empty(0, np.int64)
-        provisional = Provisional(np.empty((2, 0)), nothing, cards, nothing, nothing, nothing, no_starts)
-        counts = np.zeros((2, 2, 2), np.int64)
-        in_python = getattr(count_provisional, "py_func", count_provisional)  # which looks at the bounds of arrays
-        in_python(two, two, np.empty(0, np.int64), provisional, *counts)
-        assert not counts.any()
-
     @pytest.mark.parametrize("name", ["KNN 3", "SimplifiedKNN 2"])
     def test_what_a_prediction_keeps_is_forgotten_with_the_next_example(self, name, path, rng):
         X, y, X_test = rng.integers(0, 6, (44, 2)) * 1.0, np.arange(44) % 2, rng.integers(0, 6, (9, 2)) + 0.5
@@ -84,8 +76,7 @@ class TestBags:
             bag.label_counts(X_test)
             bag.stream(X[i : i + 1], y[i : i + 1])
             fresh = clone(MEASURES[name]).bag(X[: i + 1], y[: i + 1], 2)
-            for found, wanted in zip(bag.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4], strict=True):
-                np.testing.assert_array_equal(found, wanted)
+            _assert_same_counts(bag, fresh, X_test)
 
     @pytest.mark.parametrize("name", ["KNN 3", "SimplifiedKNN 2", "KDE", "LSSVM", "LSSVM rbf"])
     def test_a_fork_streams_by_itself(self, name, rng):
@@ -98,10 +89,8 @@ class TestBags:
             fork.stream(X[new], y[new])
         for one, kept in ((bag, np.arange(40)), (forks[0], np.arange(42)), (forks[1], np.r_[:40, 42:44])):
             fresh = clone(MEASURES[name]).bag(X[kept], y[kept], 2)
-            for found, wanted in zip(one.label_counts(X_test)[:4], fresh.label_counts(X_test)[:4], strict=True):
-                np.testing.assert_array_equal(found, wanted)
-        for found, wanted in zip(bag.label_counts(X_test), before, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+            _assert_same_counts(one, fresh, X_test)
+        _assert_same_counts(bag, before, X_test)
 
     def test_learning_copies_what_is_there_only_when_room_doubles(self, rng):
         X = rng.normal(size=(300, 3))
@@ -130,12 +119,11 @@ class TestBags:
         with pytest.raises(ValueError, match="gave the distance nan"):
             bag.fork().stream(wrong, zeros[:5])
         assert bag.n == 20
-        for found, wanted in zip(bag.label_counts(X[20:]), before, strict=True):
-            np.testing.assert_array_equal(found, wanted)
+        _assert_same_counts(bag, before, X[20:])
 
 
 class TestEqualsTextbook:
-    @pytest.mark.parametrize("window", [None, 5])
+    @pytest.mark.parametrize("window", [None, 1, 5])
     @pytest.mark.parametrize("problem_name", ["random", "grid with ties", "duplicates only", "huge scale"])
     @pytest.mark.parametrize("name", ONE_CLASS)
     def test_without_labels(self, name, problem_name, window):
@@ -144,7 +132,9 @@ class TestEqualsTextbook:
         cityblock = textbook.neighbours.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
         score = measure.twin() or cityblock
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.online.stream_p_values(score, X, np.zeros(len(X)), _taus(3, len(X)), window=window, **rule)
+        expected = textbook.online.stream_p_values(
+            score, X, np.zeros(len(X)), tau_of_steps(3, 0, len(X)), window=window, **rule
+        )
         test = ExchangeabilityTest(measure, random_state=3, window=window)
         np.testing.assert_array_equal(test.update_many(X), expected)
         np.testing.assert_array_equal(test.p_values_, expected)
@@ -157,7 +147,7 @@ class TestEqualsTextbook:
         measure = MEASURES[name]
         rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
         expected = textbook.online.stream_p_values(
-            measure.twin(), X, y, _taus(4, 22), by_label=mondrian == "label", **rule
+            measure.twin(), X, y, tau_of_steps(4, 0, 22), by_label=mondrian == "label", **rule
         )
         test = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
         np.testing.assert_array_equal(test.update_many(X, y), expected)
@@ -166,13 +156,6 @@ class TestEqualsTextbook:
         np.testing.assert_array_equal([one_by_one.update(x, c) for x, c in zip(X, names, strict=True)], expected)
         np.testing.assert_array_equal(one_by_one.log_martingale_, test.log_martingale_)
         assert set(one_by_one.classes_) == set(names)
-
-    def test_a_measure_without_a_bag_says_what_it_costs(self, rng):
-        X, y = rng.normal(size=(8, 2)), np.arange(8) % 2
-        test = ExchangeabilityTest(GaussianNB(), random_state=0)
-        with pytest.warns(UserWarning, match="cannot learn and unlearn"):
-            p = test.update_many(X, y)
-        assert ((p > 0) & (p <= 1)).all()
 
     def test_the_martingale_is_that_of_the_p_values(self, rng):
         X = rng.normal(size=(60, 2)) + np.arange(60)[:, None] / 10
@@ -184,100 +167,114 @@ class TestEqualsTextbook:
             expected = np.log(textbook.online.composite_jumper(test.p_values_[: i + 1]))
             np.testing.assert_allclose(test.log_martingale_[i], expected, rtol=1e-10, atol=1e-12)
 
+    def test_the_p_value_of_all_is_one_over_the_largest_wealth(self, rng):
+        test = ExchangeabilityTest(random_state=0)
+        seen = [test.p_value_]
+        for x in rng.normal(size=(120, 2)) + np.arange(120)[:, None] / 20:
+            test.update(x)
+            seen.append(test.p_value_)
+        wealth = np.exp(test.log_martingale_)
+        for t in (1, 11, 120):
+            assert seen[t] == pytest.approx(textbook.online.anytime_p_value(wealth[:t]), rel=1e-12)
+        assert (np.diff(seen) <= 0).all()
+        assert seen[-1] < 1e-3 < seen[0] == 1.0
+        assert textbook.online.anytime_p_value(np.array([0.5, 4.0, 2.0])) == 0.25
+        assert textbook.online.anytime_p_value(np.array([0.5])) == 1.0
 
-LENGTH = 40
 
-
-@pytest.fixture(scope="module", params=[500, pytest.param(2000, marks=pytest.mark.slow)])
-def streams(request):
-    """Exchangeable streams with ties: their p-values, the peaks of log S, and whether there was an alarm."""
-    m = request.param
-    X = np.round(2 * np.random.default_rng(7).normal(size=(m, LENGTH, 2)))
-    p, peaks, alarmed = np.empty((m, LENGTH)), np.empty(m), np.empty(m, bool)
-    for s in range(m):
-        test = ExchangeabilityTest(SimplifiedKNN(k=3), betting="mixture", threshold=2.0, random_state=s)
-        p[s] = test.update_many(X[s])
-        alarmed[s], peaks[s] = test.alarms_.size > 0, test.log_martingale_.max()
-    return p, peaks, alarmed
+def _draw(kind, rng):
+    """An exchangeable stream of 30 examples with ties."""
+    X, y = np.round(2 * rng.normal(size=(30, 2))), rng.integers(0, 2, 30)
+    if kind == "objects":
+        return X, None
+    return (X + y[:, None], y) if kind == "labels" else (X, np.round(X[:, 0] + rng.normal(size=30)))
 
 
 class TestValidity:
-    def test_false_alarms_respect_ville(self, streams):
-        _, peaks, alarmed = streams
-        assert alarmed.sum() > 0
-        np.testing.assert_array_equal(alarmed, peaks >= np.log(2.0))
-        for c in (1.5, 2.0, 3.0, 5.0):
-            crossed = int((peaks >= np.log(c)).sum())
-            assert binomtest(crossed, peaks.size, 1 / c, alternative="greater").pvalue > 1e-3, c
-
-    def test_p_values_are_uniform_and_independent(self, streams):
-        p = streams[0]
+    @both_lanes(300, 1500)
+    @pytest.mark.parametrize(
+        ("kind", "how"),
+        [
+            ("objects", {"measure": SimplifiedKNN(k=3)}),
+            ("labels", {"measure": KNN(k=2)}),
+            ("labels", {"measure": KNN(k=2), "mondrian": "label"}),
+            ("targets", {"measure": KNNResidual(k=2)}),
+            pytest.param("targets", {"measure": RidgeResidual()}, marks=pytest.mark.slow),
+        ],
+    )
+    def test_p_values_are_uniform_and_independent_and_false_alarms_respect_ville(self, kind, how, repetitions):
+        rng, p, peaks = np.random.default_rng(7), np.empty((repetitions, 30)), np.empty(repetitions)
+        for s in range(repetitions):
+            test = ExchangeabilityTest(**how, betting="mixture", threshold=2.0, random_state=s)
+            p[s] = test.update_many(*_draw(kind, rng))
+            peaks[s] = test.log_martingale_.max()
+            assert (test.alarms_.size > 0) == (peaks[s] >= np.log(2.0))
         for t in (0, 1, 4, 12, 29):
             assert kstest(p[:, t], "uniform").pvalue > 1e-3, t
         assert kstest(p.ravel(), "uniform").pvalue > 1e-3
         for lag in (1, 2, 7):
             r = np.corrcoef(p[:, lag:].ravel(), p[:, :-lag].ravel())[0, 1]
             assert abs(r) < 4 / np.sqrt(p[:, lag:].size), lag
+        for c in (1.5, 2.0, 3.0, 5.0):
+            crossed = int((peaks >= np.log(c)).sum())
+            assert binomtest(crossed, repetitions, 1 / c, alternative="greater").pvalue > 1e-3, c
 
     def test_the_check_can_fail(self):
         """Deterministic p-values (tau = 1) are not uniform, and are caught."""
-        X = np.round(2 * np.random.default_rng(7).normal(size=(300, 12, 2)))
-        tau = np.ones(12)
-        p = [
-            textbook.online.stream_p_values(textbook.neighbours.simplified_knn(3), x, np.zeros(12), tau)[-1] for x in X
-        ]
+        rng, score, tau = np.random.default_rng(7), textbook.neighbours.simplified_knn(3), np.ones(12)
+        streams = [_draw("objects", rng)[0][:12] for _ in range(300)]
+        p = [textbook.online.stream_p_values(score, X, np.zeros(12), tau)[-1] for X in streams]
         assert kstest(p, "uniform").pvalue < 1e-3
-
-    @pytest.mark.parametrize("mondrian", [None, "label"])
-    def test_labelled_p_values_are_uniform(self, mondrian):
-        rng, p = np.random.default_rng(8), []
-        for s in range(400):
-            y = rng.integers(0, 2, 12)
-            X = rng.normal(size=(12, 2)) + y[:, None]
-            p.append(ExchangeabilityTest(KNN(k=2), mondrian=mondrian, random_state=s).update_many(X, y))
-        for t in (0, 5, 11):
-            assert kstest(np.array(p)[:, t], "uniform").pvalue > 1e-3
 
 
 class TestChanges:
-    @pytest.mark.parametrize("alarm", ["ville", "cusum", "shiryaev-roberts"])
-    @pytest.mark.parametrize("measure", [None, KDE()])
-    def test_a_shift_of_one_sigma_is_found(self, measure, alarm):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(800, 5))
+    @pytest.mark.parametrize(
+        "how",
+        [
+            {"threshold": 100.0},
+            {"threshold": 100.0, "measure": KDE()},
+            # which have false alarms: one in `threshold` steps or fewer
+            *({"threshold": 1e5, "alarm": alarm} for alarm in ("cusum", "shiryaev-roberts")),
+            *({"threshold": 1e5, "alarm": "cusum", "betting": one} for one in ("power", "mixture", "jumper", "plugin")),
+        ],
+        ids=str,
+    )
+    def test_a_shift_of_one_sigma_is_found(self, how):
+        X = np.random.default_rng(0).normal(size=(800, 5))
         X[500:] += 1.0
-        threshold = (
-            100.0 if alarm == "ville" else 1e5
-        )  # the others have false alarms: one in `threshold` steps or fewer
-        test = ExchangeabilityTest(measure, alarm=alarm, threshold=threshold, random_state=0)
+        test = ExchangeabilityTest(**how, random_state=0)
         test.update_many(X)
         assert 500 < test.alarms_[0] < 640
 
-    @pytest.mark.parametrize("betting", ["power", "mixture", "jumper", "composite", "plugin"])
-    def test_every_strategy_finds_it(self, betting):
-        rng = np.random.default_rng(2)
-        X = rng.normal(size=(500, 3))
-        X[250:] += 2.0
-        test = ExchangeabilityTest(betting=betting, alarm="cusum", threshold=1e4, random_state=0)
-        test.update_many(X)
-        assert 250 < test.alarms_[0] < 400
-
-    def test_labels_that_change_their_meaning(self):
+    @pytest.mark.parametrize("mondrian", [None, "label"])
+    def test_labels_that_change_their_meaning(self, mondrian):
         rng = np.random.default_rng(3)
         y = rng.integers(0, 2, 600)
         X = rng.normal(size=(600, 2)) + 2.0 * y[:, None]
-        swapped = np.where(np.arange(600) < 300, y, 1 - y)
-        for mondrian in (None, "label"):
-            test = ExchangeabilityTest(alarm="cusum", mondrian=mondrian, threshold=1e4, random_state=0)
-            test.update_many(X, swapped)
-            assert 300 < test.alarms_[0] < 400
-            blind = ExchangeabilityTest(alarm="cusum", threshold=1e4, random_state=0)
-            blind.update_many(X)
-            assert blind.alarms_.size == 0
+        test, blind = (
+            ExchangeabilityTest(alarm="cusum", mondrian=one, threshold=1e4, random_state=0) for one in (mondrian, None)
+        )
+        test.update_many(X, np.where(np.arange(600) < 300, y, 1 - y))
+        assert 300 < test.alarms_[0] < 400
+        blind.update_many(X)
+        assert blind.alarms_.size == 0
+
+    @both_lanes(8, 20)
+    def test_a_jump_of_the_target_is_found_and_nothing_before_it(self, repetitions):
+        false_alarms = 0
+        for seed in range(repetitions):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(600, 2))
+            y = X.sum(axis=1) + 0.3 * rng.normal(size=600) + 1.5 * (np.arange(600) >= 300)
+            test = ExchangeabilityTest(KNNResidual(k=5), threshold=20.0, random_state=seed)
+            test.update_many(X, y)
+            false_alarms += bool(test.alarms_.size and test.alarms_[0] < 300)
+            assert (test.alarms_ >= 300).any(), seed
+            assert test.p_value_ <= 1 / 20
+        assert binomtest(false_alarms, repetitions, 1 / 20, alternative="greater").pvalue > 1e-3
 
     def test_restart_of_all_finds_the_second_change_once(self):
-        rng = np.random.default_rng(4)
-        X = rng.normal(size=(900, 2))
+        X = np.random.default_rng(4).normal(size=(900, 2))
         X[300:600] += 3.0
         test = ExchangeabilityTest(alarm="cusum", threshold=1e3, restart="all", random_state=0)
         test.update_many(X)
@@ -286,58 +283,76 @@ class TestChanges:
         assert 600 < test.alarms_[1] < 660
         # after the alarm the bag is new: the first p-value is tau alone
         first = int(test.alarms_[0]) + 1
-        assert test.p_values_[first] == _taus(0, 900)[first]
+        assert test.p_values_[first] == tau_of_steps(0, first, 1)[0]
 
 
-class TestState:
-    @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_a_nan_in_the_middle_is_refused_and_changes_nothing(self, bad, rng):
-        X = rng.normal(size=(30, 2))
-        test, clean = ExchangeabilityTest(random_state=0), ExchangeabilityTest(random_state=0)
-        test.update_many(X[:15])
-        wrong = X[15:20].copy()
-        wrong[2, 1] = bad
-        for refused in (lambda: test.update(wrong[2]), lambda: test.update_many(wrong)):
-            with pytest.raises(
-                ValueError, match=rf"the value {bad}: expected finite numbers\. Nothing has been learned"
-            ):
-                refused()
-            assert len(test.p_values_) == 15
-        test.update_many(X[15:])
-        clean.update_many(X)
+X, Y = np.random.default_rng(1).normal(size=(2, 6, 2))
+Y = Y[:, 0]
+SPOILT = np.where(np.arange(6)[:, None] == 2, [np.nan, 0.0], X)
+
+
+def _begun(y=None, **how):
+    test = ExchangeabilityTest(random_state=0, **how)
+    test.update_many(X, y)
+    return test
+
+
+OBJECTS, TARGETS = {}, {"measure": KNNResidual(), "y": Y}
+FINITE = r"the value nan: expected finite numbers\. Nothing has been learned"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("how", "refused", "sentence"),
+        [
+            (OBJECTS, lambda test: test.update([1.0]), "1 features, and those before it 2"),
+            (OBJECTS, lambda test: test.update(X[0], 1), "had no label, and this one has one"),
+            (OBJECTS, lambda test: test.update(X), "Use update_many for several"),
+            (OBJECTS, lambda test: test.update_many(X[0]), "Use update for one object"),
+            (OBJECTS, lambda test: test.update(["a", "b"]), "not numbers"),
+            (OBJECTS, lambda test: test.update([1e200, 0.0]), "overflow"),
+            (OBJECTS, lambda test: test.update(SPOILT[2]), FINITE),
+            (OBJECTS, lambda test: test.update_many(SPOILT), FINITE),
+            (OBJECTS, lambda test: test.update_many(np.where(np.isnan(SPOILT), np.inf, X)), "the value inf: expected"),
+            (TARGETS, lambda test: test.update(X[0]), "had one target, and this one has none"),
+            (TARGETS, lambda test: test.update(X[0], np.nan), "NaN|missing"),
+            (TARGETS, lambda test: test.update(X[0], "a"), "expected numbers, the targets of regression"),
+            (TARGETS, lambda test: test.update_many(X, Y[:2]), "expected one target for each of the 6 rows"),
+            (TARGETS, lambda test: test.update([1.0], 2.0), "1 features, and those before it 2"),
+            (TARGETS, lambda test: test.update(X[0], 1e200), "overflow"),
+        ],
+    )
+    def test_what_comes_later_changes_nothing(self, how, refused, sentence):
+        test, clean = _begun(**how), _begun(**how)
+        with pytest.raises(ValueError, match=sentence):
+            refused(test)
+        assert len(test.p_values_) == 6
+        for one in (test, clean):
+            one.update_many(X, how.get("y"))
         np.testing.assert_array_equal(test.p_values_, clean.p_values_)
 
-    def test_refusals_are_sentences_and_change_nothing(self, rng):
-        X = rng.normal(size=(6, 2))
-        test = ExchangeabilityTest(random_state=0)
-        with pytest.raises(ValueError, match="overflow"):
-            test.update([1e200, 0.0])
+    @pytest.mark.parametrize(
+        ("how", "examples", "sentence"),
+        [
+            ({}, ([[1e200, 0.0]],), "overflow"),
+            ({}, (X[:1], np.array([None], dtype=object)), "missing label"),
+            ({}, (X[:1], np.array([np.nan], dtype=object)), "missing label"),
+            ({}, (X, [1, 2]), "one label for each"),
+            ({}, (X, Y), "Use a measure of regression, such as KNNResidual"),
+            ({"mondrian": "label"}, (X,), "without a label"),
+            ({"measure": SimplifiedKNN(metric="precomputed")}, (X,), "2 precomputed values each, and need 1"),
+            ({"measure": GaussianNB()}, (X,), "is a classifier"),
+            ({"measure": KNNResidual()}, (X,), "scores targets, and the example has none"),
+            ({"measure": KNNResidual(), "mondrian": "label"}, (X, Y), "mondrian='label' needs labels"),
+            ({"measure": KNNResidual(metric="precomputed")}, (X, Y), "precomputed values each, and need 1"),
+            ({"measure": "knn"}, (X,), "is not a nonconformity measure"),
+        ],
+    )
+    def test_what_comes_first(self, how, examples, sentence):
+        test = ExchangeabilityTest(**how)
+        with pytest.raises((ValueError, TypeError), match=sentence):
+            test.update_many(*examples)
         assert test.p_values_.size == test.log_martingale_.size == test.alarms_.size == test.classes_.size == 0
-        test.update_many(X)
-        for refused, sentence in (
-            (lambda: test.update([1.0]), "1 features, and those before it 2"),
-            (lambda: test.update(X[0], 1), "had no label, and this one has one"),
-            (lambda: test.update(X), "Use update_many for several"),
-            (lambda: test.update_many(X[0]), "Use update for one object"),
-            (lambda: test.update(["a", "b"]), "not numbers"),
-            (lambda: test.update([1e200, 0.0]), "overflow"),
-        ):
-            with pytest.raises(ValueError, match=sentence):
-                refused()
-            assert len(test.p_values_) == 6
-        labelled = ExchangeabilityTest()
-        for wrong, sentence in ((None, "missing label"), (np.nan, "missing label")):
-            with pytest.raises(ValueError, match=sentence):
-                labelled.update_many(X[:1], np.array([wrong], dtype=object))
-        with pytest.raises(ValueError, match="one label for each"):
-            labelled.update_many(X, [1, 2])
-        for parameters, sentence in (
-            ({"mondrian": "label"}, "without a label"),
-            ({"measure": SimplifiedKNN(metric="precomputed")}, "2 precomputed values each, and need 1"),
-            ({"measure": GaussianNB()}, "is a classifier"),
-        ):
-            with pytest.raises(ValueError, match=sentence):
-                ExchangeabilityTest(**parameters).update(X[0])
 
     @pytest.mark.parametrize("measure", [KNN(), NN()])
     def test_a_ratio_of_one_label_is_degenerate_and_says_so(self, measure, rng):
@@ -346,53 +361,18 @@ class TestState:
             p = test.update_many(rng.normal(size=(20, 2)))
         assert ((p > 0) & (p <= 1)).all()
 
-    def test_data_of_all_kinds(self, rng):
-        X = rng.normal(size=(20, 3)).astype(np.float32)
-        expected = ExchangeabilityTest(random_state=0).update_many(X.astype(float))
-        frozen = X.astype(float)
-        frozen.setflags(write=False)
-        for data in (X, frozen, np.asfortranarray(X), X.tolist(), pd.DataFrame(X, columns=list("abc"))):
-            np.testing.assert_array_equal(ExchangeabilityTest(random_state=0).update_many(data), expected)
-        test = ExchangeabilityTest(random_state=0)
-        np.testing.assert_array_equal([test.update(row) for _, row in pd.DataFrame(X).iterrows()], expected)
-        np.testing.assert_array_equal(clone(test).update_many(X), expected)
-        assert test.reset().update(X[0]) == expected[0]
-        flat = ExchangeabilityTest(random_state=0)
-        assert [flat.update(v) for v in (0.5, 0.1)] == ExchangeabilityTest(random_state=0).update_many(
-            [[0.5], [0.1]]
-        ).tolist()
 
-
-class TestWindow:
-    @both_lanes(1000, 6000)
-    @pytest.mark.parametrize("measure", [SimplifiedKNN(k=5), KNN(k=3), KDE(0.5)])
-    def test_of_many_steps_equals_a_fresh_fit_on_the_last_window(self, measure, repetitions):
-        rng = np.random.default_rng(0)
-        steps, window = repetitions, 60
-        X, y = np.round(rng.normal(size=(steps, 2)), 1), rng.integers(0, 2, steps)  # with duplicates and ties
-        y[0] = 0  # labels are numbered as they come
-        test = ExchangeabilityTest(measure, window=window, random_state=0, betting="power", threshold=np.inf)
-        p = test.update_many(X, y)
-        fresh = clone(measure).bag(X[-window - 1 : -1], y[-window - 1 : -1], 2)
-        counts = fresh.label_counts(X[-1:])
-        greater, equal = (int(a[0, y[-1]] + b[0, y[-1]]) for a, b in (counts[::2][:2], counts[1::2][:2]))
-        assert p[-1] == (greater + _taus(0, steps)[-1] * (equal + 1)) / (window + 1)
-        found = test._bag.label_counts(X[:50])
-        expected = clone(measure).bag(X[-window:], y[-window:], 2).label_counts(X[:50])
-        for a, b in zip(found[:4], expected[:4], strict=True):
-            np.testing.assert_array_equal(a, b)
-
-    def test_of_one_example(self, rng):
-        test = ExchangeabilityTest(window=1, random_state=0)
-        assert np.isfinite(test.update_many(rng.normal(size=(9, 2)))).all()
-        assert test._bag.n == 1
-
-    def test_lssvm(self, rng):
-        X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
-        test = ExchangeabilityTest(LSSVM(), window=12, random_state=0)
-        p = test.update_many(X, y)
-        fresh = ExchangeabilityTest(LSSVM(), random_state=0)
-        fresh.update_many(X[-13:], y[-13:])
-        counts = LSSVM().bag(X[-13:-1], y[-13:-1], 2).label_counts(X[-1:])
-        greater, equal = (int(a[0, y[-1]] + b[0, y[-1]]) for a, b in (counts[::2][:2], counts[1::2][:2]))
-        assert p[-1] == (greater + _taus(0, 40)[-1] * (equal + 1)) / 13
+def test_data_of_all_kinds(rng):
+    X = rng.normal(size=(20, 3)).astype(np.float32)
+    expected = ExchangeabilityTest(random_state=0).update_many(X.astype(float))
+    frozen = X.astype(float)
+    frozen.setflags(write=False)
+    for data in (X, frozen, np.asfortranarray(X), X.tolist(), pd.DataFrame(X, columns=list("abc"))):
+        np.testing.assert_array_equal(ExchangeabilityTest(random_state=0).update_many(data), expected)
+    test = ExchangeabilityTest(random_state=0)
+    np.testing.assert_array_equal([test.update(row) for _, row in pd.DataFrame(X).iterrows()], expected)
+    np.testing.assert_array_equal(clone(test).update_many(X), expected)
+    assert test.reset().update(X[0]) == expected[0]
+    flat = ExchangeabilityTest(random_state=0)
+    column = ExchangeabilityTest(random_state=0).update_many([[0.5], [0.1]])
+    assert [flat.update(v) for v in (0.5, 0.1)] == column.tolist()

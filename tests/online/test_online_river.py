@@ -19,10 +19,13 @@ base, evaluate, metrics, preprocessing, conf = (
 )
 
 
+SPECIES = ["setosa", "versicolor", "virginica"]
+
+
 def _flowers(rng, n=80):
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 2)) + 2.0 * y[:, None]
-    names = np.array(["setosa", "versicolor", "virginica"])[y].tolist()
+    names = np.array(SPECIES)[y].tolist()
     return [({"length": a, "width": b}, name) for (a, b), name in zip(X.tolist(), names, strict=True)]
 
 
@@ -32,13 +35,23 @@ def _prices(rng, n=80):
     return [({"rooms": a, "age": b}, target) for (a, b), target in zip(X.tolist(), y.tolist(), strict=True)]
 
 
+def _arrays(stream):
+    return np.array([list(x.values()) for x, _ in stream]), np.array([y for _, y in stream])
+
+
+def _learned(model, stream):
+    for example in stream:
+        model.learn_one(*example)
+    return model
+
+
 class TestClassifier:
     def test_river_evaluates_it(self, rng):
         stream = _flowers(rng)
         model = RiverClassifier(FullConformalClassifier(KNN(k=3)))
         assert isinstance(model, base.Classifier)
         metric = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
-        X, y = np.array([list(x.values()) for x, _ in stream]), np.array([label for _, label in stream])
+        X, y = _arrays(stream)
         first = next(i for i in range(2, 80) if len(set(y[:i])) == 2)  # as soon as there are two labels
         clf, right = FullConformalClassifier(KNN(k=3)).fit(X[:first], y[:first]), 0
         for i in range(first, 80):
@@ -55,51 +68,40 @@ class TestClassifier:
         stream = _flowers(rng)
         model = RiverClassifier(FullConformalClassifier(KNN(k=3)), confidence_level=0.8)
         x = stream[-1][0]
-        assert model.predict_one(x) is None
-        assert model.predict_p_one(x) == {}
-        assert model.predict_set_one(x) == set()
-        for example in stream[:-1]:
-            model.learn_one(*example)
-        X, y = np.array([list(x.values()) for x, _ in stream]), np.array([label for _, label in stream])
+        assert (model.predict_one(x), model.predict_p_one(x), model.predict_set_one(x)) == (None, {}, set())
+        _learned(model, stream[:-1])
+        X, y = _arrays(stream)
         clf = FullConformalClassifier(KNN(k=3)).fit(X[:-1], y[:-1])
         p = clf.predict_p(X[-1:])[0]
         assert model.predict_p_one(x) == dict(zip(clf.classes_.tolist(), p.tolist(), strict=True))
         assert model.predict_set_one(x) == set(clf.classes_[clf.predict_set(X[-1:], confidence_level=0.8)[0]].tolist())
-        turned = dict(reversed(x.items()))
-        assert model.predict_p_one(turned) == model.predict_p_one(x)
+        assert model.predict_p_one(dict(reversed(x.items()))) == model.predict_p_one(x)
+        fresh = model.clone()
+        assert fresh.confidence_level == 0.8
+        assert fresh.predict_one(x) is None
 
     def test_probabilities_are_for_venn_predictors(self, rng):
         stream = _flowers(rng)
         loss = evaluate.progressive_val_score(stream, RiverClassifier(VennPredictor(k=3)), metrics.CrossEntropy())
         assert 0.0 < loss.get() < 1.5
-        model = RiverClassifier(FullConformalClassifier())
         with pytest.raises(NotImplementedError, match="gives p-values and no probabilities"):
-            model.predict_proba_one(stream[0][0])
+            RiverClassifier(FullConformalClassifier()).predict_proba_one(stream[0][0])
 
     def test_declared_classes_and_a_number_of_first_examples(self, rng):
         stream = _flowers(rng)
-        names = ["setosa", "versicolor", "virginica"]
-        model = RiverClassifier(FullConformalClassifier(KNN(k=1)), classes=names)
+        model = RiverClassifier(FullConformalClassifier(KNN(k=1)), classes=SPECIES)
+        with pytest.raises(ValueError, match="NaN"):  # a first example that is refused is not kept
+            model.learn_one({"length": float("nan"), "width": 1.0}, "setosa")
         model.learn_one(*stream[0])
-        assert set(model.predict_p_one(stream[1][0])) == set(names)
+        assert set(model.predict_p_one(stream[1][0])) == set(SPECIES)
         split = RiverClassifier(SplitConformalClassifier(KNN(k=1), random_state=0), n_initial=20)
         for i, (x, y) in enumerate(stream[:30]):
             assert (split.predict_one(x) is None) == (i < 20)
             split.learn_one(x, y)
 
-    def test_clones_know_nothing(self, rng):
-        model = RiverClassifier(FullConformalClassifier(KNN(k=3)), confidence_level=0.8)
-        for example in _flowers(rng)[:20]:
-            model.learn_one(*example)
-        fresh = model.clone()
-        assert fresh.confidence_level == 0.8
-        assert fresh.predict_one({"length": 1.0, "width": 1.0}) is None
-
     def test_other_keys_are_refused_and_change_nothing(self, rng):
         stream = _flowers(rng)
-        model = RiverClassifier(FullConformalClassifier(KNN(k=3)))
-        for example in stream[:20]:
-            model.learn_one(*example)
+        model = _learned(RiverClassifier(FullConformalClassifier(KNN(k=3))), stream[:20])
         before = model.predict_p_one(stream[20][0])
         for x, sentence in (
             ({"length": 1.0}, r"lacks the keys \['width'\]"),
@@ -113,14 +115,6 @@ class TestClassifier:
         with pytest.raises(TypeError, match="expected a dict"):
             model.learn_one([1.0, 2.0], "setosa")
 
-    def test_a_first_example_that_is_refused_is_not_kept(self, rng):
-        stream = _flowers(rng)
-        model = RiverClassifier(FullConformalClassifier(KNN(k=1)), classes=["setosa", "versicolor", "virginica"])
-        with pytest.raises(ValueError, match="NaN"):
-            model.learn_one({"length": float("nan"), "width": 1.0}, "setosa")
-        model.learn_one(*stream[0])
-        assert model.predict_one(stream[1][0]) is not None
-
 
 class TestRegressor:
     def test_river_evaluates_it(self, rng):
@@ -128,7 +122,7 @@ class TestRegressor:
         model = RiverRegressor(FullConformalRegressor(RidgeResidual()), confidence_level=0.9)
         assert isinstance(model, base.Regressor)
         metric = evaluate.progressive_val_score(stream, model, metrics.MAE())
-        X, y = np.array([list(x.values()) for x, _ in stream]), np.array([target for _, target in stream])
+        X, y = _arrays(stream)
         reg, misses = FullConformalRegressor(RidgeResidual()).fit(X[:9], y[:9]), []
         for i in range(9, 80):
             misses.append(abs(reg.predict(X[i : i + 1])[0] - y[i]))
@@ -151,12 +145,10 @@ class TestRegressor:
         stream = _prices(rng)
         model = RiverRegressor(FullConformalRegressor(KNNResidual(k=3)), confidence_level=0.9)
         x, y = stream[-1]
-        assert model.predict_one(x) is None
-        assert model.predict_p_one(x, y) == 1.0
+        assert (model.predict_one(x), model.predict_p_one(x, y)) == (None, 1.0)
         assert model.predict_interval_one(x).width == np.inf
-        for example in stream[:-1]:
-            model.learn_one(*example)
-        X, targets = np.array([list(x.values()) for x, _ in stream]), np.array([target for _, target in stream])
+        _learned(model, stream[:-1])
+        X, targets = _arrays(stream)
         reg = FullConformalRegressor(KNNResidual(k=3)).fit(X[:-1], targets[:-1])
         interval = model.predict_interval_one(x)
         assert [interval.lower, interval.upper] == reg.predict_interval(X[-1:], confidence_level=0.9)[0].tolist()
