@@ -229,19 +229,22 @@ class TestValidity:
 
 class TestChanges:
     @pytest.mark.parametrize(
-        "how",
+        ("shift", "how"),
         [
-            {"threshold": 100.0},
-            {"threshold": 100.0, "measure": KDE()},
+            (1.0, {"threshold": 100.0}),
+            (1.0, {"threshold": 100.0, "measure": KDE()}),
             # which have false alarms: one in `threshold` steps or fewer
-            *({"threshold": 1e5, "alarm": alarm} for alarm in ("cusum", "shiryaev-roberts")),
-            *({"threshold": 1e5, "alarm": "cusum", "betting": one} for one in ("power", "mixture", "jumper", "plugin")),
+            *((1.0, {"threshold": 1e5, "alarm": alarm}) for alarm in ("cusum", "shiryaev-roberts")),
+            *(
+                (2.0, {"threshold": 1e4, "alarm": "cusum", "betting": one})
+                for one in ("power", "mixture", "jumper", "plugin")
+            ),
         ],
         ids=str,
     )
-    def test_a_shift_of_one_sigma_is_found(self, how):
+    def test_a_shift_is_found(self, shift, how):
         X = np.random.default_rng(0).normal(size=(800, 5))
-        X[500:] += 1.0
+        X[500:] += shift
         test = ExchangeabilityTest(**how, random_state=0)
         test.update_many(X)
         assert 500 < test.alarms_[0] < 640
@@ -340,11 +343,11 @@ class TestRefusals:
             ({}, (X, [1, 2]), "one label for each"),
             ({}, (X, Y), "Use a measure of regression, such as KNNResidual"),
             ({"mondrian": "label"}, (X,), "without a label"),
-            ({"measure": SimplifiedKNN(metric="precomputed")}, (X,), "2 precomputed values each, and need 1"),
+            ({"measure": SimplifiedKNN(metric="precomputed")}, (X,), "2 precomputed values each, and need 6"),
             ({"measure": GaussianNB()}, (X,), "is a classifier"),
             ({"measure": KNNResidual()}, (X,), "scores targets, and the example has none"),
             ({"measure": KNNResidual(), "mondrian": "label"}, (X, Y), "mondrian='label' needs labels"),
-            ({"measure": KNNResidual(metric="precomputed")}, (X, Y), "precomputed values each, and need 1"),
+            ({"measure": KNNResidual(metric="precomputed")}, (X, Y), "2 precomputed values each, and need 6"),
             ({"measure": "knn"}, (X,), "is not a nonconformity measure"),
         ],
     )

@@ -249,7 +249,7 @@ class TestRows:
             (dicts, y),
             tuple(zip(X, y, strict=True)),
         ):
-            _same(progressive(_knn(), stream), progressive(_knn(), (X, y)))
+            _same(progressive(_knn(), stream, classes=[0, 1, 2]), progressive(_knn(), (X, y), classes=[0, 1, 2]))
 
     def test_two_pairs_are_two_examples(self):
         fitted = FullConformalClassifier(KNN(k=1)).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])

@@ -79,10 +79,8 @@ class Row(NamedTuple):
 
 def family_row(name: str) -> Row:
     family: Family = FAMILIES[name]
-    data = family.data()
-    calls = [
-        one for one in ("partial_fit one", "unlearn one", "unlearn many", "update") if one in calls_of(family, CHANGES)
-    ]
+    data, has = family.data(), calls_of(family, CHANGES)
+    calls = [one for one in ("partial_fit one", "unlearn one", "unlearn many", "update") if one in has]
     changes = tuple(partial(lambda one, call: CHANGES[call][1](one, data), call=call) for call in calls)
     return Row(family.fitted, partial(answers, family), changes, ("file", "map"))
 
@@ -104,66 +102,29 @@ MODEL = make_pipeline(COLUMNS, LogisticRegression())
 NUMBERS = FRAME[["age", "height"]]
 
 
-def fit_frozen() -> Any:
-    return FullConformalClassifier(ModelScore(FrozenEstimator(MODEL.fit(FRAME, SIDES)))).fit(FRAME, SIDES)
+def full(measure: Any, **how: Any) -> FullConformalClassifier:
+    return FullConformalClassifier(measure, **how)
 
 
-COMPOSED: dict[str, tuple[Callable[[], Any], Any]] = {  # and what is asked
-    "split, pipeline": (lambda: SplitConformalClassifier(MODEL, random_state=0).fit(FRAME, SIDES), FRAME),
-    "cross, pipeline": (lambda: CrossConformalClassifier(MODEL, random_state=0).fit(FRAME, SIDES), FRAME),
-    "frozen": (fit_frozen, FRAME),
-    "refitted, pandas": (
-        lambda: FullConformalClassifier(ModelScore(MODEL)).fit(FRAME[:9], SIDES[:9]),
-        FRAME[:1],
-    ),
-    "refitted, polars": (
-        lambda: FullConformalClassifier(ModelScore(MODEL)).fit(pl.from_pandas(FRAME[:9]), SIDES[:9]),
-        pl.from_pandas(FRAME[:1]),
-    ),
-    "bootstrap, pandas": (
-        lambda: FullConformalClassifier(Bootstrap(MODEL, n_estimators=2, random_state=0)).fit(FRAME[:9], SIDES[:9]),
-        FRAME[:1],
-    ),
-    "detector": (lambda: ConformalAnomalyDetector(OneClassSVM(), random_state=0).fit(X), X),
-    "detector, folds": (
-        lambda: ConformalAnomalyDetector(OneClassSVM(), cv=3, random_state=0).fit(X),
-        X,
-    ),
-    "that waits for its preprocessing": (
-        lambda: FullConformalClassifier(KNN(2), preprocess=COLUMNS).fit(FRAME, SIDES),
-        FRAME[:3],
-    ),
-    "by label": (lambda: FullConformalClassifier(KNN(2), mondrian="label").fit(NUMBERS, SIDES), NUMBERS),
-    "by a column": (
-        lambda: FullConformalClassifier(KNN(2), mondrian="town").fit(FRAME.drop(columns="kind"), SIDES),
-        FRAME.drop(columns="kind"),
-    ),
-    "by two columns": (
-        lambda: FullConformalClassifier(KNN(2), mondrian=["town", "kind"]).fit(FRAME, SIDES),
-        FRAME,
-    ),
-    "by bins of a column": (
-        lambda: FullConformalClassifier(KNN(2), mondrian=bins("age", [30, 60])).fit(NUMBERS, SIDES),
-        NUMBERS,
-    ),
-    "by bins of a model": (
-        lambda: FullConformalClassifier(
-            KNN(2), mondrian=bins(Ridge().fit(NUMBERS, FRAME["age"]), n_bins=3, X=NUMBERS)
-        ).fit(NUMBERS, SIDES),
-        NUMBERS,
-    ),
-    "feature map": (
-        lambda: FullConformalClassifier(LSSVM(feature_map=PolynomialFeatures(2).fit(X))).fit(X, LABELS),
-        X,
-    ),
-    "random state": (
-        lambda: SplitConformalClassifier(KNN(2), random_state=np.random.RandomState(3)).fit(X, LABELS),
-        X,
-    ),
-    "metric with parameters": (
-        lambda: FullConformalClassifier(KNN(2, metric="minkowski", metric_params={"p": 3})).fit(X, LABELS),
-        X,
-    ),
+IN_THREE = bins(Ridge().fit(NUMBERS, FRAME["age"]), n_bins=3, X=NUMBERS)
+COMPOSED: dict[str, tuple[Any, Any]] = {  # and the objects
+    "split, pipeline": (SplitConformalClassifier(MODEL, random_state=0), FRAME),
+    "cross, pipeline": (CrossConformalClassifier(MODEL, random_state=0), FRAME),
+    "frozen": (full(ModelScore(FrozenEstimator(MODEL.fit(FRAME, SIDES)))), FRAME),
+    "refitted, pandas": (full(ModelScore(MODEL)), FRAME[:9]),
+    "refitted, polars": (full(ModelScore(MODEL)), pl.from_pandas(FRAME[:9])),
+    "bootstrap, pandas": (full(Bootstrap(MODEL, n_estimators=2, random_state=0)), FRAME[:9]),
+    "detector": (ConformalAnomalyDetector(OneClassSVM(), random_state=0), X),
+    "detector, folds": (ConformalAnomalyDetector(OneClassSVM(), cv=3, random_state=0), X),
+    "that waits for its preprocessing": (full(KNN(2), preprocess=COLUMNS), FRAME),
+    "by label": (full(KNN(2), mondrian="label"), NUMBERS),
+    "by a column": (full(KNN(2), mondrian="town"), FRAME.drop(columns="kind")),
+    "by two columns": (full(KNN(2), mondrian=["town", "kind"]), FRAME),
+    "by bins of a column": (full(KNN(2), mondrian=bins("age", [30, 60])), NUMBERS),
+    "by bins of a model": (full(KNN(2), mondrian=IN_THREE), NUMBERS),
+    "feature map": (full(LSSVM(feature_map=PolynomialFeatures(2).fit(X))), X),
+    "random state": (SplitConformalClassifier(KNN(2), random_state=np.random.RandomState(3)), X),
+    "metric with parameters": (full(KNN(2, metric="minkowski", metric_params={"p": 3})), X),
 }
 
 
@@ -186,33 +147,31 @@ OBJECTS[40:] += 2
 NOISY = OBJECTS[:, 0] + STREAM_RNG.normal(size=60).round(1)
 RIGHT = np.array(["left", "right"])[(OBJECTS[:, 0] > 0).astype(int)]
 FIXED = FrozenEstimator(LogisticRegression().fit(OBJECTS, RIGHT))
-STREAMS = {
-    "objects": (ExchangeabilityTest(random_state=0), None),
-    "no seed": (ExchangeabilityTest(KDE()), None),
-    "labels": (ExchangeabilityTest(KNN(2), random_state=0, mondrian="label"), RIGHT),
-    "labels that are numbers": (ExchangeabilityTest(KNN(2), random_state=0), (OBJECTS[:, 0] > 0).astype(int)),
-    "true and false": (ExchangeabilityTest(LSSVM(), random_state=0), OBJECTS[:, 0] > 0),
-    "targets": (ExchangeabilityTest(KNNResidual(2), random_state=0), OBJECTS[:, 1]),
-    "targets, ridge": (ExchangeabilityTest(RidgeResidual(), random_state=0), OBJECTS[:, 1]),
-    "frozen": (ExchangeabilityTest(FIXED, random_state=0), RIGHT),
-    "window": (ExchangeabilityTest(window=9, random_state=0), None),
-    "window, emptied": (ExchangeabilityTest(window=9, forget="all", random_state=0), None),
-    "restart": (ExchangeabilityTest(restart="all", threshold=5, random_state=0), None),
-    "power": (ExchangeabilityTest(betting="power", alarm="cusum", threshold=3, random_state=0), None),
-    "mixture": (ExchangeabilityTest(betting="mixture", alarm="shiryaev-roberts", random_state=0), None),
-    "jumper": (ExchangeabilityTest(betting=SimpleJumper(0.1), threshold=np.inf, random_state=0), None),
-    "composite": (ExchangeabilityTest(betting=CompositeJumper((0.1, 1.0)), random_state=0), None),
-    "plugin": (ExchangeabilityTest(betting="plugin", random_state=0), None),
+SEEDED = {"random_state": 0}
+STREAMS: dict[str, tuple[dict[str, Any], Any]] = {
+    "objects": (SEEDED, None),
+    "no seed": ({"measure": KDE()}, None),
+    "labels": (SEEDED | {"measure": KNN(2), "mondrian": "label"}, RIGHT),
+    "labels that are numbers": (SEEDED | {"measure": KNN(2)}, (OBJECTS[:, 0] > 0).astype(int)),
+    "true and false": (SEEDED | {"measure": LSSVM()}, OBJECTS[:, 0] > 0),
+    "targets": (SEEDED | {"measure": KNNResidual(2)}, OBJECTS[:, 1]),
+    "targets, ridge": (SEEDED | {"measure": RidgeResidual()}, OBJECTS[:, 1]),
+    "frozen": (SEEDED | {"measure": FIXED}, RIGHT),
+    "window": (SEEDED | {"window": 9}, None),
+    "window, emptied": (SEEDED | {"window": 9, "forget": "all"}, None),
+    "restart": (SEEDED | {"restart": "all", "threshold": 5}, None),
+    "power": (SEEDED | {"betting": "power", "alarm": "cusum", "threshold": 3}, None),
+    "mixture": (SEEDED | {"betting": "mixture", "alarm": "shiryaev-roberts"}, None),
+    "jumper": (SEEDED | {"betting": SimpleJumper(0.1), "threshold": np.inf}, None),
+    "composite": (SEEDED | {"betting": CompositeJumper((0.1, 1.0))}, None),
+    "plugin": (SEEDED | {"betting": "plugin"}, None),
 }
 
 
 RECORD = ("p_values_", "log_martingale_", "log_statistic_", "alarms_", "classes_")
 ADAPTIVE = {
     "adaptive, full": (AdaptiveLevel(FullConformalRegressor(RidgeResidual()), gamma=0.05), NOISY),
-    "adaptive, split": (
-        AdaptiveLevel(SplitConformalRegressor(RidgeResidual(), random_state=0), gamma=0.05),
-        NOISY,
-    ),
+    "adaptive, split": (AdaptiveLevel(SplitConformalRegressor(RidgeResidual(), random_state=0), gamma=0.05), NOISY),
     "adaptive, labels": (AdaptiveLevel(FullConformalClassifier(KNN(2)), gamma=0.05), RIGHT),
 }
 RIVER = {
@@ -224,10 +183,10 @@ DICTS = [{"a": a, "b": b} for a, b in OBJECTS.tolist()]
 
 
 def stream_row(name: str, first: int) -> Row:
-    made, y = STREAMS[name]
+    how, y = STREAMS[name]
 
     def begun() -> Any:
-        test = clone(made)
+        test = ExchangeabilityTest(**how)
         if first > 0:
             test.update_many(OBJECTS[:first], None if y is None else y[:first])
         return test
@@ -278,8 +237,11 @@ ROWS = {
         for cls in public_classes()
     },
     **{
-        name: Row(made, partial(lambda one, asked: one.predict_p(asked), asked=asked))
-        for name, (made, asked) in COMPOSED.items()
+        name: Row(
+            partial(lambda made, X: made.fit(X, LABELS if X.shape[0] == 12 else SIDES[: X.shape[0]]), *COMPOSED[name]),
+            partial(lambda one, X: one.predict_p(X[: X.shape[0] // 9]), X=COMPOSED[name][1]),
+        )
+        for name in COMPOSED
     },
     **{
         name: Row(

@@ -237,6 +237,7 @@ class TestGuarantee:
         if smoothed:  # each position errs with probability epsilon / T, so the bound is nearly reached
             assert missed > 0.15 * repetitions
 
+    @pytest.mark.filterwarnings("ignore:confidence_level=0.1")
     def test_the_check_can_fail(self):
         """Without dividing epsilon by T the sequences would not be covered."""
         model = ConformalSequencePredictor(KNN(k=2), smoothed=True, n_jobs=1)
