@@ -179,11 +179,7 @@ class TestLabels:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"epsilon": 0.0}, "not a share of outliers"),
-        ({"n_grid": 1}, "at least 2"),
-        ({"n_grid": 2.5}, "at least 2"),
         ({"n_grid": 20_000}, "cells: use a smaller grid"),
-        ({"adjacency": "corner"}, "is not known"),
         ({"measure": LSSVM(kernel="precomputed", fit_intercept=False)}, "grid points have none"),
         ({"measure": SimplifiedKNN(metric="precomputed")}, "need the square matrix"),
         ({"measure": SimplifiedKNN(metric="precomputed"), "transformer": PCA(2)}, "has nothing to transform"),

@@ -106,21 +106,8 @@ def test_shards_answer_like_the_plain_classifier(case):
     np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
 
 
-def taking_shards(*measures):
-    """Return the measures that take shards."""
-    found = []
-    for measure in measures:
-        try:
-            measure.sharded()
-        except ValueError as error:
-            assert "needs all examples in one place" in str(error)  # noqa: PT017  (the reason is a sentence)
-        else:
-            found.append(measure)
-    return found
-
-
-LABEL_MEASURES = taking_shards(NN(), KNN(3), SimplifiedKNN(2), KDE(), LSSVM(), RandomForest(5, random_state=0))
-TARGET_MEASURES = taking_shards(KNNResidual(3), RidgeResidual())
+LABEL_MEASURES = [NN(), KNN(3), SimplifiedKNN(2), KDE(), LSSVM(), RandomForest(5, random_state=0)]
+TARGET_MEASURES = [KNNResidual(3), RidgeResidual()]
 SMOOTHED = {"smoothed": True, "random_state": 5}
 ROUNDING = 1e-13  # of the ends of intervals, where a factorisation is put together from those of shards
 
@@ -135,7 +122,6 @@ def test_p_values_of_labels(measure, mondrian, how):
     np.testing.assert_array_equal(many.predict_p(T), one.predict_p(T))
 
 
-# none of them where no measure of regression takes shards
 @pytest.mark.parametrize("measure", TARGET_MEASURES, ids=repr)
 @pytest.mark.parametrize("how", [{}, {"mondrian": right_half}, SMOOTHED], ids=list)
 def test_answers_about_targets(measure, how):
@@ -149,13 +135,6 @@ def test_answers_about_targets(measure, how):
         for asked in (T, da.from_array(T, chunks=(5, -1))):
             found = np.asarray(getattr(many, method)(asked, *arguments))
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=ROUNDING)
-
-
-def test_which_measures_take_shards():
-    assert {type(measure) for measure in LABEL_MEASURES} >= {NN, KNN, SimplifiedKNN}
-    for measure in (Bootstrap(KNN()), LassoResidual()):
-        with pytest.raises(ValueError, match="needs all examples in one place, since"):
-            measure.sharded()
 
 
 @pytest.mark.parametrize("levels", [0.8, [0.5, 0.9]])
@@ -337,6 +316,19 @@ FRAME = pd.DataFrame(X, columns=list("abc"))
 PARTS = dd.from_pandas(FRAME.assign(y=Y), npartitions=2)
 WORDS = dd.from_pandas(FRAME.assign(a=pd.Categorical(FRAME["a"].astype(str) + "x"), y=Y), npartitions=2)
 NOBODY = DaskFullConformalClassifier(KNN(2))
+MANHATTAN, SQUARES = KNN(2, metric="manhattan"), RidgeResidual()
+NO_CLIENT = "is not a client: use a distributed.Client"
+NEEDS_ALL = "needs all examples in one place, since"
+
+
+def shards_of(*measure, **how):
+    """Return a classifier whose shards have learned."""
+    return DaskFullConformalClassifier(*measure, **how).fit(DX, DY)
+
+
+def target_shards_of(*measure):
+    """Return a regressor whose shards have learned."""
+    return DaskFullConformalRegressor(*measure).fit(DX, DX[:, 0])
 
 
 def emptied(part):
@@ -372,39 +364,17 @@ def by_parts(parts):
         (lambda: NOBODY.fit(*chunked(HOLED, Y, [0, 30, 70])), ValueError, "part 1 of X and y: .*NaN"),
         (lambda: NOBODY.fit(pytest.importorskip("dask.bag").from_sequence([1]), DY), TypeError, "Dask Bag"),
         (lambda: NOBODY.fit(DX[:, :, None], DY), ValueError, "3 dimensions"),
-        (
-            lambda: DaskFullConformalClassifier(client="localhost:8786").fit(DX, DY),
-            TypeError,
-            "is not a client: use a distributed.Client",
-        ),
-        (
-            lambda: DaskFullConformalClassifier(KNN(2, metric="manhattan"), layout="place").fit(DX, DY),
-            ValueError,
-            "layout='place' needs the Euclidean distances",
-        ),
-        (
-            lambda: DaskFullConformalClassifier(memory_limit="much").fit(DX, DY),
-            ValueError,
-            "memory_limit='much' is not a size of memory",
-        ),
-        (
-            lambda: DaskFullConformalClassifier(GaussianNB()).fit(DX, DY),
-            ValueError,
-            "ModelScore needs all examples in one place",
-        ),
+        (lambda: shards_of(client="localhost:8786"), TypeError, NO_CLIENT),
+        (lambda: shards_of(MANHATTAN, layout="place"), ValueError, "layout='place' needs the Euclidean distances"),
+        (lambda: shards_of(memory_limit="much"), ValueError, "memory_limit='much' is not a size of memory"),
+        (lambda: shards_of(GaussianNB()), ValueError, "ModelScore needs all examples in one place"),
+        (lambda: shards_of(Bootstrap(KNN())), ValueError, NEEDS_ALL),
+        (lambda: target_shards_of(LassoResidual()), ValueError, NEEDS_ALL),
+        (lambda: target_shards_of().predict_region(DX), TypeError, r"give X\.compute\(\)"),
+        (lambda: target_shards_of(SQUARES).predict_region(T), ValueError, r"to_local\(\)\.predict_region"),
         (lambda: FullConformalClassifier().fit(DX, DY), TypeError, r"exactcp\.dask\.DaskFullConformalClassifier"),
         (lambda: FullConformalRegressor().fit(X, DY), TypeError, r"exactcp\.dask\.DaskFullConformalRegressor"),
         (lambda: FullConformalClassifier(KNN(2)).fit(X, Y).predict_p(DX), TypeError, r"X\.compute\(\)"),
-        (
-            lambda: DaskFullConformalRegressor().fit(DX, DX[:, 0]).predict_region(DX),
-            TypeError,
-            r"give X\.compute\(\)",
-        ),
-        (
-            lambda: DaskFullConformalRegressor(RidgeResidual()).fit(DX, DX[:, 0]).predict_region(T),
-            ValueError,
-            r"to_local\(\)\.predict_region",
-        ),
     ],
 )
 def test_mistakes_get_a_sentence(ask, error, sentence):

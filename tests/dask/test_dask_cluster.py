@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-import dask
 import numpy as np
 import pytest
 from distributed.protocol.pickle import dumps, loads
@@ -28,7 +27,7 @@ from exactcp.dask._homes import STAYS, _home_keeper, homes_of, keep_homes, layer
 from exactcp.dask._mapped import brought_in, mapping_of
 from exactcp.dask._parts import SHARD_ROWS, Means, shard_rows
 from exactcp.measures import KNN
-from exactcp.measures._shards import meetings, part_of_rows, together_by_home
+from exactcp.measures._shards import meetings, part_of_rows
 from exactcp.measures.neighbours._shards import ShardedNeighbours
 
 
@@ -78,17 +77,6 @@ def test_schedulers_are_told_once_and_may_refuse():
     keep_homes(client)
     keep_homes(client)
     assert client.register_plugin.call_count == 1
-
-
-def test_a_worker_sends_one_result_for_all_that_it_has():
-    graph = Graph({}, None)
-    parts = [graph.call(np.array, [number]) for number in range(40)]
-    graph.homes.update({part.key: "ab"[number % 2] for number, part in enumerate(parts)})
-    last = graph.tasks[together_by_home(graph, sum, parts).key]
-    assert [graph.homes[key] for key in last[1]] == ["a", "b"]
-    assert sum(graph.homes[key] != graph.homes[task[1][0]] for key, task in graph.tasks.items() if key in last[1]) == 0
-    values = dask.get(graph.tasks, list(last[1]))
-    assert [int(value[0]) for value in values] == [sum(range(0, 40, 2)), sum(range(1, 40, 2))]
 
 
 @pytest.mark.parametrize("n_shards", range(1, 10))

@@ -183,7 +183,6 @@ class TestColumns:
             (lambda: test.update(X[["town", "a"]][:1], "cold"), r"Give X\[\['a', 'town'\]\]"),
             (lambda: test.update_many(X[:2], LABELS[:3]), "expected one label for each of the 2 rows"),
             (lambda: test.update_many(X[:0], LABELS[:0]), "X has no objects"),
-            (lambda: ExchangeabilityTest().update_many(FRAME), "not numbers"),  # k-NN takes vectors
         ):
             with pytest.raises(ValueError, match=sentence):
                 wrong()

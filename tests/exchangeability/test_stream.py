@@ -92,35 +92,6 @@ class TestBags:
             _assert_same_counts(one, fresh, X_test)
         _assert_same_counts(bag, before, X_test)
 
-    def test_learning_copies_what_is_there_only_when_room_doubles(self, rng):
-        X = rng.normal(size=(300, 3))
-        for measure in (SimplifiedKNN(), KNN(), KDE()):
-            for how in ("learn", "stream"):
-                bag, moves, where = measure.bag(X[:16], np.zeros(16, np.int64), 1), 0, None
-                for i in range(16, 300):
-                    getattr(bag, how)(X[i : i + 1], np.zeros(1, np.int64))
-                    holder = bag._labels[0] if isinstance(measure, KDE) else bag._store
-                    codes = bag.codes() if isinstance(measure, KDE) else bag._order
-                    rows = holder.objects if isinstance(measure, KDE) else holder._rows
-                    here = (rows.ctypes.data, codes.ctypes.data)
-                    moves += here != where
-                    where = here
-                assert moves <= 12, (measure, how)  # two arrays, five doublings from 16 to 300
-
-    def test_a_failing_metric_leaves_the_bag_as_it_was(self, rng):
-        def metric(a, b):
-            return float("nan") if 9.0 in (a[0], b[0]) else float(abs(a - b).sum())
-
-        X, zeros = rng.normal(size=(30, 2)), np.zeros(30, np.int64)
-        bag = SimplifiedKNN(k=3, metric=metric).bag(X[:20], zeros[:20], 1)
-        before = bag.label_counts(X[20:])
-        wrong = X[20:25].copy()
-        wrong[3] = 9.0
-        with pytest.raises(ValueError, match="gave the distance nan"):
-            bag.fork().stream(wrong, zeros[:5])
-        assert bag.n == 20
-        _assert_same_counts(bag, before, X[20:])
-
 
 class TestEqualsTextbook:
     @pytest.mark.parametrize("window", [None, 1, 5])
@@ -300,7 +271,11 @@ def _begun(y=None, **how):
     return test
 
 
-OBJECTS, TARGETS = {}, {"measure": KNNResidual(), "y": Y}
+def _metric(a, b):
+    return float("nan") if 9.0 in (a[0], b[0]) else float(abs(a - b).sum())
+
+
+OBJECTS, TARGETS, MEASURED = {}, {"measure": KNNResidual(), "y": Y}, {"measure": SimplifiedKNN(k=3, metric=_metric)}
 FINITE = r"the value nan: expected finite numbers\. Nothing has been learned"
 
 
@@ -317,6 +292,7 @@ class TestRefusals:
             (OBJECTS, lambda test: test.update(SPOILT[2]), FINITE),
             (OBJECTS, lambda test: test.update_many(SPOILT), FINITE),
             (OBJECTS, lambda test: test.update_many(np.where(np.isnan(SPOILT), np.inf, X)), "the value inf: expected"),
+            (MEASURED, lambda test: test.update_many([*X[:3], [9.0, 9.0], X[4]]), "gave the distance nan"),
             (TARGETS, lambda test: test.update(X[0]), "had one target, and this one has none"),
             (TARGETS, lambda test: test.update(X[0], np.nan), "NaN|missing"),
             (TARGETS, lambda test: test.update(X[0], "a"), "expected numbers, the targets of regression"),
@@ -341,7 +317,6 @@ class TestRefusals:
             ({}, (X[:1], np.array([None], dtype=object)), "missing label"),
             ({}, (X[:1], np.array([np.nan], dtype=object)), "missing label"),
             ({}, (X, [1, 2]), "one label for each"),
-            ({}, (X, Y), "Use a measure of regression, such as KNNResidual"),
             ({"mondrian": "label"}, (X,), "without a label"),
             ({"measure": SimplifiedKNN(metric="precomputed")}, (X,), "2 precomputed values each, and need 6"),
             ({"measure": GaussianNB()}, (X,), "is a classifier"),

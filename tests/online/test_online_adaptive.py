@@ -96,15 +96,6 @@ class TestTheorem:
         assert adaptive.epsilons_.min() >= -gamma - 1e-12
         assert adaptive.epsilons_.max() <= 1 + gamma + 1e-12
 
-    def test_a_hostile_stream_cannot_break_it_and_breaks_a_fixed_level(self, rng):
-        X, y = rng.normal(size=(300, 1)), 4.0 ** np.arange(300)[::-1] ** 0.5
-        y = y[::-1].copy()  # always beyond everything before
-        adaptive = AdaptiveLevel(FullConformalRegressor(KNNResidual(k=1)), gamma=0.1)
-        result = progressive(adaptive, (X, y), n_initial=20)
-        fixed = progressive(FullConformalRegressor(KNNResidual(k=1)), (X, y), n_initial=20, confidence_level=0.9)
-        assert _respects_the_bound(adaptive, result.error)
-        assert not _respects_the_bound(adaptive, fixed.error)
-
     def test_the_level_is_what_the_formula_says(self, rng):
         X, y = _drifting(rng)
         adaptive = AdaptiveLevel(FullConformalRegressor(), gamma=0.03, confidence_level=0.8).fit(X[:30], y[:30])
@@ -238,26 +229,17 @@ def test_refusals(refused, error, sentence, rng):
 class TestQuiet:
     def test_in_one_thread_alone(self):
         """Another thread, which is asked the same meanwhile, still says what it has to say."""
-        inside, said = threading.Barrier(2, timeout=10), []
-
-        def other():
-            inside.wait()
-            warn("confidence_level=0.1 is low")
-            inside.wait()
-
+        other = threading.Thread(target=warn, args=("confidence_level=0.1 is low",))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            thread = threading.Thread(target=other)
-            thread.start()
             with quiet("confidence_level="):
-                inside.wait()
+                other.start()
+                other.join()
                 warn("confidence_level=0.1 is low, and not said")
                 warn("something else")
-                inside.wait()
-            thread.join()
             warn("confidence_level=0.2 is low")
-            said = sorted(str(one.message) for one in caught)
-        assert said == ["confidence_level=0.1 is low", "confidence_level=0.2 is low", "something else"]
+        said = [str(one.message) for one in caught]
+        assert said == ["confidence_level=0.1 is low", "something else", "confidence_level=0.2 is low"]
 
     def test_adaptive_levels_leave_the_filters_of_others_alone(self, rng):
         X, y = _drifting(rng, 60)
