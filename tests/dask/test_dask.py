@@ -140,22 +140,27 @@ def test_answers_about_targets(measure, how):
 @pytest.mark.parametrize("levels", [0.8, [0.5, 0.9]])
 def test_predictions_come_as_frames(levels):
     X, y, T = problem("grid")
-    asked = pd.DataFrame(T, columns=list("abc"), index=np.arange(T.shape[0]) * 2)
-    one = FullConformalClassifier(KNN(3)).fit(pd.DataFrame(X, columns=list("abc")), y)
-    parts = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(y=y), npartitions=3)
-    many = DaskFullConformalClassifier(KNN(3)).fit(parts.drop(columns="y"), parts["y"])
+    frame, asked = (pd.DataFrame(rows, columns=list("abc")).assign(kind=rows[:, 0].astype(int) % 2) for rows in (X, T))
+    asked.index *= 2
+    parts = dd.from_pandas(frame.assign(y=y), npartitions=3)
+    one = FullConformalClassifier(KNN(3), mondrian="kind").fit(frame, y)  # a frame may hold the categories
+    many = DaskFullConformalClassifier(KNN(3), mondrian="kind").fit(parts.drop(columns="y"), parts["y"])
+    assert many.feature_names_in_.tolist() == list("abc")
     expected = one.predict_frame(asked, levels)
     pd.testing.assert_frame_equal(many.predict_frame(asked, levels), expected)
-    lazy = many.predict_frame(dd.from_pandas(asked, npartitions=2), levels)
+    later = dd.from_pandas(asked, npartitions=2)
+    lazy, p = many.predict_frame(later, levels), many.predict_p(later)
     assert lazy.npartitions == 2
     assert lazy.columns.tolist() == expected.columns.tolist()
     pd.testing.assert_frame_equal(lazy.compute(), expected)
-    plain = DaskFullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T, levels)
-    pd.testing.assert_frame_equal(plain, FullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T, levels))
+    assert np.isnan(p.shape[0])
+    np.testing.assert_array_equal(p.compute(), one.predict_p(asked))
 
 
-def test_targets_come_as_frames_and_regions():
-    X, _, T = problem("grid")
+def test_answers_about_arrays_come_as_frames_and_regions():
+    X, y, T = problem("grid")
+    plain = DaskFullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T)
+    pd.testing.assert_frame_equal(plain, FullConformalClassifier(KNN(3)).fit(X, y).predict_frame(T))
     y = X.sum(axis=1) + np.arange(70) % 3
     one = FullConformalRegressor().fit(X, y)
     many = DaskFullConformalRegressor().fit(*chunked(X, y, [0, 20, 70]))
@@ -163,20 +168,6 @@ def test_targets_come_as_frames_and_regions():
     lazy = many.predict_frame(da.from_array(T, chunks=(9, -1)), 0.8).compute()
     pd.testing.assert_frame_equal(lazy.reset_index(drop=True), one.predict_frame(T, 0.8))
     assert many.predict_region(T, 0.8) == one.predict_region(T, 0.8)
-
-
-def test_a_frame_may_hold_the_categories():
-    X, y, T = problem()
-    frame, asked = (pd.DataFrame(rows, columns=list("abc")).assign(kind=rows[:, 0].astype(int) % 2) for rows in (X, T))
-    one = FullConformalClassifier(KNN(2), mondrian="kind").fit(frame, y)
-    parts = dd.from_pandas(frame.assign(y=y), npartitions=3)
-    many = DaskFullConformalClassifier(KNN(2), mondrian="kind").fit(parts.drop(columns="y"), parts["y"])
-    expected = one.predict_p(asked)
-    np.testing.assert_array_equal(many.predict_p(asked), expected)
-    lazy = many.predict_p(dd.from_pandas(asked, npartitions=2))
-    assert np.isnan(lazy.shape[0])
-    np.testing.assert_array_equal(lazy.compute(), expected)
-    assert many.feature_names_in_.tolist() == list("abc")
 
 
 @pytest.mark.parametrize("mondrian", [None, some_labels])

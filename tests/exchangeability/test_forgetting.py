@@ -19,43 +19,31 @@ def _in_blocks(measure, X, y, window, seed):
     taus, rule = tau_of_steps(seed, 0, len(X)), {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
     parts = []
     for first in range(0, len(X), window):
-        one = slice(first, first + window)
-        labels = np.zeros(len(X[one]), int) if y is None else y[one]
-        parts.append(textbook.online.stream_p_values(measure.twin(), X[one], labels, taus[one], **rule))
+        some = slice(first, first + window)
+        if isinstance(measure, KNNResidual):
+            score = textbook.regression.absolute(measure.twin())
+            how = {"follows_shifts": measure.follows_shifts}
+            parts.append(textbook.online.stream_target_p_values(score, X[some], y[some], taus[some], **how))
+        else:
+            parts.append(textbook.online.stream_p_values(measure.twin(), X[some], y[some], taus[some], **rule))
     return np.concatenate(parts)
 
 
 class TestEmptiedWhenFull:
     @pytest.mark.parametrize("window", [1, 2, 7, 20, 100])
-    @pytest.mark.parametrize("measure", [SimplifiedKNN(2), KDE(0.5)])
+    @pytest.mark.parametrize("measure", [SimplifiedKNN(2), KDE(0.5), KNN(2), KNNResidual(2)])
     def test_each_window_is_a_stream_of_its_own(self, measure, window, rng):
-        X = np.round(rng.normal(size=(45, 2)), 1)
+        X, y = np.round(rng.normal(size=(45, 2)), 1), np.repeat([0, 1, 2], 15)  # labels that come late
+        given = () if isinstance(measure, SimplifiedKNN) else (y,)
         test = ExchangeabilityTest(measure, window=window, forget="all", random_state=3)
-        p = test.update_many(X)
-        np.testing.assert_array_equal(p, _in_blocks(measure, X, None, window, 3))
-        one_by_one = clone(test)
-        np.testing.assert_array_equal([one_by_one.update(x) for x in X], p)
-        in_parts = clone(test)
-        np.testing.assert_array_equal(np.concatenate([in_parts.update_many(X[:9]), in_parts.update_many(X[9:])]), p)
+        p = test.update_many(X, *given)
+        np.testing.assert_array_equal(p, _in_blocks(measure, X, y if given else np.zeros(45, int), window, 3))
+        one_by_one, in_parts = clone(test), clone(test)
+        np.testing.assert_array_equal([one_by_one.update(*example) for example in zip(X, *given, strict=True)], p)
+        for part in (slice(0, 9), slice(9, 45)):
+            in_parts.update_many(X[part], *(answers[part] for answers in given))
         for one in (one_by_one, in_parts):
             np.testing.assert_array_equal(one.log_martingale_, test.log_martingale_)
-
-    def test_with_labels_that_come_late(self, rng):
-        X, y = np.round(rng.normal(size=(60, 2)), 1), np.repeat([0, 1, 2], 20)
-        test = ExchangeabilityTest(KNN(2), window=12, forget="all", random_state=1)
-        np.testing.assert_array_equal(test.update_many(X, y), _in_blocks(KNN(2), X, y, 12, 1))
-        np.testing.assert_array_equal(test.classes_, [0, 1, 2])
-
-    def test_with_targets(self, rng):
-        X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
-        test = ExchangeabilityTest(KNNResidual(2), window=20, forget="all", random_state=0)
-        p = test.update_many(X, y)
-        alone = [ExchangeabilityTest(KNNResidual(2), random_state=0) for _ in range(3)]
-        taus = tau_of_steps(0, 0, 50)
-        for one, first in zip(alone, (0, 20, 40), strict=True):
-            one.update_many(X[first : first + 20], y[first : first + 20])
-            assert p[first] == taus[first]
-        np.testing.assert_array_equal(p[:20], alone[0].p_values_)
 
     def test_an_alarm_empties_it_too(self, rng):
         X = np.concatenate([rng.normal(size=(30, 1)), rng.normal(size=(60, 1)) + 8])

@@ -206,6 +206,7 @@ class TestChanges:
             (1.0, {"threshold": 100.0, "measure": KDE()}),
             # which have false alarms: one in `threshold` steps or fewer
             *((1.0, {"threshold": 1e5, "alarm": alarm}) for alarm in ("cusum", "shiryaev-roberts")),
+            (1.5, {"threshold": 20.0, "measure": KNNResidual(k=5)}),
             *(
                 (2.0, {"threshold": 1e4, "alarm": "cusum", "betting": one})
                 for one in ("power", "mixture", "jumper", "plugin")
@@ -214,10 +215,13 @@ class TestChanges:
         ids=str,
     )
     def test_a_shift_is_found(self, shift, how):
-        X = np.random.default_rng(0).normal(size=(800, 5))
-        X[500:] += shift
+        rng = np.random.default_rng(0)
+        X, jump = rng.normal(size=(800, 5)), shift * (np.arange(800) >= 500)
         test = ExchangeabilityTest(**how, random_state=0)
-        test.update_many(X)
+        if isinstance(how.get("measure"), KNNResidual):
+            test.update_many(X, X.sum(axis=1) + 0.3 * rng.normal(size=800) + jump)
+        else:
+            test.update_many(X + jump[:, None])
         assert 500 < test.alarms_[0] < 640
 
     @pytest.mark.parametrize("mondrian", [None, "label"])
@@ -232,20 +236,6 @@ class TestChanges:
         assert 300 < test.alarms_[0] < 400
         blind.update_many(X)
         assert blind.alarms_.size == 0
-
-    @both_lanes(8, 20)
-    def test_a_jump_of_the_target_is_found_and_nothing_before_it(self, repetitions):
-        false_alarms = 0
-        for seed in range(repetitions):
-            rng = np.random.default_rng(seed)
-            X = rng.normal(size=(600, 2))
-            y = X.sum(axis=1) + 0.3 * rng.normal(size=600) + 1.5 * (np.arange(600) >= 300)
-            test = ExchangeabilityTest(KNNResidual(k=5), threshold=20.0, random_state=seed)
-            test.update_many(X, y)
-            false_alarms += bool(test.alarms_.size and test.alarms_[0] < 300)
-            assert (test.alarms_ >= 300).any(), seed
-            assert test.p_value_ <= 1 / 20
-        assert binomtest(false_alarms, repetitions, 1 / 20, alternative="greater").pvalue > 1e-3
 
     def test_restart_of_all_finds_the_second_change_once(self):
         X = np.random.default_rng(4).normal(size=(900, 2))

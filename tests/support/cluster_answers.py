@@ -29,10 +29,8 @@ from exactcp.measures import KNN
 from hostile import hostile
 from shards import cuts
 
-N, PARTS = 96, 8
 LIMIT = 10**9  # bytes of a worker, where it has a limit
 WAIT = 600  # seconds for workers to come back: processes start slowly on a busy machine
-SLICE = [("grid", 1), ("duplicates", 3), ("huge scale", 9)]  # and shards
 
 
 def slow_distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -42,38 +40,21 @@ def slow_distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 class Problem:
-    """Examples in parts, objects, and what one process says about them."""
+    """Hostile examples in shards, objects, and what one process says about them."""
 
-    def __init__(self, seed: int = 0) -> None:
-        rng = np.random.default_rng(seed)
-        self.X = rng.integers(0, 4, (N, 3)).astype(float)
-        self.y = np.array(["a", "b", "c"])[rng.integers(0, 3, N)]
-        self.T = rng.integers(0, 4, (24, 3)).astype(float)
-        self.expected = FullConformalClassifier(KNN(3)).fit(self.X, self.y).predict_p(self.T)
-
-    def parts(self) -> tuple[Any, Any]:
-        """Return the examples as Dask arrays."""
-        return da.from_array(self.X, chunks=(N // PARTS, -1)), da.from_array(self.y, chunks=N // PARTS)
-
-    def asked(self) -> Any:
-        """Return the objects as a Dask array of many chunks."""
-        return da.from_array(self.T, chunks=(2, -1))
+    def __init__(self, seed: int = 0, kind: str = "grid", n_shards: int = 8) -> None:
+        X, y, self.T = hostile(kind, "five", seed, n=96, p=3)
+        sizes = tuple(np.diff(cuts(96, n_shards, seed)).tolist())
+        self.parts = da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
+        self.expected = FullConformalClassifier(KNN(3)).fit(X, y).predict_p(self.T)
 
     def fitted(self) -> DaskFullConformalClassifier:
         """Return shards that have learned."""
-        return DaskFullConformalClassifier(KNN(3)).fit(*self.parts())
+        return DaskFullConformalClassifier(KNN(3)).fit(*self.parts)
 
     def is_answered_by(self, many: DaskFullConformalClassifier) -> bool:
         """Tell whether shards say the same."""
-        return np.array_equal(many.predict_p(self.asked()).compute(), self.expected)
-
-
-class Told(dict[str, Any]):
-    """What was said; each line tells when, should nothing come after it."""
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')}: {name}: {value}\n")
+        return np.array_equal(many.predict_p(da.from_array(self.T, chunks=(2, -1))).compute(), self.expected)
 
 
 class After(SchedulerPlugin):
@@ -113,13 +94,11 @@ def killing(cluster: LocalCluster, client: Client, tasks: int, number: int) -> I
 
 def ask_slice(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     """Return the answers of the normal lane: hostile examples in a few shards, and a kill after the fit."""
-    said = Told()
-    for seed, (kind, n_shards) in enumerate(SLICE):
-        X, y, T = hostile(kind, "five", seed, n=60, p=3)
-        sizes = tuple(np.diff(cuts(60, n_shards, seed)).tolist())
-        given = da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
-        many, one = DaskFullConformalClassifier(KNN(3)).fit(*given), FullConformalClassifier(KNN(3)).fit(X, y)
-        said[f"{kind} in {n_shards} shards"] = np.array_equal(many.predict_p(T), one.predict_p(T))
+    said = {}
+    for seed, (kind, n_shards) in enumerate([("grid", 1), ("duplicates", 3), ("huge scale", 9)]):
+        problem = Problem(seed, kind, n_shards)
+        many = problem.fitted()
+        said[f"{kind} in {n_shards} shards"] = problem.is_answered_by(many)
     said["uses the current client"] = many.client_ is client
     said["nobody takes what stays at home"] = are_done_at_home(client)
     problem = Problem()
@@ -148,9 +127,9 @@ def rest(_: Any) -> str:
 
 def ask_mistakes(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     """Return what is said about mistakes, and whether they leave anything behind."""
-    problem, said = Problem(), Told()
-    many = DaskFullConformalClassifier(KNN(3)).fit(*client.persist(problem.parts()))
-    said["NaN"] = sentence(partial(many.partial_fit, np.full((2, 3), np.nan), ["a", "b"]))
+    problem, said = Problem(), {}
+    many = DaskFullConformalClassifier(KNN(3)).fit(*client.persist(problem.parts))
+    said["NaN"] = sentence(partial(many.partial_fit, np.full((2, 3), np.nan), [0, 1]))
     said["equal after a change that failed"] = problem.is_answered_by(many)
     del many
     said["tasks left by an interruption"] = interrupted(problem, cluster)
@@ -160,7 +139,7 @@ def ask_mistakes(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     client.run(seem_to_have, None)
     said["without exactcp"] = sentence(problem.fitted)
     client.close()
-    said["a closed client"] = sentence(lambda: DaskFullConformalClassifier(client=client).fit(*problem.parts()))
+    said["a closed client"] = sentence(lambda: DaskFullConformalClassifier(client=client).fit(*problem.parts))
     return said
 
 
@@ -183,7 +162,7 @@ def interrupted(problem: Problem, cluster: LocalCluster) -> int:
 
     threading.Timer(0.0, interrupt).start()
     try:
-        DaskFullConformalClassifier(KNN(3, metric=slow_distance)).fit(*problem.parts())
+        DaskFullConformalClassifier(KNN(3, metric=slow_distance)).fit(*problem.parts)
     except KeyboardInterrupt:
         pass
     else:
@@ -201,7 +180,7 @@ def seem_to_have(version: str | None) -> None:
 
 def ask_killing(cluster: LocalCluster, client: Client, kills: int) -> dict[str, Any]:
     """Kill a worker at some moment of a fit, and of a prediction, again and again; count equal answers."""
-    rng, said = np.random.default_rng(1), Told({"kills in fit": 0, "kills in predict": 0, "equal": 0})
+    rng, said = np.random.default_rng(1), {"kills in fit": 0, "kills in predict": 0, "equal": 0}
     for number in range(kills):
         problem = Problem(number)  # tasks that have never been done
         with killing(cluster, client, int(rng.integers(1, 150)), number) as fit:
@@ -215,7 +194,7 @@ def ask_killing(cluster: LocalCluster, client: Client, kills: int) -> dict[str, 
 
 def ask_faults(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     """Return what happens when workers come, the scheduler is slow, or memory is short."""
-    said, problem = Told(), Problem(100)
+    said, problem = {}, Problem(100)
     with after(cluster, 30, lambda: cluster.scale(3)) as joins:
         said["equal when a worker joins"] = problem.is_answered_by(problem.fitted()) and joins.has_acted
     problem = Problem(101)
@@ -226,7 +205,7 @@ def ask_faults(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     cluster.scheduler.remove_plugin(slow.name)
     _running.PAUSED_FOR = 5.0
     client.run(hold, 0.87 * LIMIT)  # from 0.8 on they pause, from 0.95 on their nannies kill them
-    said["all workers without memory"] = sentence(Problem(102).fitted)
+    said["no memory"] = sentence(Problem(102).fitted)
     client.run(hold, 0)
     said["equal when they have memory again"] = problem.is_answered_by(problem.fitted())
     return said
@@ -241,7 +220,7 @@ def hold(bytes_: float) -> None:
 
 def ask_memory(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     """Return what happens when a nanny kills its worker, which has too much memory: once, and again and again."""
-    said, problem = Told(), Problem(200)
+    said, problem = {}, Problem(200)
     pids = set(client.run(os.getpid).values())
 
     def burden() -> None:
@@ -253,7 +232,7 @@ def ask_memory(cluster: LocalCluster, client: Client) -> dict[str, Any]:
     client.wait_for_workers(2, timeout=WAIT)
     said["one was killed"] = len(pids - set(client.run(os.getpid).values())) == 1
     greedy = DaskFullConformalClassifier(KNN(3, metric=greedy_distance))
-    said["a task that needs too much"] = sentence(lambda: greedy.fit(*problem.parts()))
+    said["a task that needs too much"] = sentence(lambda: greedy.fit(*problem.parts))
     client.wait_for_workers(2, timeout=WAIT)
     said["equal after it"] = problem.is_answered_by(problem.fitted())
     return said
@@ -272,7 +251,7 @@ LANES = {"memory": ask_memory, "slice": ask_slice, "mistakes": ask_mistakes, "ki
 def main(lane: str, *number: str) -> None:
     """Ask, and print what was said."""
     problem = Problem()
-    DaskFullConformalClassifier(KNN(3)).fit(*problem.parts()).predict_p(problem.T)  # which compiles, in one process
+    DaskFullConformalClassifier(KNN(3)).fit(*problem.parts).predict_p(problem.T)  # which compiles, in one process
     dask.config.set(
         {
             # a task that is killed with its worker is no task that kills workers
