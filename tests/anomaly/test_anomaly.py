@@ -57,18 +57,12 @@ class TestMeasures:
         plain = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(kept)
         np.testing.assert_array_equal(detector.predict_p(between(X_test, kept)), plain.predict_p(X_test))
 
-    @pytest.mark.parametrize(
-        ("measure", "sentence"),
-        [
-            (LSSVM(), r"p-values tell nothing.*Use LSSVM\(fit_intercept=False\)"),
-            (KNN(k=3), "nothing.*Use SimplifiedKNN"),
-        ],
-    )
-    def test_that_find_all_examples_of_one_class_equally_strange_are_told(self, measure, sentence, rng):
+    def test_that_find_all_examples_of_one_class_equally_strange_are_told(self, rng):
         X = rng.normal(size=(20, 2))
-        with pytest.warns(UserWarning, match=sentence):
-            detector = ConformalAnomalyDetector(measure).fit(X)
-        np.testing.assert_array_equal(detector.predict_p(3 * X), 1.0)
+        for measure, sentence in ((LSSVM(), r"Use LSSVM\(fit_intercept=False\)"), (KNN(k=3), "Use SimplifiedKNN")):
+            with pytest.warns(UserWarning, match=f"p-values tell nothing.*{sentence}"):
+                detector = ConformalAnomalyDetector(measure).fit(X)
+            np.testing.assert_array_equal(detector.predict_p(3 * X), 1.0)
 
 
 class TestSelection:
@@ -276,16 +270,14 @@ class TestCalibration:
         np.testing.assert_array_equal(detector.select(both, fdr=0.2), select_discoveries(detector.predict_p(both), 0.2))
 
     def test_another_fit_leaves_nothing_of_the_last(self, rng):
-        frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["u", "v"])
-        detector = ConformalAnomalyDetector(IsolationForest(n_estimators=5), random_state=0).fit(frame)
-        np.testing.assert_array_equal(detector.feature_names_in_, ["u", "v"])
-        detector.set_params(cv=3).fit(frame)
+        X = rng.normal(size=(40, 2))
+        detector = ConformalAnomalyDetector(IsolationForest(n_estimators=5), random_state=0).fit(X)
+        detector.set_params(cv=3).fit(X)
         assert not hasattr(detector, "measure_")
-        detector.set_params(measure=KDE(), cv=None).fit(frame)
+        detector.set_params(measure=KDE(), cv=None).fit(X)
         assert not hasattr(detector, "measures_")
         assert not hasattr(detector, "calibration_scores_")
-        full = ConformalAnomalyDetector(KDE()).fit(frame)
-        np.testing.assert_array_equal(detector.predict_p(frame), full.predict_p(frame))
+        np.testing.assert_array_equal(detector.predict_p(X), ConformalAnomalyDetector(KDE()).fit(X).predict_p(X))
 
 
 @both_lanes(400, 1000)

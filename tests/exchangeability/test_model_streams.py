@@ -53,7 +53,7 @@ class TestTargets:
 
     @pytest.mark.filterwarnings("ignore:.*refits:UserWarning")
     @pytest.mark.parametrize("name", STREAMED)
-    def test_a_stream_is_counting_and_then_learning(self, name, rng):
+    def test_a_stream_is_counting_and_then_learning_one_by_one_or_many_at_once(self, name, rng):
         X, y = rng.integers(0, 4, (40, 2)).astype(float), rng.integers(0, 5, 40).astype(float)
         counted, streamed = (target_bag(clone(STREAMED[name]), X[:20], y[:20], effort=ALONE) for _ in range(2))
         counts = streamed.stream(X[20:], y[20:])
@@ -64,16 +64,9 @@ class TestTargets:
         np.testing.assert_array_equal(streamed.targets(), y)
         for found, wanted in zip(streamed.counts(X, y), counted.counts(X, y), strict=True):
             np.testing.assert_array_equal(found, wanted)
-
-    @pytest.mark.filterwarnings("ignore:.*refits:UserWarning")
-    @pytest.mark.parametrize("name", STREAMED)
-    def test_one_by_one_is_many_at_once(self, name, rng):
-        X, y = rng.normal(size=(60, 2)), rng.normal(size=60) + 1e4
         together, alone = (ExchangeabilityTest(STREAMED[name], random_state=0) for _ in range(2))
-        together.update_many(X, y)
-        for example in zip(X, y, strict=True):
-            alone.update(*example)
-        np.testing.assert_array_equal(alone.p_values_, together.p_values_)
+        p = together.update_many(X, y + 1e4)
+        np.testing.assert_array_equal([alone.update(*example) for example in zip(X, y + 1e4, strict=True)], p)
         np.testing.assert_array_equal(alone.log_martingale_, together.log_martingale_)
         assert together.classes_.size == 0
 
@@ -179,9 +172,7 @@ class TestColumns:
         test.update_many(X[:5], LABELS[:5])
         for wrong, sentence in (
             (lambda: test.update(X[:2], "cold"), "x has 2 rows: expected one object. Use update_many"),
-            (lambda: test.update(X[:1], None), "had one label, and this one has none"),
             (lambda: test.update(X[["town", "a"]][:1], "cold"), r"Give X\[\['a', 'town'\]\]"),
-            (lambda: test.update_many(X[:2], LABELS[:3]), "expected one label for each of the 2 rows"),
             (lambda: test.update_many(X[:0], LABELS[:0]), "X has no objects"),
         ):
             with pytest.raises(ValueError, match=sentence):

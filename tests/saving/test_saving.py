@@ -9,7 +9,6 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,25 +54,22 @@ class OwnMeasure(KNN):
     """A measure of the user's."""
 
 
-def own_predictor(**what: Any) -> FullConformalClassifier:
-    return FullConformalClassifier(KNN(2, **what)).fit(X, LABELS)
+def own_predictor(measure: Any = None, **what: Any) -> FullConformalClassifier:
+    return FullConformalClassifier(measure or KNN(2, **what)).fit(X, LABELS)
 
 
-def of_own_measure() -> Any:
-    return FullConformalClassifier(OwnMeasure(2)).fit(X, LABELS)
-
-
-def of_trees() -> Any:
-    return SplitConformalClassifier(RandomForestClassifier(2, random_state=0), random_state=0).fit(X, LABELS)
+def split(model: Any) -> SplitConformalClassifier:
+    return SplitConformalClassifier(model, random_state=0).fit(X, LABELS == 1)
 
 
 class TestTrust:
     @pytest.mark.parametrize(
         ("fit", "held", "thing"),
         [
-            (partial(own_predictor, metric=own_metric), f"{__name__}.own_metric", own_metric),
-            (of_own_measure, f"{__name__}.OwnMeasure", OwnMeasure),
-            (of_trees, "sklearn.tree._tree.Tree", Tree),  # whose positions scikit-learn does not check
+            (lambda: own_predictor(metric=own_metric), f"{__name__}.own_metric", own_metric),
+            (lambda: own_predictor(OwnMeasure(2)), f"{__name__}.OwnMeasure", OwnMeasure),
+            # whose positions scikit-learn does not check
+            (lambda: split(RandomForestClassifier(2, random_state=0)), "sklearn.tree._tree.Tree", Tree),
         ],
     )
     def test_what_is_not_trusted_is_named_and_loaded_if_the_user_trusts_it(
@@ -255,6 +251,7 @@ SPOILT = {
 
 CUT = r"model.skops is damaged, or no file of exactcp.save.*Save it anew"
 SPOILT_BYTES = {
+    "a text": (lambda _: b"nothing", CUT),
     "a pickle": (lambda _: pickle.dumps(Marker()), r"model.skops is damaged, or no file of exactcp.save"),
     "a file of skops itself": (lambda _: io_extra.dumps(own_predictor()), "that exactcp.save has not written"),
     **{
@@ -272,6 +269,8 @@ def test_a_spoilt_file_is_refused(name: str, path: Path) -> None:
     else:
         spoil, sentence = SPOILT_BYTES[name]
         path.write_bytes(spoil(path.read_bytes()))
+        with pytest.raises(ValueError, match=sentence):
+            describe(path)
     with pytest.raises((ValueError, TypeError), match=sentence):
         exactcp.load(path)
 
@@ -394,17 +393,13 @@ def test_pickles_of_other_formats_are_refused_and_of_other_versions_told(cls, mo
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def by_class() -> Any:
-    model = LogisticRegression(class_weight={True: 1, False: 2})
-    return SplitConformalClassifier(model, random_state=0).fit(X, LABELS == 1)
-
-
 def with_generator() -> Any:
     model = LogisticRegression().fit(X, LABELS)
     model.generator_ = (i for i in range(3))
-    return FullConformalClassifier(ModelScore(FrozenEstimator(model))).fit(X, LABELS)
+    return own_predictor(ModelScore(FrozenEstimator(model)))
 
 
+BY_CLASS = LogisticRegression(class_weight={True: 1, False: 2})
 RAW = (FullConformalClassifier, FullConformalRegressor, KNN, KDE, SplitConformalClassifier)
 UNSAVED = [
     *((cls, NotFittedError, rf"this {cls.__name__} is not fitted, so that there is nothing to save") for cls in RAW),
@@ -414,7 +409,7 @@ UNSAVED = [
     (lambda: None, TypeError, "exactcp.save got a NoneType"),
     (lambda: LogisticRegression().fit(X, LABELS), TypeError, "this LogisticRegression holds nothing of exactcp"),
     (lambda: own_predictor(metric=lambda a, b: 1.0), TypeError, "<lambda>, which no module names.*use no lambda"),
-    (by_class, TypeError, r"holds a dict whose keys a file cannot tell apart \(true, false\)"),
+    (lambda: split(BY_CLASS), TypeError, r"holds a dict whose keys a file cannot tell apart \(true, false\)"),
     (with_generator, TypeError, "this FullConformalClassifier holds something that cannot be saved"),
 ]
 
@@ -468,22 +463,14 @@ class TestWriting:
         assert sorted(one.name for one in path.parent.iterdir()) == ["model.skops", "working"]
 
 
-class TestSkops:
-    ACTS = pytest.mark.parametrize("act", [lambda: exactcp.save(own_predictor(), "x"), lambda: exactcp.load("x")])
-
-    @ACTS
-    def test_that_is_not_there(self, act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "skops.io", None)
-        with pytest.raises(
-            ImportError, match=r"needs skops, which is not installed: run .*pip install .*exactcp\[io\]"
-        ):
-            act()
-
-    @ACTS
-    def test_of_versions_with_known_holes(self, act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sys.modules["skops"], "__version__", "0.11.dev3")
-        with pytest.raises(ImportError, match=r"needs skops 0.15, and 0.11.dev3 is installed: run .*exactcp\[io\]"):
-            act()
+@pytest.mark.parametrize("act", [lambda: exactcp.save(own_predictor(), "x"), lambda: exactcp.load("x")])
+def test_skops_is_not_there_or_has_known_holes(act: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["skops"], "__version__", "0.11.dev3")
+    with pytest.raises(ImportError, match=r"needs skops 0.15, and 0.11.dev3 is installed: run .*exactcp\[io\]"):
+        act()
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"needs skops, which is not installed: run .*pip install .*exactcp\[io\]"):
+        act()
 
 
 def test_a_change_meanwhile_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,10 +506,3 @@ def test_notes_that_json_does_not_take(notes, tmp_path):
     with pytest.raises((TypeError, ValueError), match="notes hold something that JSON does not"):
         exactcp.save(own_predictor(), tmp_path / "model.skops", notes=notes)
     assert not (tmp_path / "model.skops").exists()
-
-
-def test_describing_what_is_no_model(tmp_path):
-    path = tmp_path / "model.skops"
-    path.write_text("nothing")
-    with pytest.raises(ValueError, match=r"is damaged, or no file of exactcp\.save"):
-        describe(path)

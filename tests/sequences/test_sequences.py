@@ -100,12 +100,6 @@ class TestPredictions:
         for p, x in zip(model.predict_p(tests), tests, strict=True):
             np.testing.assert_array_equal(p, plain.predict_p(x))
 
-    def test_sets_use_a_part_of_epsilon(self, model, rng):
-        tests = [simulate(rng, T)[0] for T in (1, 2, 8)]
-        for level in (0.6, 0.9):
-            for sets, p in zip(model.predict_set(tests, confidence_level=level), model.predict_p(tests), strict=True):
-                np.testing.assert_array_equal(sets, p > round(1 - level, 9) / len(p))
-
     def test_candidates_are_lazy_and_ranked(self, model, rng):
         x = simulate(rng, 40)[0]
         sets = model.predict_set([x], confidence_level=0.99)[0]
