@@ -212,11 +212,7 @@ FULL = FullConformalRegressor()
         (lambda X, y: AdaptiveLevel(FULL, confidence_level=95).fit(X, y), ValueError, "is not a probability"),
         (lambda X, y: AdaptiveLevel(LinearRegression()).fit(X, y), TypeError, "is not a conformal predictor"),
         (lambda X, _: AdaptiveLevel(FULL).predict_interval(X), NotFittedError, "neither has its FullConformalRegre"),
-        (
-            lambda X, y: progressive(AdaptiveLevel(FULL), (X, y), confidence_level=0.8),
-            ValueError,
-            "has a level of its own",
-        ),
+        (lambda X, y: progressive(AdaptiveLevel(FULL), (X, y), confidence_level=0.8), ValueError, "a level of its own"),
         (lambda *_: AdaptiveLevel(FULL, alpha=0.1), TypeError, "got alpha="),
     ],
 )
