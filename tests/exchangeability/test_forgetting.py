@@ -16,8 +16,7 @@ from slices import both_lanes
 
 def _in_blocks(measure, X, y, window, seed):
     """Windows that are emptied when full, as the textbook would: each is a stream of its own."""
-    taus, rule = tau_of_steps(seed, 0, len(X)), {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
-    parts = []
+    taus, parts = tau_of_steps(seed, 0, len(X)), []
     for first in range(0, len(X), window):
         some = slice(first, first + window)
         if isinstance(measure, KNNResidual):
@@ -25,7 +24,8 @@ def _in_blocks(measure, X, y, window, seed):
             how = {"follows_shifts": measure.follows_shifts}
             parts.append(textbook.online.stream_target_p_values(score, X[some], y[some], taus[some], **how))
         else:
-            parts.append(textbook.online.stream_p_values(measure.twin(), X[some], y[some], taus[some], **rule))
+            how = {"floor": measure.tie_floor, "tolerance": measure.tie_tolerance}
+            parts.append(textbook.online.stream_p_values(measure.twin(), X[some], y[some], taus[some], **how))
     return np.concatenate(parts)
 
 
