@@ -1,9 +1,11 @@
-"""Every block of Python on the pages runs, each page from its first to its last, and leaves what the page says."""
+"""Every block of Python on the pages runs, in their order, and leaves what the page says; so do the examples."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import runpy
 import sys
 from collections.abc import Callable
 from contextlib import chdir
@@ -20,16 +22,16 @@ from golden import FOLDER, sets
 from slices import slow_but
 
 DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
+QUICK_EXAMPLES = ["plot_diagnosis", "plot_noise_grows"]
 ELSEWHERE = {  # run with what they are about
     "command-line.md": "cli",
     "compare.md": "comparing",
     "metrics.md": "metrics",
-    "README.md": "cli",
+    "README.md": "docs",
     "CONTRIBUTING.md": "docs",
 }
 PAGES = sorted(page.name for page in DOCS.glob("*.md") if "```python\n" in page.read_text(encoding="utf-8"))
-RUN_HERE = sorted(set(PAGES) - set(ELSEWHERE))
-QUICK = set(RUN_HERE) - {"reproduce.md"}
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -166,3 +168,28 @@ def test_what_is_not_run_here_is_run_elsewhere() -> None:
     written = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
     with_code = {page.name for page in written if BLOCK.search(page.read_text(encoding="utf-8"))}
     assert with_code <= {*PAGES, *ELSEWHERE}
+
+
+@pytest.mark.parametrize("name", slow_but(QUICK_EXAMPLES, [path.stem for path in EXAMPLES] or QUICK_EXAMPLES))
+@pytest.mark.skipif(not EXAMPLES, reason="the examples are not part of this distribution")
+def test_an_example_runs_and_draws(name: str) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    with matplotlib.rc_context():
+        runpy.run_path(str(DOCS.parent / "examples" / f"{name}.py"), run_name="__main__")
+        assert plt.get_fignums(), "an example has a picture"
+        for number in plt.get_fignums():
+            plt.figure(number).canvas.draw()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_a_page_of_the_gallery_and_is_linked_from_another(path: Path) -> None:
+    assert path.stem.startswith("plot_"), "the gallery runs what is called plot_*.py"
+    title, underline, *rest = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).splitlines()
+    assert underline == "=" * len(title)
+    assert len(rest) > 1, "some sentences say what the question is"
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    assert f"(auto_examples/{path.stem})" in pages, "link it in docs/which.md or a page of the guide"

@@ -1,4 +1,4 @@
-"""The site: every public name has an entry in the reference, links lead somewhere, and code on its pages runs."""
+"""The site: names have an entry in the reference, formulas one in the table of the theory, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from exactcp import __version__
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = Path(exactcp.__file__).parent
+THEORY = DOCS / "theory"
+PAGES = sorted(THEORY.glob("*.md"))
 ENTRY = re.compile(r"^   ~(exactcp\.[\w.]+)$", re.MULTILINE)
 LINK = re.compile(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"')
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -36,9 +38,22 @@ WITHOUT_EXAMPLE = {
     "exactcp.pvalues.Counts",
     "exactcp.experiments.Reproduction",
 }
-# pages that no other test runs
+ROW = re.compile(r"^\| \[([A-Z]{2}\.\d+)\]\([\w.#-]+\) \| (.+) \| `([\w.]+):([\w.]+)` \|$", re.MULTILINE)
+HEADING = re.compile(r"^#+ \(([A-Z]{2}\.\d+)\) ", re.MULTILINE)
+ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
+CITED = re.compile(r"\[([A-Z]{2}\.\d+)\]\(([^)#\s]*)#([\w-]+)\)")
+INLINE = re.compile(r"\$([^$]+)\$")
+CITATION = re.compile(r"\btheory ([A-Z]{2}\b(?:[.\d]|-\d| to |, (?=[A-Z]{2}\b)|[A-Z]{2}\b)*)")
 
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of this distribution")
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def prose_of(page: Path) -> str:
+    return FENCED.sub("", text_of(page))
 
 
 def public_modules() -> list[str]:
@@ -47,7 +62,7 @@ def public_modules() -> list[str]:
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if "._" not in name and re.search(r"^__all__ = ", path.read_text(encoding="utf-8"), re.MULTILINE):
+        if "._" not in name and re.search(r"^__all__ = ", text_of(path), re.MULTILINE):
             found.append(name)
     return found
 
@@ -63,7 +78,7 @@ def public_names() -> list[str]:
 
 def entries() -> list[str]:
     pages = sorted((DOCS / "reference").glob("*.rst"))
-    return [name for page in pages for name in ENTRY.findall(page.read_text(encoding="utf-8"))]
+    return [name for page in pages for name in ENTRY.findall(text_of(page))]
 
 
 def found_by(name: str) -> object:
@@ -95,9 +110,8 @@ def test_every_entry_is_public_and_is_listed_once() -> None:
 
 
 def test_every_page_of_the_reference_is_in_its_index() -> None:
-    index = (DOCS / "reference" / "index.rst").read_text(encoding="utf-8")
     pages = {page.stem for page in (DOCS / "reference").glob("*.rst")} - {"index"}
-    assert pages == set(re.findall(r"^   (\w+)$", index, re.MULTILINE))
+    assert pages == set(re.findall(r"^   (\w+)$", text_of(DOCS / "reference" / "index.rst"), re.MULTILINE))
 
 
 def examples_of_the_reference() -> list[tuple[str, list[doctest.Example]]]:
@@ -131,15 +145,16 @@ def test_examples_of_the_reference_are_as_wide_as_the_page() -> None:
             assert len(line) <= 88, f"{name}: {line}"
 
 
-def slugs(page: Path) -> set[str]:
-    """Return the anchors of the headings of a page."""
-    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors of a page: those that it sets, and those that GitHub gives its headings."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(ANCHOR.findall(prose_of(page)))
 
 
 @pytest.mark.parametrize("name", ["which.svg", "which-list.html"])
 def test_the_leaves_of_the_decision_tree_lead_somewhere(name: str) -> None:
-    links = re.findall(r'href="([^"]+)"', (DOCS / "_static" / name).read_text(encoding="utf-8"))
+    links = re.findall(r'href="([^"]+)"', text_of(DOCS / "_static" / name))
     assert len(links) >= 12
     for link in links:
         page, _, anchor = link.partition("#")
@@ -148,7 +163,7 @@ def test_the_leaves_of_the_decision_tree_lead_somewhere(name: str) -> None:
             assert (ROOT / "examples" / f"{stem.removeprefix('auto_examples/')}.py").exists(), link
         else:
             assert (DOCS / f"{stem}.md").exists(), link
-            assert not anchor or anchor in slugs(DOCS / f"{stem}.md"), link
+            assert not anchor or anchor in anchors_of(DOCS / f"{stem}.md"), link
 
 
 def script(path: str) -> ModuleType:
@@ -173,25 +188,32 @@ def test_formulas_are_written_as_latex_would() -> None:
 
 def test_the_pictures_of_the_decision_tree_are_those_of_their_script() -> None:
     pictures = script("pictures.py")
-    assert (DOCS / "_static" / "which.svg").read_text(encoding="utf-8") == pictures.draw_tree(pictures.TREE)
-    assert (DOCS / "_static" / "which-list.html").read_text(encoding="utf-8") == pictures.list_tree(pictures.TREE)
+    assert text_of(DOCS / "_static" / "which.svg") == pictures.draw_tree(pictures.TREE)
+    assert text_of(DOCS / "_static" / "which-list.html") == pictures.list_tree(pictures.TREE)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
-    text = FENCED.sub("", (ROOT / name).read_text(encoding="utf-8"))
+FRONT_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+
+
+@pytest.mark.parametrize("page", [*FRONT_PAGES, *PAGES], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = prose_of(page)
     for link in (one or other for one, other in LINK.findall(text)):
-        page, _, anchor = link.partition("#")
+        target, _, anchor = link.partition("#")
         if not link.startswith("http"):
-            assert (ROOT / page).exists(), link
-            assert not anchor or anchor in slugs(ROOT / page), link
+            linked = page.parent / target if target else page
+            assert linked.exists(), link
+            assert not anchor or anchor in anchors_of(linked), link
+    for one, target, anchor in CITED.findall(text):
+        assert anchor == one.lower().replace(".", "-")
+        assert one in ids_of(page.parent / target if target else page)
 
 
 def commands() -> list[tuple[str, str]]:
     """What is to be typed on pages: lines of blocks that begin with the program's name, without their comment."""
     found = []
     for page in [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]:
-        for block in SHELL.findall(page.read_text(encoding="utf-8")):
+        for block in SHELL.findall(text_of(page)):
             found += [(page.name, line.partition("#")[0].split("&&")[-1].strip()) for line in block.splitlines()]
     return [(page, line) for page, line in found if line.startswith("exactcp ")]
 
@@ -213,7 +235,7 @@ def test_what_is_to_be_typed_has_a_command_and_options_that_exist() -> None:
 
 
 def test_the_front_page_shows_the_readmes_first_lines() -> None:
-    (readme, *_), (front, *_) = (PYTHON.findall(path.read_text()) for path in (ROOT / "README.md", DOCS / "index.md"))
+    (readme, *_), (front, *_) = (PYTHON.findall(text_of(path)) for path in (ROOT / "README.md", DOCS / "index.md"))
     assert readme.splitlines()[:9] == front.splitlines()[:9]
 
 
@@ -222,14 +244,84 @@ def test_the_front_page_shows_the_readmes_first_lines() -> None:
     [("CITATION.cff", f"version: {__version__}"), ("recipe/recipe.yaml", f'  version: "{__version__}"')],
 )
 def test_every_file_names_this_version(file, line):
-    assert line in (ROOT / file).read_text(encoding="utf-8").splitlines()
+    assert line in text_of(ROOT / file).splitlines()
 
 
 @pytest.mark.parametrize("file", ["CITATION.cff", "recipe/recipe.yaml", "pyproject.toml"])
 def test_every_file_names_the_same_address(file):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
     home = project["urls"]["Source"]
-    named = re.findall(r"https://[^\s\"]+", (ROOT / file).read_text(encoding="utf-8"))
+    named = re.findall(r"https://[^\s\"]+", text_of(ROOT / file))
     named = [address for address in named if "exactcp" in address]
     assert named
     assert all(address == home or address.startswith(f"{home}/") for address in named), named
+
+
+# --- the theory
+
+
+def formulas() -> list[tuple[str, str, str, str]]:
+    return [match.groups() for match in ROW.finditer(text_of(THEORY / "README.md"))]
+
+
+def ids_of(page: Path) -> list[str]:
+    return HEADING.findall(text_of(page))
+
+
+def test_the_table_has_every_row() -> None:
+    lines = text_of(THEORY / "README.md").split("## Where each formula is computed")[1].splitlines()
+    rows = [line for line in lines if line.startswith("|")][2:]
+    assert len(rows) == len(formulas()) >= 45
+    assert len(set(formulas())) == len(rows)
+
+
+def test_what_the_table_names_is_written_there() -> None:
+    for module, name in sorted({row[2:] for row in formulas()}):
+        *owner, last = name.split(".")
+        home = attrgetter(*owner)(importlib.import_module(module)) if owner else importlib.import_module(module)
+        found = vars(home).get(last)  # what a class inherits is written elsewhere
+        assert found is not None, (module, name)
+        assert getattr(found, "__module__", module) == module, (module, name)
+
+
+def test_every_section_is_in_the_table_and_every_row_has_a_section() -> None:
+    sections = [one for page in PAGES for one in ids_of(page)]
+    assert len(sections) == len(set(sections))
+    assert {row[0] for row in formulas()} == set(sections)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_sections_are_numbered_in_order_and_have_their_anchors(page: Path) -> None:
+    ids = ids_of(page)
+    assert [int(one.split(".")[1]) for one in ids] == list(range(1, len(ids) + 1))
+    assert len({one.split(".")[0] for one in ids}) <= 1
+    assert ANCHOR.findall(text_of(page)) == [one.lower().replace(".", "-") for one in ids]
+
+
+def test_what_the_sources_cite_is_a_section() -> None:
+    sections = {one for page in PAGES for one in ids_of(page)}
+    known = sections | {one.split(".")[0] for one in sections}
+    for source in sorted((ROOT / "src").rglob("*.py")):
+        for cited in CITATION.findall(text_of(source)):
+            assert set(re.findall(r"[A-Z]{2}(?:\.\d+)?", cited)) <= known, (source.name, cited)
+
+
+def test_every_page_of_the_theory_is_listed() -> None:
+    targets = {target.partition("#")[0] for target, _ in LINK.findall(text_of(THEORY / "README.md"))}
+    assert targets >= {page.name for page in PAGES} - {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_modules_are_named_in_the_table_only(page: Path) -> None:
+    text = ROW.sub("", text_of(page))
+    assert "exactcp." not in text
+    assert ".py" not in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_inline_mathematics_means_nothing_else_in_markdown(page: Path) -> None:
+    # Markdown would take a backslash before a punctuation mark, a star and some underscores for its own
+    text = prose_of(page)
+    assert text.count("$") % 2 == 0
+    for formula in INLINE.findall(text):
+        assert not re.search(r"\\[^a-zA-Z]|[})|\]]_|\*|\n", formula), formula
