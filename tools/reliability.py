@@ -24,7 +24,6 @@ START, END = "<!-- numbers: written by tools/reliability.py -->", "<!-- end of n
 SUITES = [
     "measures/test_updates.py",
     "contracts/test_interruptions.py",
-    "contracts/test_first_calls_interrupted.py",
     "mutants/test_mutants.py",
     "contracts/test_parameters.py",
 ]

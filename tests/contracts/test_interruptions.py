@@ -1,20 +1,28 @@
-"""A change that an error or Ctrl-C cuts short, anywhere, leaves the answers of before or of after, in every family."""
+"""A change that an error or Ctrl-C cuts short, anywhere, leaves the answers of before or of after, in every family.
+
+Ctrl-C while numba compiles or loads a kernel comes when it has finished, and nothing breaks.
+"""
 
 from __future__ import annotations
 
 import copy
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numba.core import compiler_lock, event
+from numba.core.compiler_lock import global_compiler_lock
 from sklearn.linear_model import LinearRegression, Ridge
 
+import exactcp
 from exactcp import (
     ConformalAnomalyDetector,
     ExchangeabilityTest,
@@ -43,6 +51,7 @@ from families import FAMILIES, QUESTIONS, calls_of
 from interruptions import assert_all_or_nothing, same, times_survived
 from label_changes import CHANGES, LABEL_CHANGES, PROBE, TARGET_CHANGES, TARGETS, N, X, Y
 from nearest_mean import NearestMean
+from record import record
 from slices import sliced
 
 pytestmark = pytest.mark.filterwarnings(
@@ -160,14 +169,22 @@ def test_a_change_is_cut_short_everywhere(name, change, event):
 
 
 @pytest.mark.parametrize(
-    ("name", "change"), [(name, change) for name in ["Venn", "KNNResidual"] for change in changes_of(name)]
+    ("name", "change"),
+    [
+        *((name, change) for name in [*QUICK, "KNNResidual", "ridge"] for change in changes_of(name)),
+        *sliced(4, REFITS, LABEL_CHANGES),
+    ],
 )
-def test_a_copy_that_somebody_reads_stays_as_it_is(name, change):
+def test_a_shallow_copy_changes_by_itself(name, change):
     row = ROWS[name]
     predictor = row.fitted()
-    reader, before = copy.copy(predictor), row.answers(predictor)
+    other, deep, before = copy.copy(predictor), copy.deepcopy(predictor), row.answers(predictor)
+    ALL_CHANGES[change](other, row.y, row.n)
+    assert same(row.answers(predictor), before)
+    ALL_CHANGES[change](deep, row.y, row.n)
+    assert same(row.answers(other), row.answers(deep))
     ALL_CHANGES[change](predictor, row.y, row.n)
-    assert same(row.answers(reader), before)
+    assert same([row.answers(predictor), row.answers(other)], [row.answers(deep)] * 2)
 
 
 @pytest.mark.parametrize("change", ["learn one", "learn few", "learn many", "unlearn one", "unlearn many"])
@@ -236,30 +253,195 @@ def test_a_stream(stream, options, betting):
     assert times_survived(test, STREAMS[stream], lambda e: [getattr(e, one) for one in record], most=20) > 15
 
 
-# Ctrl-C, at any time, in a process of its own: an instruction that cannot be interrupted may end it
+# Ctrl-C in processes of their own: an instruction that cannot be interrupted may end them
+
+
+def printed_by(*words, **variables):
+    """Return the lines of the program that interrupts calls."""
+    program = Path(__file__).parents[1] / "support" / "interrupted_calls.py"
+    done = subprocess.run(
+        [sys.executable, program, *map(str, words)],
+        env=os.environ | variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\nexit {done.returncode}\n{done.stderr[-2000:]}"
+    return done.stdout.splitlines()
+
+
+def number_of_calls(family):
+    return len(calls_of(FAMILIES[family], CALLS | QUESTIONS))
 
 
 def ctrl_c(count, seed, *families):
-    """Interrupt all public calls of families; return how many interruptions came."""
-    program = Path(__file__).parents[1] / "support" / "timed_interruptions.py"
-    done = subprocess.run(
-        [sys.executable, program, str(count), str(seed), *families], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{done.stdout}\nexit {done.returncode}\n{done.stderr[-2000:]}"
-    found = [int(number) for number in re.findall(r": (\d+) of", done.stdout)]
-    calls = [len(calls_of(FAMILIES[name], CALLS)) + len(calls_of(FAMILIES[name], QUESTIONS)) for name in families]
-    assert len(found) == sum(calls)
+    """Interrupt all public calls of families by a timer; return how many interruptions came."""
+    found = [int(re.search(r": (\d+) of", line)[1]) for line in printed_by("timed", count, seed, *families)]
+    assert len(found) == sum(map(number_of_calls, families))
     return sum(found)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a timer that sends signals")
+needs_signals = pytest.mark.skipif(os.name == "nt", reason="needs fork, and timers that send signals")
+
+
+@needs_signals
 def test_ctrl_c_in_three_families():
     assert ctrl_c(2, 0, "KNN", "LSSVM", "stream") > 15
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="needs a timer that sends signals")
+@needs_signals
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ctrl_c_hundreds_of_times(family):
-    calls = len(calls_of(FAMILIES[family], CALLS)) + len(calls_of(FAMILIES[family], QUESTIONS))
-    assert ctrl_c(1 + 300 // calls, 1, family) > 100
+    assert ctrl_c(1 + 300 // number_of_calls(family), 1, family) > 100
+
+
+FIRST = [
+    "KDE",
+    "KNN",
+    "LSSVM",
+    "RandomForest",
+    "KNNResidual",
+    "RidgeResidual primal",
+    "LassoResidual",
+    "Venn",
+    "stream",
+]
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    ("family", "trials", "presses", "how"),
+    [
+        ("KDE", 2, 2, "registries"),
+        *(pytest.param(family, 8, 4, "loading", marks=pytest.mark.slow) for family in FIRST),
+        *(pytest.param(family, 1, 20, "compiling", marks=pytest.mark.slow) for family in FIRST),
+    ],
+)
+def test_a_first_call_is_interrupted(family, trials, presses, how, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)} if how == "compiling" else {}
+    found = printed_by("first", family, trials, presses, how, **folder)
+    assert [end.split()[0] for end in found] == ["fine,"] * trials, found
+    raised = sum(int(end.split()[1]) for end in found)
+    assert raised >= trials  # what comes while one kernel is compiled is raised once
+    record("interruptions of first calls", "KeyboardInterrupt", raised)
+
+
+@needs_signals
+def test_without_the_listener_numba_is_broken():
+    (end,) = printed_by("first", "KDE", 1, 1, "registries", "unprotected")
+    assert end == "RuntimeError: generator raised StopIteration"
+
+
+@pytest.fixture
+def handlers():
+    """Put the handler of SIGINT back that the process had."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_at_every_instruction_around_the_lock_is_raised_once(handlers):
+    files = {compiler_lock.__file__, event.__file__, f"{Path(exactcp.__file__).parent}/_interrupts.py"}
+    passed = k = 0
+
+    def trace(frame, happened, _):
+        nonlocal passed
+        if frame.f_code.co_filename not in files:
+            return None
+        frame.f_trace_opcodes = True
+        if happened == "opcode":
+            passed += 1
+            if passed == k:
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    outside, went = sys.gettrace(), []
+    while went != ["in", "out"]:  # until it has fewer instructions
+        passed, went, k = 0, [], k + 1
+        sys.settrace(trace)
+        try:
+            with global_compiler_lock:
+                went.append("in")
+                with global_compiler_lock:
+                    pass
+                went.append("out")
+        except KeyboardInterrupt:
+            went.append("raised")
+        finally:
+            sys.settrace(outside)
+        assert went in (["raised"], ["in", "out", "raised"]) if passed >= k else went == ["in", "out"]
+        assert not global_compiler_lock.is_locked()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert k > 100
+
+
+def test_a_handler_of_the_user_is_called_once_and_stays(handlers):
+    called = []
+
+    def handle(*told):
+        called.append(told)
+
+    signal.signal(signal.SIGINT, handle)
+    with global_compiler_lock:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert not called
+    assert [number for number, _ in called] == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is handle
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_what_python_does_not_handle_is_left_alone(handlers, handler):
+    signal.signal(signal.SIGINT, handler)
+    with global_compiler_lock:
+        assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+class Failing(event.Listener):
+    """Raises before the lock is taken, as the handler of another signal may."""
+
+    def on_start(self, _):
+        raise ZeroDivisionError
+
+    def on_end(self, _):
+        raise AssertionError
+
+
+def test_another_exception_before_the_lock_holds_nothing_back_for_good(handlers):
+    with event.install_listener("numba:compiler_lock", Failing()), pytest.raises(ZeroDivisionError):
+        global_compiler_lock.acquire()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@needs_signals
+def test_waiting_for_another_thread_is_interrupted_at_once(handlers):
+    is_taken, is_over = threading.Event(), threading.Event()
+
+    def compile_something():
+        with global_compiler_lock:
+            is_taken.set()
+            is_over.wait(60)
+
+    thread = threading.Thread(target=compile_something)
+    thread.start()
+    is_taken.wait(60)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.1, signal.pthread_kill, [main, signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            global_compiler_lock.acquire()
+        assert thread.is_alive()
+    finally:
+        is_over.set()
+        thread.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_call_that_compiles_nothing_does_not_take_the_lock():
+    model = exactcp.FullConformalClassifier(exactcp.measures.KDE()).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    model.predict_p([[0.5]])
+    with event.install_recorder("numba:compiler_lock") as recorder:
+        model.predict_p([[0.5]])
+    assert recorder.buffer == []
