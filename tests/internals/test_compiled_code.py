@@ -1,27 +1,32 @@
-"""Compiled code on disk: never older than any source that is in it, shared by processes, and not needed."""
+"""Compiled code: on disk, never older than its sources and never needed; what Python calls of it, and what it returns.
+
+What Python calls returns None, a number or one new array: all else dies of Ctrl-C in numba.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import pickle
-import shutil
 import subprocess
 import sys
+import textwrap
 import time
 import zipfile
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import walk_packages
+from types import ModuleType
 
-import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
 import exactcp
 from exactcp import _kernel_cache
-from exactcp._jit import compiled
+from exactcp._jit import compiled, inner
 
 HOME = Path(exactcp.__file__).parent
 TOY = {
@@ -180,71 +185,137 @@ def test_old_folders_go_and_the_newest_stay(folder):
     assert not old.exists()
 
 
+@cache
+def _modules() -> list[ModuleType]:
+    found = walk_packages(exactcp.__path__, "exactcp.")
+    return [import_module(module.name) for module in found if module.name != "exactcp.__main__"]
+
+
+def _kernels() -> set[Dispatcher]:
+    return {value for module in _modules() for value in vars(module).values() if isinstance(value, Dispatcher)}
+
+
 def test_the_digest_holds_every_kernel_and_all_that_kernels_import():
     digested = {name.removeprefix("/") for name, _ in _kernel_cache.compiled_sources(files("exactcp"))}
-    for module in walk_packages(exactcp.__path__, "exactcp."):
-        if module.name != "exactcp.__main__":
-            for value in vars(import_module(module.name)).values():
-                if isinstance(value, Dispatcher):
-                    source = Path(value.py_func.__code__.co_filename).relative_to(HOME)
-                    assert source.as_posix() in digested, value
+    for kernel in _kernels():
+        assert Path(kernel.py_func.__code__.co_filename).relative_to(HOME).as_posix() in digested, kernel
     for name in digested - {"__init__.py"}:
         source = (HOME / name).read_text()
         if "exactcp._jit import" not in source:
-            continue  # no kernel lives there
+            continue  # no kernel is there
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ImportFrom | ast.Import):
-                imported = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-                for one in imported:
-                    if one.split(".")[0] == "exactcp":
-                        assert Path(*one.split(".")[1:]).with_suffix(".py").as_posix() in digested, (name, one)
+            imported = [node.module] if isinstance(node, ast.ImportFrom) else []
+            imported += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for one in (one.split(".") for one in imported if one.startswith("exactcp.")):
+                assert Path(*one[1:]).with_suffix(".py").as_posix() in digested, (name, one)
 
 
-WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-PREDICT = (
-    "import numpy as np; from exactcp import FullConformalClassifier; from exactcp.measures import KNN;"
-    "X = np.random.default_rng(0).normal(size=(40, 3)); y = np.arange(40) % 2;"
-    "print(*FullConformalClassifier(KNN(3)).fit(X, y).predict_p(X[:9] + 0.5).ravel())"
-)
+def _is_compiled(node: ast.AST, module: ModuleType) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    value = vars(module).get(node.name)
+    if not isinstance(value, Dispatcher) or value.py_func.__module__ != module.__name__:
+        return False  # a method may have the name of a kernel that it calls
+    return value.py_func.__code__.co_firstlineno in range(node.lineno - len(node.decorator_list), node.lineno + 1)
 
 
-def _wheel(folder, version, change=lambda source: source):
-    """Write a wheel of the package as it is, with the source of one kernel changed."""
-    folder.mkdir()
-    path = folder / f"exactcp-{version}-py3-none-any.whl"
-    info = f"exactcp-{version}.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
-        for source in HOME.rglob("*.py"):
-            text = source.read_text()
-            archive.writestr(
-                f"exactcp/{source.relative_to(HOME)}", change(text) if source.name == "distances.py" else text
+def _python_parts(node: ast.AST, module: ModuleType):
+    """Yield the nodes of a module that Python runs."""
+    for child in ast.iter_child_nodes(node):
+        if not _is_compiled(child, module):
+            yield child
+            yield from _python_parts(child, module)
+
+
+@cache
+def _entrances() -> dict[str, Dispatcher]:
+    """Return all dispatchers that code of Python names."""
+    found = {}
+    for module in _modules():
+        for node in _python_parts(ast.parse(inspect.getsource(module)), module):
+            value = None
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                value = vars(module).get(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                value = getattr(vars(module).get(node.value.id), node.attr, None)
+            if isinstance(value, Dispatcher):
+                found[f"{value.py_func.__module__}.{value.py_func.__name__}"] = value
+    return found
+
+
+def test_what_only_kernels_call_has_no_entrance() -> None:
+    """It would take time to compile, in the first call of every user."""
+    kernels = _kernels()
+    without = {kernel for kernel in kernels if kernel.targetoptions.get("no_cpython_wrapper")}
+    assert len(without) > 100
+    assert without == kernels - set(_entrances().values()), (
+        "use @inner for what only kernels call, @compiled for the rest"
+    )
+
+
+def _fault(kernel: Dispatcher) -> str | None:
+    """Tell what is wrong with what a kernel returns, by its source; None if nothing is seen."""
+    function = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
+    names = kernel.py_func.__globals__
+    parameters = {argument.arg for argument in function.args.args}
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(node.value)
+
+    def fault_of(value: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
+        if isinstance(value, ast.Tuple):
+            return "a tuple"
+        if isinstance(value, ast.IfExp):
+            return fault_of(value.body, seen) or fault_of(value.orelse, seen)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            called = names.get(value.func.id)
+            if isinstance(called, type) and issubclass(called, tuple):
+                return "a named tuple"
+            return _fault(called) if isinstance(called, Dispatcher) and called is not kernel else None
+        if isinstance(value, ast.Name) and value.id not in seen:
+            # a number that is an argument is no fault, but a source does not tell numbers from arrays
+            written = any(
+                isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == value.id
+                for node in ast.walk(function)
             )
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: exactcp\nVersion: {version}\n")
-        archive.writestr(f"{info}/WHEEL", WHEEL)
-        archive.writestr(f"{info}/RECORD", "")
-    return path
+            if value.id in parameters and value.id not in values and written:
+                return "an argument"
+            return next(filter(None, (fault_of(v, seen | {value.id}) for v in values.get(value.id, []))), None)
+        return None
+
+    returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return next(filter(None, map(fault_of, returns)), None)
 
 
-def _install(wheel, target):
-    options = ["--quiet", "--no-index", "--no-deps", "--upgrade", "--disable-pip-version-check", "--target", target]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, wheel], check=True)
+def _sum_of(number, pair):
+    return number + pair[0] + pair[1]
 
 
-@pytest.mark.slow
-def test_an_upgraded_wheel_answers_as_a_fresh_installation(tmp_path):
-    def change(source):
-        changed = source.replace("return math.sqrt(squared_distance(a, b))", "return abs(a[0] - b[0])")
-        assert changed != source
-        return changed
+_sum_kernel = inner(_sum_of)
 
-    old = _wheel(tmp_path / "old", "0.1.0")
-    new = _wheel(tmp_path / "new", "0.1.0", change)  # not even the version tells them apart
-    target = tmp_path / "site-packages"
-    env = environment(target, HOME=str(tmp_path))
-    _install(old, target)
-    before = says(PREDICT, env)
-    _install(new, target)
-    after = says(PREDICT, env)
-    shutil.rmtree(tmp_path / ".cache")
-    assert says(PREDICT, env) == after
-    assert np.any(np.array(after, float) != np.array(before, float))
+
+def _calls_it(number):
+    total = 0
+    for _ in range(2):
+        total = _sum_kernel(total, (number, 0))
+    return total + _sum_kernel(1, (number, number))
+
+
+def test_python_that_calls_a_kernel_without_an_entrance_is_told():
+    with pytest.raises(TypeError, match=r"_sum_of was called by Python.*@compiled"):
+        _sum_kernel(1, (2, 3))
+
+
+def test_a_kernel_is_not_compiled_for_each_number_that_is_passed():
+    caller = compiled(_calls_it)
+    caller._cache.flush()  # else it may be found compiled, by an earlier run, and ask for nothing
+    assert caller(3) == 13
+    assert len(_sum_kernel.signatures) == 1
+
+
+def test_by_its_source_an_entrance_returns_one_thing():
+    faults = {name: _fault(kernel) for name, kernel in _entrances().items()}
+    assert {name: fault for name, fault in faults.items() if fault is not None} == {}
