@@ -25,7 +25,7 @@ SUITES = [
     "measures/test_updates.py",
     "contracts/test_interruptions.py",
     "mutants/test_mutants.py",
-    "contracts/test_parameters.py",
+    "contracts/test_inputs.py",
 ]
 
 
