@@ -5,11 +5,10 @@ Routes and histories change no answer, so that most are compared with one that i
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import conftest
@@ -24,7 +23,7 @@ from exactcp.measures import KNN, LSSVM, KNNResidual, LassoResidual, RidgeResidu
 from exactcp.measures.density import _bag, _routes
 from exactcp.measures.density.kernels import dense
 from exactcp.measures.neighbours import _filling, _search, _tuning
-from frozen_store import Answer, Case, exact, near, whole
+from frozen_store import Answer, Case, case, exact, near, whole
 from hostile import KINDS, LABELS, hostile
 from measure_table import MEASURES
 from problems import PROBLEMS
@@ -77,14 +76,12 @@ def route(name: str) -> Iterator[None]:
             _densities(patch, -1.0 if name == "sums screened" else np.inf)
         if name == "sums direct":
             patch.setattr(dense, "TRUST", 0.0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
 
 
-def is_one_by_one(name: str) -> bool:
-    """Tell whether a route is asked about one row at a time."""
-    return name in ("one row", "tree one row")
+def in_blocks(route_name: str, X_test: np.ndarray) -> list[np.ndarray]:
+    """Return the test objects as a route is asked about them: one row at a time, or all together."""
+    return [row[None] for row in X_test] if route_name.endswith("one row") else [X_test]
 
 
 def _is_fast(measure: Any) -> bool:
@@ -120,6 +117,16 @@ class Told(NamedTuple):
     learn: Callable[[np.ndarray], Any]
     unlearn: Callable[[np.ndarray], Any]  # positions
     ask: Callable[[], Any]
+
+
+def told_of(predictor: Any, arrays: tuple[np.ndarray, ...], ask: Callable[[], Any], **how: Any) -> Told:
+    """Return what a history does with a predictor that learns from these arrays."""
+    return Told(
+        lambda some: predictor.fit(*(array[some] for array in arrays), **how),
+        lambda some: predictor.partial_fit(*(array[some] for array in arrays)),
+        predictor.unlearn,
+        ask,
+    )
 
 
 def play(history: str, n: int, n_spare: int, told: Told) -> np.ndarray:
@@ -212,12 +219,12 @@ def _stacked(parts: list[Any], fields: int) -> list[np.ndarray]:
     return [np.concatenate([np.asarray(part[f]) for part in parts]) for f in range(fields)]
 
 
-def ask_label_bag(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+def ask_label_bag(name: str, problem: str, route_name: str, history: str) -> dict[str, Answer]:
     """Return the counts and scores of a bag, in all and within categories."""
+    measure = MEASURES[name]
     X, y, X_test, n = label_problem(problem)
     X, X_test = _narrowed(route_name, X, X_test)
-    n_labels, has_scores = int(y.max()) + 1, route_name != "intervals"
-    bag, on_the_way = None, []
+    n_labels, bag, on_the_way = int(y.max()) + 1, None, []
 
     def fit(some: np.ndarray) -> None:
         nonlocal bag
@@ -232,18 +239,17 @@ def ask_label_bag(name: str, measure: Any, problem: str, route_name: str, histor
     with route(route_name):
         told = Told(fit, lambda some: bag.learn(X[some], y[some]), unlearn, ask)
         order = play(history, n, len(y) - n, told)
-        blocks = [X_test[i : i + 1] for i in range(len(X_test))] if is_one_by_one(route_name) else [X_test]
+        blocks = in_blocks(route_name, X_test)
         found = [bag.label_counts(block) for block in blocks]
         wanted = (np.arange(len(X_test))[:, None] + np.arange(n_labels)) % 5 - 1
-        places = np.cumsum([0, *(len(block) for block in blocks)])
         within = [
-            bag.category_counts(block, order % 3, wanted[place : place + len(block)])
-            for block, place in zip(blocks, places, strict=False)
+            bag.category_counts(block, order % 3, some)
+            for block, some in zip(blocks, in_blocks(route_name, wanted), strict=True)
         ]
     answers = {"counts": exact(_stacked(found, 4))}
     if within[0] is not None:
         answers["categories"] = exact(_stacked(within, 4))
-    if has_scores:
+    if route_name != "intervals":
         scores = near(np.concatenate([part.scores for part in found]), *_score_tolerance(measure, problem))
         answers["scores"] = scores._replace(is_check=True)
     if history != "fresh":
@@ -259,24 +265,22 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def ask_classifier(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+def _configurations(route_name: str) -> list[str]:
+    """Return the names of those that a route has: draws belong to a batch."""
+    return [how for how in CONFIGURATIONS if how != " smoothed" or not route_name.endswith("one row")]
+
+
+def ask_classifier(name: str, problem: str, route_name: str, history: str) -> dict[str, Answer]:
     """Return what the public methods of a full conformal classifier say."""
     X, codes, X_test, n = label_problem(problem)
     X, X_test = _narrowed(route_name, X, X_test)
     y, answers = np.array(list("abcdefghij"))[codes], {}
-    for how, parameters in CONFIGURATIONS.items():
-        if is_one_by_one(route_name) and how == " smoothed":
-            continue  # draws belong to a batch
-        clf = FullConformalClassifier(clone(measure), **parameters, n_jobs=1)
+    for how in _configurations(route_name):
+        clf = FullConformalClassifier(clone(MEASURES[name]), **CONFIGURATIONS[how], n_jobs=1)
         with route(route_name):
-            told = Told(
-                lambda some, clf=clf: clf.fit(X[some], y[some], classes=np.unique(y)),
-                lambda some, clf=clf: clf.partial_fit(X[some], y[some]),
-                lambda gone, clf=clf: clf.unlearn(gone),
-                lambda clf=clf: clf.predict_p(X_test[:1]),
-            )
+            told = told_of(clf, (X, y), lambda clf=clf: clf.predict_p(X_test[:1]), classes=np.unique(y))
             play(history, n, len(y) - n, told)
-            blocks = [X_test[i : i + 1] for i in range(len(X_test))] if is_one_by_one(route_name) else [X_test]
+            blocks = in_blocks(route_name, X_test)
             p = np.concatenate([clf.predict_p(block) for block in blocks])
             answers[f"predict_p{how}"] = exact(p) if how else whole(p, n)
             sets = [np.asarray(clf.predict_set(block, [0.5, 0.9])) for block in blocks]
@@ -287,15 +291,19 @@ def ask_classifier(name: str, measure: Any, problem: str, route_name: str, histo
 
 
 def _operations_of_label_bag(route_name: str, history: str) -> tuple[str, ...]:
-    found = ["counts", "categories", *(["scores"] if route_name != "intervals" else [])]
-    return (*found, *([f"counts of one row on the way, {history}"] if history != "fresh" else []))
+    scores = ["scores"] if route_name != "intervals" else []
+    return (
+        "counts",
+        "categories",
+        *scores,
+        *([f"counts of one row on the way, {history}"] if history != "fresh" else []),
+    )
 
 
 def _operations_of_classifier(route_name: str) -> tuple[str, ...]:
-    hows = [how for how in CONFIGURATIONS if not (is_one_by_one(route_name) and how == " smoothed")]
-    return tuple(
-        name for how in hows for name in (f"predict_p{how}", f"predict_set{how}", *(["predict"] if not how else []))
-    )
+    first, *others = _configurations(route_name)
+    found = [f"predict_p{first}", f"predict_set{first}", "predict"]
+    return (*found, *(f"{question}{how}" for how in others for question in ("predict_p", "predict_set")))
 
 
 def _fits_float32(problem: str) -> bool:
@@ -308,27 +316,19 @@ def label_cases() -> Iterator[Case]:
     """Yield what is asked of the measures with labels."""
     for name, measure in MEASURES.items():
         hostiles = [f"hostile {kind}" for kind in KINDS] if _is_fast(measure) else []
-        for problem in [*PROBLEMS, *hostiles]:
-            for route_name in routes_of(measure):
-                if route_name == "float32" and not _fits_float32(problem):
-                    continue
-                for history in HISTORIES:
-                    of = (name, problem, route_name, history)
-                    ask = partial(ask_label_bag, name, measure, *of[1:])
-                    yield Case("label bags", *of, _operations_of_label_bag(*of[2:]), ask, history == "mixed")
+        for of in product([name], [*PROBLEMS, *hostiles], routes_of(measure), HISTORIES):
+            if of[2] != "float32" or _fits_float32(of[1]):
+                operations = _operations_of_label_bag(*of[2:])
+                yield case("label bags", ask_label_bag, of, operations, is_dear=of[3] == "mixed")
 
 
 def classifier_cases() -> Iterator[Case]:
     """Yield what is asked of full conformal classifiers: all histories by the plain route, the others after a fit."""
     for name, measure in MEASURES.items():
-        for problem in PROBLEMS:
-            for route_name in routes_of(measure):
-                for history in HISTORIES if route_name == "plain" else HISTORIES[:1]:
-                    if route_name == "float32" and not _fits_float32(problem):
-                        continue
-                    of = (name, problem, route_name, history)
-                    ask = partial(ask_classifier, name, measure, *of[1:])
-                    yield Case("classifiers", *of, _operations_of_classifier(route_name), ask, history == "mixed")
+        for of in product([name], PROBLEMS, routes_of(measure), HISTORIES):
+            if of[2] == "plain" or (of[3] == "fresh" and (of[2] != "float32" or _fits_float32(of[1]))):
+                operations = _operations_of_classifier(of[2])
+                yield case("classifiers", ask_classifier, of, operations, is_dear=of[3] == "mixed")
 
 
 # --- targets
@@ -372,28 +372,21 @@ def _end_tolerance(measure: Any, problem: str, y: np.ndarray) -> tuple[float, fl
     return share, share * float(np.abs(y).max())
 
 
-def ask_regressor(name: str, measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+def ask_regressor(name: str, problem: str, route_name: str, history: str) -> dict[str, Answer]:
     """Return what the public methods of a full conformal regressor say."""
     X, y, X_test, n = target_problem(problem)
     X, X_test = _narrowed(route_name, X, X_test)
     answers: dict[str, Answer] = {}
-    targets, tolerance = _asked_targets(y[:n]), _end_tolerance(measure, problem, y[:n])
+    targets, tolerance = _asked_targets(y[:n]), _end_tolerance(RESIDUALS[name], problem, y[:n])
     rows, asked = np.repeat(X_test, targets.size, axis=0), np.tile(targets, len(X_test))
     for how, parameters in (("", {}), (" by place", {"mondrian": lambda X: np.asarray(X)[:, 0] > 0})):
-        reg = FullConformalRegressor(clone(measure), **parameters, n_jobs=1)
+        reg = FullConformalRegressor(clone(RESIDUALS[name]), **parameters, n_jobs=1)
         with route(route_name):
-            told = Told(
-                lambda some, reg=reg: reg.fit(X[some], y[some]),
-                lambda some, reg=reg: reg.partial_fit(X[some], y[some]),
-                lambda gone, reg=reg: reg.unlearn(gone),
-                lambda reg=reg: reg.predict_interval(X_test[:1], 0.5),
-            )
+            told = told_of(reg, (X, y), lambda reg=reg: reg.predict_interval(X_test[:1], 0.5))
             play(history, n, len(y) - n, told)
-            if is_one_by_one(route_name):
-                p = np.concatenate([reg.predict_p(rows[i : i + 1], asked[i : i + 1]) for i in range(len(rows))])
-                intervals = np.concatenate([reg.predict_interval(x[None], LEVELS) for x in X_test])
-            else:
-                p, intervals = reg.predict_p(rows, asked), reg.predict_interval(X_test, LEVELS)
+            pairs = zip(in_blocks(route_name, rows), in_blocks(route_name, asked[:, None]), strict=True)
+            p = np.concatenate([reg.predict_p(some, one[:, 0]) for some, one in pairs])
+            intervals = np.concatenate([reg.predict_interval(block, LEVELS) for block in in_blocks(route_name, X_test)])
             answers[f"predict_p{how}"] = exact(p) if how else whole(p, n)
             answers[f"predict_interval{how}"] = near(intervals, *tolerance)
             if not how:
@@ -413,12 +406,10 @@ TARGET_OPERATIONS = (
 def target_cases() -> Iterator[Case]:
     """Yield what is asked of the measures with targets."""
     for name, measure in RESIDUALS.items():
-        for problem in TARGET_PROBLEMS:
-            for route_name in [one for one in routes_of(measure) if one != "intervals"]:
-                for history in HISTORIES if route_name in UPDATED else HISTORIES[:3]:
-                    of = (name, problem, route_name, history)
-                    ask = partial(ask_regressor, name, measure, *of[1:])
-                    yield Case("regressors", *of, TARGET_OPERATIONS, ask, history == "mixed")
+        routes = [one for one in routes_of(measure) if one != "intervals"]
+        for of in product([name], TARGET_PROBLEMS, routes, HISTORIES):
+            if of[2] in UPDATED or of[3] != "mixed":
+                yield case("regressors", ask_regressor, of, TARGET_OPERATIONS, is_dear=of[3] == "mixed")
 
 
 # --- sizes at which routes are taken without force: these stay when what forces a route is another
@@ -457,14 +448,14 @@ LARGE_MEASURES = {
 LARGE_RESIDUALS = {"k-NN 5": KNNResidual(k=5), "k-NN 5 manhattan": KNNResidual(k=5, metric="manhattan")}
 
 
-def ask_large(measure: Any, problem: str, route_name: str, history: str) -> dict[str, Answer]:
+def ask_large(name: str, problem: str, route_name: str, history: str) -> dict[str, Answer]:
     """Return what predictors say of many rows, searched for by a public parameter or as they choose."""
     X, codes, X_test = _large(*LARGE[problem])
-    is_regression = isinstance(measure, KNNResidual)
+    is_regression, rows = name in LARGE_RESIDUALS, _rows_of(route_name)
     y = np.sin(X[:, 0]) + codes if is_regression else codes
     search = {"search": route_name.split(maxsplit=1)[0]} if route_name != "auto" else {}
-    kind = FullConformalRegressor if is_regression else FullConformalClassifier
-    predictor, n = kind(clone(measure).set_params(**search), n_jobs=1), len(y)
+    measure = clone({**LARGE_MEASURES, **LARGE_RESIDUALS}[name]).set_params(**search)
+    predictor, n = (FullConformalRegressor if is_regression else FullConformalClassifier)(measure, n_jobs=1), len(y)
     if history == "fresh":
         predictor.fit(X, y)
     elif history == "learned":
@@ -474,46 +465,31 @@ def ask_large(measure: Any, problem: str, route_name: str, history: str) -> dict
         predictor.fit(np.concatenate([X, spare]), np.concatenate([y, y[:40]]))
         predictor.predict_p(X_test[:1], y[:1]) if is_regression else predictor.predict_p(X_test[:1])
         predictor.unlearn([n + 3]).unlearn(np.arange(n, n + 39))
-    blocks = [row[None] for row in X_test[:40]] if route_name.endswith("one row") else [X_test[:40], X_test]
+    blocks = [*in_blocks(route_name, X_test[:40]), *([] if rows else [X_test])]
     if is_regression:
         p = np.concatenate([predictor.predict_p(block, np.cos(block[:, 1])) for block in blocks])
         ends = np.concatenate([predictor.predict_interval(block, LEVELS) for block in blocks])
-        return dict(
-            zip(
-                _large_operations(route_name, "predict_interval"),
-                (whole(p, n), near(ends[:40], 1e-10, 1e-10)),
-                strict=True,
-            )
-        )
+        return {f"predict_p{rows}": whole(p, n), f"predict_interval{rows}": near(ends[:40], 1e-10, 1e-10)}
     p = np.concatenate([predictor.predict_p(block) for block in blocks])
     sets = np.concatenate([np.asarray(predictor.predict_set(block, [0.8, 0.95])) for block in blocks])
-    return dict(zip(_large_operations(route_name, "predict_set"), (whole(p, n), exact(sets)), strict=True))
+    return {f"predict_p{rows}": whole(p, n), f"predict_set{rows}": exact(sets)}
 
 
-def _large_operations(route_name: str, second: str) -> tuple[str, str]:
-    """Return names that tell how many rows are asked about: fewer, where each is asked about alone."""
-    rows = " of 40 rows" if route_name.endswith("one row") else ""
-    return f"predict_p{rows}", f"{second}{rows}"
+def _rows_of(route_name: str) -> str:
+    """Say how many rows are asked about: fewer, where each is asked about alone."""
+    return " of 40 rows" if route_name.endswith("one row") else ""
 
 
 def large_cases() -> Iterator[Case]:
     """Yield what is asked where sizes decide on the route."""
     for name, measure in {**LARGE_MEASURES, **LARGE_RESIDUALS}.items():
-        routes = ["brute", "auto", "brute one row"]
-        if measure.metric == "euclidean":
-            routes += ["tree", "tree one row"]
+        routes = [
+            "brute",
+            "auto",
+            "brute one row",
+            *(["tree", "tree one row"] if measure.metric == "euclidean" else []),
+        ]
         second = "predict_interval" if name in LARGE_RESIDUALS else "predict_set"
-        for problem in LARGE:
-            for route_name in routes:
-                for history in HISTORIES[:3]:
-                    ask = partial(ask_large, measure, problem, route_name, history)
-                    yield Case(
-                        "sizes",
-                        name,
-                        problem,
-                        route_name,
-                        history,
-                        _large_operations(route_name, second),
-                        ask,
-                        is_dear=True,
-                    )
+        for of in product([name], LARGE, routes, HISTORIES[:3]):
+            operations = tuple(f"{question}{_rows_of(of[2])}" for question in ("predict_p", second))
+            yield case("sizes", ask_large, of, operations, is_dear=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -34,6 +35,29 @@ class Case(NamedTuple):
     operations: tuple[str, ...]
     ask: Callable[[], dict[str, Answer]]
     is_dear: bool = False  # takes a second or more
+
+
+def case(
+    kind: str,
+    ask: Callable[..., dict[str, Answer]],
+    of: tuple[str, str, str, str],
+    operations: tuple[str, ...],
+    *,
+    is_own: bool = False,
+    is_dear: bool = False,
+) -> Case:
+    """Return a case that asks about a measure, a problem, a route and a history, without warnings.
+
+    Where the route is a predictor, which has answers of its own, the operations are named after it.
+    """
+    end = f" of {of[2]}" if is_own else ""
+
+    def quiet() -> dict[str, Answer]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return {f"{operation}{end}": answer for operation, answer in ask(*of).items()}
+
+    return Case(kind, *of, tuple(f"{operation}{end}" for operation in operations), quiet, is_dear)
 
 
 def exact(values: Any) -> Answer:
