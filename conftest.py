@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest_plugins = ["command_fixtures"]  # of tests/cli
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:

@@ -22,7 +22,7 @@ from exactcp.geometry.kinds import KIND_OF
 from exactcp.measures import KNN, LSSVM, KNNResidual, LassoResidual, RidgeResidual, SimplifiedKNN
 from exactcp.measures.density import _bag, _routes
 from exactcp.measures.density.kernels import dense
-from exactcp.measures.neighbours import _filling, _search, _tuning
+from exactcp.measures.neighbours import _search, _tuning
 from frozen_store import Answer, Case, case, exact, near, whole
 from hostile import KINDS, LABELS, hostile
 from measure_table import MEASURES
@@ -41,11 +41,6 @@ def _screening(patch: pytest.MonkeyPatch, **knobs: float) -> None:
     patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(**{**conftest.ALWAYS_SCREENED, **knobs}))
 
 
-def _by_trees(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_filling, "choose_route", conftest.always_trees)
-    patch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
-
-
 def _densities(patch: pytest.MonkeyPatch, compact: float) -> None:
     patch.setattr(_routes, "FEW_OBJECTS", 0)
     patch.setattr(_routes, "FEW_MULTIPLICATIONS", -1)
@@ -57,7 +52,7 @@ def _densities(patch: pytest.MonkeyPatch, compact: float) -> None:
 
 @contextmanager
 def route(name: str) -> Iterator[None]:
-    """Let measures answer by this route, whatever the size of the data; a route without a force is the plain one."""
+    """Let measures answer by this route, whatever the size of the data: the plain one, or trees, need no force."""
     with pytest.MonkeyPatch.context() as patch:
         if name == "screened float64":
             patch.setattr(screen, "_float32_resolves", lambda *_: False)
@@ -68,8 +63,6 @@ def route(name: str) -> Iterator[None]:
             _screening(patch)
         if name == "contracted":
             conftest.contracting(patch)
-        if name in ("tree", "tree one row", "contracted"):
-            _by_trees(patch)
         if name == "intervals":
             _screening(patch, **conftest.ALWAYS_INTERVALS)
         if name in ("sums dense", "sums direct", "sums screened"):
@@ -77,6 +70,12 @@ def route(name: str) -> Iterator[None]:
         if name == "sums direct":
             patch.setattr(dense, "TRUST", 0.0)
         yield
+
+
+def searching(estimator: Any, route_name: str) -> Any:
+    """Return a copy of an estimator that searches by trees, where the route is theirs."""
+    trees = {"search": "tree"} if route_name in ("tree", "tree one row", "contracted") else {}
+    return clone(estimator).set_params(**trees)
 
 
 def in_blocks(route_name: str, X_test: np.ndarray) -> list[np.ndarray]:
@@ -228,7 +227,7 @@ def ask_label_bag(name: str, problem: str, route_name: str, history: str) -> dic
 
     def fit(some: np.ndarray) -> None:
         nonlocal bag
-        bag = clone(measure).bag(X[some], y[some], n_labels)
+        bag = searching(measure, route_name).bag(X[some], y[some], n_labels)
 
     def unlearn(gone: np.ndarray) -> None:
         bag.unlearn(gone)
@@ -276,7 +275,7 @@ def ask_classifier(name: str, problem: str, route_name: str, history: str) -> di
     X, X_test = _narrowed(route_name, X, X_test)
     y, answers = np.array(list("abcdefghij"))[codes], {}
     for how in _configurations(route_name):
-        clf = FullConformalClassifier(clone(MEASURES[name]), **CONFIGURATIONS[how], n_jobs=1)
+        clf = FullConformalClassifier(searching(MEASURES[name], route_name), **CONFIGURATIONS[how], n_jobs=1)
         with route(route_name):
             told = told_of(clf, (X, y), lambda clf=clf: clf.predict_p(X_test[:1]), classes=np.unique(y))
             play(history, n, len(y) - n, told)
@@ -380,7 +379,7 @@ def ask_regressor(name: str, problem: str, route_name: str, history: str) -> dic
     targets, tolerance = _asked_targets(y[:n]), _end_tolerance(RESIDUALS[name], problem, y[:n])
     rows, asked = np.repeat(X_test, targets.size, axis=0), np.tile(targets, len(X_test))
     for how, parameters in (("", {}), (" by place", {"mondrian": lambda X: np.asarray(X)[:, 0] > 0})):
-        reg = FullConformalRegressor(clone(RESIDUALS[name]), **parameters, n_jobs=1)
+        reg = FullConformalRegressor(searching(RESIDUALS[name], route_name), **parameters, n_jobs=1)
         with route(route_name):
             told = told_of(reg, (X, y), lambda reg=reg: reg.predict_interval(X_test[:1], 0.5))
             play(history, n, len(y) - n, told)

@@ -69,6 +69,7 @@ from frozen_answers import (
     large_cases,
     play,
     route,
+    searching,
     target_cases,
     told_of,
 )
@@ -162,7 +163,7 @@ def _ask_venn(name: str, problem: str, route_name: str, history: str) -> dict[st
     X, codes, X_test, n = label_problem(problem)
     if route_name == "float32":
         X, X_test = X.astype(np.float32), X_test.astype(np.float32)
-    y, venn = NAMES[codes], VennPredictor(VENN[name], n_jobs=1)
+    y, venn = NAMES[codes], searching(VennPredictor(VENN[name], n_jobs=1), route_name)
     with route(route_name):
         told = told_of(venn, (X, y), lambda: venn.predict_proba(X_test[:1]), classes=np.unique(y))
         play(history, n, len(y) - n, told)
