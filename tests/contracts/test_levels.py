@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -40,22 +39,17 @@ def _epsilon(level):
 
 class TestThreshold:
     @pytest.mark.parametrize("parts", [100, 1000])
-    def test_is_the_smallest_count_above_epsilon_for_all_n_and_levels(self, parts):
-        n = np.arange(301)
-        for k in range(1, parts, 1 if parts == 100 else 7):
-            # (m + 1) / (n + 1) > k / parts, in whole numbers
-            expected = np.array([min(size + 1, (k * (size + 1)) // parts) for size in n.tolist()])
-            np.testing.assert_array_equal(pvalues.threshold(k / parts, n), expected)
-            np.testing.assert_array_equal(pvalues.threshold(pvalues.significance((parts - k) / parts), n), expected)
-
-    @pytest.mark.parametrize("parts", [100, 1000])
-    def test_sets_by_counts_and_by_p_values_are_the_rational_ones(self, parts):
-        at_least, n = np.tril_indices(301)[::-1]
+    def test_sets_by_thresholds_counts_and_p_values_are_the_rational_ones(self, parts):
+        sizes, (at_least, n) = np.arange(301), np.tril_indices(301)[::-1]
         counts = pvalues.Counts(at_least, np.zeros_like(at_least), n)
         p = pvalues.deterministic_p(counts)
         for k in range(1, parts, 1 if parts == 100 else 7):
-            inside = (at_least + 1) * parts > k * (n + 1)
             epsilon = pvalues.significance((parts - k) / parts)
+            # the smallest m with (m + 1) / (n + 1) > k / parts, in whole numbers
+            expected = np.minimum(sizes + 1, k * (sizes + 1) // parts)
+            np.testing.assert_array_equal(pvalues.threshold(k / parts, sizes), expected)
+            np.testing.assert_array_equal(pvalues.threshold(epsilon, sizes), expected)
+            inside = (at_least + 1) * parts > k * (n + 1)
             np.testing.assert_array_equal(pvalues.are_inside(counts, epsilon), inside)
             np.testing.assert_array_equal(pvalues.exceeds(p, epsilon), inside)
             np.testing.assert_array_equal(p > k / parts, inside)
@@ -111,28 +105,23 @@ def _every_p(n):
 
 def _classifier(kind, n):
     X, y, X_test = _every_p(n)
-    if kind == "full":
-        clf = FullConformalClassifier(Position()).fit(X, y)
-    elif kind == "split":
-        clf = SplitConformalClassifier(Position()).fit(X[:2], y[:2], X, y)
-    elif kind == "cross":
-        clf = CrossConformalClassifier(Position(), cv=KFold(3)).fit(X, y)
-    else:
+    if kind == "aggregated":
         X, y = np.repeat(X, 7, axis=0), np.tile(y, 7)  # drawn so that totals are n
-        clf = AggregatedConformalClassifier(Position(), n_splits=3, calibration_size=n, random_state=0).fit(X, y)
-    return clf, X_test
+    clf, arrays = {
+        "full": (FullConformalClassifier(Position()), (X, y)),
+        "split": (SplitConformalClassifier(Position()), (X[:2], y[:2], X, y)),
+        "cross": (CrossConformalClassifier(Position(), cv=KFold(3)), (X, y)),
+        "aggregated": (AggregatedConformalClassifier(Position(), n_splits=3, calibration_size=n), (X, y)),
+    }[kind]
+    return clf.fit(*arrays), X_test
 
 
-@pytest.mark.filterwarnings("ignore:Position cannot learn and unlearn")
+@pytest.mark.filterwarnings("error::UserWarning", "ignore:Position cannot learn and unlearn")
 @pytest.mark.parametrize(("n", "level"), EDGES)
 @pytest.mark.parametrize("kind", ["full", "split", "cross", "aggregated"])
 def test_classifiers(kind, n, level):
     clf, X_test = _classifier(kind, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", message="Position cannot")
-        sets = clf.predict_set(X_test, level)  # as many examples as are needed: no warning
-    p = clf.predict_p(X_test)
+    sets, p = clf.predict_set(X_test, level), clf.predict_p(X_test)  # as many examples as are needed: no warning
     np.testing.assert_array_equal(sets, p > float(_epsilon(level)))
     if kind != "aggregated":
         exact = [Fraction(n + 1 - i, n + 1) > _epsilon(level) for i in range(n + 1)]
@@ -158,15 +147,13 @@ def test_compiled_sets_are_those_of_the_p_values(measure, mondrian, rng):
     assert np.isin(p, [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9]).sum() > 20
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("n", "level"), EDGES)
 def test_label_conditional_means_of_different_denominators(n, level, rng):
     """Aggregated p-values with categories: the mean of fractions with other denominators in every split."""
     X, y = rng.normal(size=(2 * n, 1)), rng.integers(0, 2, 2 * n)
     clf = AggregatedConformalClassifier(NN(), n_splits=4, mondrian="label", random_state=1).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        sets = clf.predict_set(X, level)
-    np.testing.assert_array_equal(sets, clf.predict_p(X) > float(_epsilon(level)))
+    np.testing.assert_array_equal(clf.predict_set(X, level), clf.predict_p(X) > float(_epsilon(level)))
 
 
 def _wanted(level, n):
@@ -243,41 +230,33 @@ class TestAnomalies:
             np.testing.assert_array_equal(detector.predict(X_test) == -1, expected)
             np.testing.assert_array_equal(detector.decision_function(X_test) < 0, expected)
 
+    @pytest.mark.filterwarnings("error")
     def test_silence_is_announced_once(self, rng):
         detector = ConformalAnomalyDetector(SimplifiedKNN(k=3), epsilon=0.05).fit(rng.normal(size=(18, 1)))
         sentence = "epsilon=0.05 needs at least 19 examples to call any object an anomaly, and there are 18: none is"
         with pytest.warns(UserWarning, match=sentence) as record:
             assert (detector.predict([[99.0], [0.0]]) == 1).all()
         assert record[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            detector.predict([[99.0]])
-            detector.partial_fit([[0.1]])
-            assert detector.predict([[99.0]]) == -1  # 19 suffice
+        detector.predict([[99.0]])
+        assert detector.partial_fit([[0.1]]).predict([[99.0]]) == -1  # 19 suffice
         with pytest.warns(UserWarning, match=sentence):
             detector.unlearn(0).predict([[99.0]])
 
-    @pytest.mark.parametrize("method", ["bh", "by"])
-    def test_select_announces_it(self, method, rng):
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize(("method", "enough"), [("bh", 9), ("by", 19)])
+    def test_select_announces_it(self, method, enough, rng):
         X, far = rng.normal(size=(20, 1)), 99.0 + np.arange(3.0)[:, None]
         detector = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(X[:8])
-        with pytest.warns(
-            UserWarning, match="fdr=0.1 needs at least .* examples to call any object an anomaly"
-        ) as record:
+        with pytest.warns(UserWarning, match="fdr=0.1 needs at least .* to call any object an anomaly") as record:
             assert not detector.select(far, fdr=0.1, method=method).any()
         assert record[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert not detector.select(far, fdr=0.1, method=method).any()
-            enough = 9 if method == "bh" else 19
-            assert detector.fit(X[:enough]).select(far, fdr=0.1, method=method).all()
+        assert not detector.select(far, fdr=0.1, method=method).any()
+        assert detector.fit(X[:enough]).select(far, fdr=0.1, method=method).all()
 
+    @pytest.mark.filterwarnings("error")
     def test_smoothed_p_values_have_no_smallest(self, rng):
-        X = rng.normal(size=(8, 1))
-        detector = ConformalAnomalyDetector(SimplifiedKNN(k=3), epsilon=0.05, smoothed=True, random_state=0).fit(X)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            flags = detector.predict(99.0 + np.arange(400.0)[:, None])
+        detector = ConformalAnomalyDetector(SimplifiedKNN(k=3), epsilon=0.05, smoothed=True, random_state=0)
+        flags = detector.fit(rng.normal(size=(8, 1))).predict(99.0 + np.arange(400.0)[:, None])
         assert 0 < (flags == -1).mean() < 1
 
     def test_discoveries_at_the_edge(self):
@@ -286,10 +265,8 @@ class TestAnomalies:
             for m in (3, 10, 30):
                 for k in range(1, m + 1):
                     edge = float(Fraction(str(fdr)) * k / m)
-                    p = np.r_[np.full(k, edge), np.ones(m - k)]
-                    assert select_discoveries(p, fdr, "bh").sum() == k
-                    above = np.r_[np.full(k, np.nextafter(edge, 1)), np.ones(m - k)]
-                    assert select_discoveries(above, fdr, "bh").sum() == 0
+                    for p, found in ((edge, k), (np.nextafter(edge, 1), 0)):
+                        assert select_discoveries(np.repeat([p, 1.0], [k, m - k]), fdr, "bh").sum() == found
 
 
 @pytest.mark.parametrize("level", [0.4, 0.7, 0.8])
