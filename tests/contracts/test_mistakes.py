@@ -208,12 +208,7 @@ MODELS = [
     ("no fit", lambda: _labels(WithoutFit()).fit(X, Y), TypeError, r"has no fit: .* X of ModelScore\('precomputed'\)"),
     ("no parameters", lambda: _targets(WithoutParameters()).fit(X, T), TypeError, "no get_params, .*BaseEstimator"),
     ("frozen raw", lambda: _labels(FrozenEstimator(GaussianNB())).fit(X, Y), NotFittedError, "frozen, and has not bee"),
-    (
-        "frozen detector",
-        lambda: _anomalies(FrozenEstimator(IsolationForest())).fit(X),
-        NotFittedError,
-        "or give Isolat",
-    ),
+    ("raw detector", lambda: _anomalies(FrozenEstimator(IsolationForest())).fit(X), NotFittedError, "or give Isolat"),
     ("frozen, other labels", lambda: _labels(FROZEN).fit(X, Y + 5), ValueError, "these are the labels that the model"),
     ("class", lambda: _labels(LogisticRegression).fit(X, Y), TypeError, r"is a class: give an instance, LogisticRegr"),
     ("clusterer, anomalies", lambda: _anomalies(KMeans(3)).fit(X), TypeError, "KMeans finds clusters"),
@@ -229,19 +224,9 @@ MODELS = [
     ("transformer", lambda: _anomalies(StandardScaler()).fit(X), TypeError, "neither score_samples nor decision_func"),
     ("measure of labels", lambda: _targets(ModelScore(GaussianNB())).fit(X, T), TypeError, "ModelScore predicts label"),
     ("measure of numbers", lambda: _labels(ModelQuantile(Ridge())).fit(X, Y), TypeError, "ModelQuantile predicts num"),
-    (
-        "resampled",
-        lambda: JackknifeAfterBootstrapRegressor(KNNResidual()).fit(X, T),
-        TypeError,
-        "KNNResidual is a meas",
-    ),
+    ("resampled", lambda: JackknifeAfterBootstrapRegressor(KNNResidual()).fit(X, T), TypeError, "Residual is a measu"),
     ("frozen, resampled", lambda: JackknifeAfterBootstrapRegressor(FROZEN_RIDGE).fit(X, T), TypeError, "trained alrea"),
-    (
-        "only decisions",
-        lambda: _labels(ModelScore(LinearSVC())).fit(X, Y),
-        TypeError,
-        r"\(LinearSVC\(...\), score='odds'",
-    ),
+    ("only decisions", lambda: _labels(ModelScore(LinearSVC())).fit(X, Y), TypeError, r"\(...\), score='odds'"),
     ("aps", lambda: _labels(ModelScore(LinearSVC(), score="aps")).fit(X, Y), TypeError, "'aps' needs probabilities"),
     ("logits", lambda: _labels(ModelScore(GaussianNB(), logits=True)).fit(X, Y), ValueError, "tells of precomputed"),
     ("full Venn", lambda: VennAbersPredictor(GaussianNB()).fit(X, Y), TypeError, "'full' needs .*: use method='induc"),
@@ -261,18 +246,8 @@ SAID = [
     ("levels", lambda: _targets(ModelQuantile(0.05, 0.95)).fit(X, T), TypeError, "lower=0.05 is not a regressor: use"),
     ("negative difficulty", lambda: _difficult(lambda X: -np.ones(len(X))), ValueError, "difficulty returned -1.0 for"),
     ("no difficulty", lambda: _difficult(lambda X: np.zeros(len(X))), ValueError, "give a floor above 0"),
-    (
-        "difficulty of texts",
-        lambda: _difficult("knn", _mixed(Ridge()), FRAME),
-        ValueError,
-        "vectors of numbers, .* give",
-    ),
-    (
-        "difficulty by labels",
-        lambda: _difficult(GaussianNB(), NeverRegressor()),
-        TypeError,
-        "GaussianNB predicts labels",
-    ),
+    ("difficulty of texts", lambda: _difficult("knn", _mixed(Ridge()), FRAME), ValueError, "of numbers, .* give a"),
+    ("difficulty by labels", lambda: _difficult(GaussianNB(), NeverRegressor()), TypeError, "NB predicts labels"),
     ("a floor alone", lambda: _targets(ModelResidual(Ridge(), floor=1.0)).fit(X, T), ValueError, "difficulty=None: gi"),
 ]
 GIVEN = [
@@ -346,12 +321,7 @@ METRICS = [
     ("judged model", lambda: metrics.evaluate(Ridge().fit(X, T), X, T), TypeError, "Ridge has no prediction sets or i"),
     ("judged by words", lambda: metrics.evaluate(_reg(), X, NAMES), ValueError, "expected numbers .*: pass the tr"),
     ("scored targets", lambda: scorers.fuzziness_scorer(_reg(), X), TypeError, "scorer is for conformal classifie"),
-    (
-        "model scored",
-        lambda: scorers.mean_set_size_scorer()(FROZEN, X),
-        TypeError,
-        "FrozenEstimator has no ",
-    ),
+    ("model scored", lambda: scorers.mean_set_size_scorer()(FROZEN, X), TypeError, "FrozenEstimator has no "),
     ("percent of a scorer", lambda: scorers.mean_set_size_scorer(90), ValueError, "not a probability: use a number"),
 ]
 COMPARED = [

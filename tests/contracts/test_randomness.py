@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import exactcp
 from exactcp import (
     AggregatedConformalClassifier,
     ConformalAnomalyDetector,
@@ -42,6 +41,7 @@ from exactcp.measures import (
     SimplifiedKNN,
 )
 from exactcp.pvalues import tau_of_objects, tau_of_steps
+from public_estimators import public_classes
 from slices import sliced
 
 RNG = np.random.default_rng(0)
@@ -136,15 +136,12 @@ class TestSmoothed:
         np.testing.assert_array_equal([detector.predict_p(x[None])[0] for x in X_TEST], p)
         np.testing.assert_array_equal(detector.predict(X_TEST) == -1, p <= 0.3)
         model = ConformalSequencePredictor(KNN(k=3), smoothed=True).fit([X], [Y])
-        (p,) = model.predict_p([X_TEST])
-        np.testing.assert_array_equal(np.concatenate(model.predict_p([x[None] for x in X_TEST])), p)
-
-    def test_regression(self):
-        reg = FullConformalRegressor(KNNResidual(k=3), smoothed=True).fit(X, TARGETS)
+        alone = np.concatenate(model.predict_p([x[None] for x in X_TEST]))
+        np.testing.assert_array_equal(alone, model.predict_p([X_TEST])[0])
+        reg, targets = FullConformalRegressor(KNNResidual(k=3), smoothed=True).fit(X, TARGETS), np.linspace(-5, 5, 201)
         ends = reg.predict_interval(X_TEST, 0.8)
         np.testing.assert_array_equal(np.concatenate([reg.predict_interval(x[None], 0.8) for x in X_TEST]), ends)
         for x, region in zip(X_TEST, reg.predict_region(X_TEST, 0.8), strict=True):
-            targets = np.linspace(-5, 5, 201)
             p = reg.predict_p(np.repeat(x[None], 201, axis=0), targets)
             np.testing.assert_array_equal(region.contains(targets), p > 0.2)
 
@@ -225,18 +222,16 @@ def _fit(predictor):
 class TestSeeds:
     @pytest.mark.parametrize("name", RANDOM)
     def test_an_integer_makes_fits_repeat(self, name):
-        seeded = clone(RANDOM[name]).set_params(random_state=5)
-        np.testing.assert_array_equal(_answer(_fit(seeded)), _answer(_fit(seeded)))
-        others = [_answer(_fit(seeded.set_params(random_state=s))) for s in (6, 7)]
-        assert any(not np.array_equal(_answer(_fit(seeded)), other) for other in others)
+        first, again, *others = (_answer(_fit(clone(RANDOM[name]).set_params(random_state=s))) for s in (5, 5, 6, 7))
+        np.testing.assert_array_equal(first, again)
+        assert any(not np.array_equal(first, other) for other in others)
 
     @pytest.mark.parametrize("name", RANDOM)
     def test_none_differs_from_fit_to_fit_and_stays_within_one(self, name):
         fitted = [_fit(RANDOM[name]) for _ in range(3)]
         answers = [_answer(predictor) for predictor in fitted]
         assert any(not np.array_equal(answers[0], other) for other in answers[1:])
-        for predictor, answer in zip(fitted, answers, strict=True):
-            np.testing.assert_array_equal(_answer(predictor), answer)
+        assert all(np.array_equal(_answer(one), answer) for one, answer in zip(fitted, answers, strict=True))
 
     @pytest.mark.parametrize("name", RANDOM)
     def test_a_generator_is_drawn_from(self, name):
@@ -247,11 +242,8 @@ class TestSeeds:
         np.testing.assert_array_equal(_answer(own.set_params(random_state=again).fit(X, Y)), one)
 
     def test_none_is_the_default_everywhere(self):
-        found = {}
-        for name in exactcp.__all__:
-            thing = getattr(exactcp, name)
-            if hasattr(thing, "get_params") and "random_state" in inspect.signature(thing).parameters:
-                found[name] = inspect.signature(thing).parameters["random_state"].default
+        parameters = {cls.__name__: inspect.signature(cls).parameters for cls in public_classes()}
+        found = {name: known["random_state"].default for name, known in parameters.items() if "random_state" in known}
         assert set(found.values()) == {None}
         assert {"SplitConformalClassifier", "CVPlusRegressor", "JackknifePlusRegressor"} <= set(found)
 
@@ -263,22 +255,20 @@ class TestSeeds:
         np.testing.assert_array_equal(*answers)
 
     def test_measures_take_the_predictors_seed_unless_they_have_one(self):
-        clf = FullConformalClassifier(RandomForest(3), random_state=5).fit(X, Y)
-        assert clf.measure_.random_state == 5
-        assert (
-            FullConformalClassifier(RandomForest(3, random_state=2), random_state=5).fit(X, Y).measure_.random_state
-            == 2
-        )
+        def seeded(predictor, measure, y=Y):
+            return predictor(measure, random_state=5).fit(X, y).measure_
+
+        assert seeded(FullConformalClassifier, RandomForest(3)).random_state == 5
+        assert seeded(FullConformalClassifier, RandomForest(3, random_state=2)).random_state == 2
         model = make_pipeline(StandardScaler(), RandomForestClassifier(3))
-        split = SplitConformalClassifier(ModelScore(model), random_state=5).fit(X, Y)
-        assert split.measure_.estimator.get_params()["randomforestclassifier__random_state"] == 5
+        inside = seeded(SplitConformalClassifier, ModelScore(model)).estimator
+        assert inside.get_params()["randomforestclassifier__random_state"] == 5
         assert model.get_params()["randomforestclassifier__random_state"] is None  # the user's own stays as it is
-        bootstrap = Bootstrap(DecisionTreeClassifier(random_state=1), 3)
-        split = SplitConformalClassifier(bootstrap, random_state=5).fit(X, Y)
-        assert (split.measure_.random_state, split.measure_.estimator.random_state) == (5, 1)
+        bootstrap = seeded(SplitConformalClassifier, Bootstrap(DecisionTreeClassifier(random_state=1), 3))
+        assert (bootstrap.random_state, bootstrap.estimator.random_state) == (5, 1)
         hard = ModelResidual(DecisionTreeRegressor(), difficulty=DecisionTreeRegressor())
-        reg = SplitConformalRegressor(hard, random_state=5).fit(X, TARGETS)
-        assert (reg.measure_.estimator.random_state, reg.measure_.difficulty.random_state) == (5, 5)
+        hard = seeded(SplitConformalRegressor, hard, TARGETS)
+        assert (hard.estimator.random_state, hard.difficulty.random_state) == (5, 5)
         drawn = FullConformalClassifier(RandomForest(3, random_state=np.random.RandomState(0))).fit(X, Y).measure_
         assert isinstance(drawn.random_state, int)
 

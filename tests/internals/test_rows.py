@@ -52,34 +52,23 @@ def listed(X):
         return X.toarray().tolist()
     if isinstance(X, pa.Table):
         return [repr(row) for row in X.to_pylist()]
-    if isinstance(X, pd.DataFrame | pl.DataFrame):
-        rows = X.to_numpy().tolist()
-        return [repr(row) for row in rows]
-    return [repr(row) for row in list(X)]
+    return [repr(row) for row in (X.to_numpy().tolist() if isinstance(X, pd.DataFrame | pl.DataFrame) else list(X))]
 
 
-def test_rows_are_taken_in_the_type_that_they_have(objects):
+def test_rows_are_taken_joined_and_dropped_in_the_type_that_they_have(objects):
     taken = take_rows(objects, np.array([2, 0]))
-    assert type(taken) is type(objects)
+    joined = join_rows(take_rows(objects, np.array([0, 1])), take_rows(objects, np.array([2, 3])))
+    for made, places in ((taken, [2, 0]), (joined, [0, 1, 2, 3]), (drop_rows(objects, np.array([1, 2])), [0, 3])):
+        assert type(made) is type(objects)
+        assert listed(made) == [listed(objects)[i] for i in places]
     assert getattr(taken, "format", None) == getattr(objects, "format", None)
-    assert listed(taken) == [listed(objects)[i] for i in (2, 0)]
+    assert take_rows(objects, np.arange(4)) is objects  # all rows are not copied
 
 
 def test_dtypes_columns_and_index_stay():
     taken = take_rows(FRAME, np.array([2, 0]))
     assert taken.dtypes.equals(FRAME.dtypes)
     assert taken.index.tolist() == [3, 7]
-
-
-def test_all_rows_are_not_copied(objects):
-    assert take_rows(objects, np.arange(4)) is objects
-
-
-def test_rows_are_joined_and_dropped(objects):
-    joined = join_rows(take_rows(objects, np.array([0, 1])), take_rows(objects, np.array([2, 3])))
-    assert type(joined) is type(objects)
-    assert listed(joined) == listed(objects)
-    assert listed(drop_rows(objects, np.array([1, 2]))) == [listed(objects)[i] for i in (0, 3)]
 
 
 def test_a_copy_stays_what_it_is():
@@ -93,15 +82,11 @@ def test_a_copy_stays_what_it_is():
         assert listed(copied) == before
 
 
-def test_equal_objects_have_equal_numbers_and_others_have_not(objects):
+def test_equal_objects_have_equal_numbers_whatever_is_beside_them(objects):
     numbers = tau_of_objects(3, objects)
     assert numbers[0] == numbers[3]
     assert np.unique(numbers).size == 3
-
-
-def test_numbers_do_not_depend_on_the_rows_beside(objects):
-    one_by_one = [tau_of_objects(3, take_rows(objects, np.array([i])))[0] for i in range(4)]
-    assert one_by_one == tau_of_objects(3, objects).tolist()
+    assert [tau_of_objects(3, take_rows(objects, np.array([i])))[0] for i in range(4)] == numbers.tolist()
 
 
 def test_numbers_are_their_own_words_in_a_matrix_a_list_and_both_kinds_of_frames():
@@ -111,11 +96,8 @@ def test_numbers_are_their_own_words_in_a_matrix_a_list_and_both_kinds_of_frames
         assert (tau_of_objects(0, same) == expected).all()
 
 
-def test_pandas_and_polars_frames_have_the_same_words():
+def test_equal_rows_of_frames_and_of_sparse_matrices_have_equal_words():
     assert row_words(FRAME).tobytes() == row_words(OBJECTS["polars"]).tobytes()
-
-
-def test_stored_zeros_and_the_order_of_entries_do_not_matter():
     stored = sparse.csr_matrix((np.array([3.0, 0.0, 1.0]), np.array([1, 2, 0]), np.array([0, 3])), shape=(1, 4))
     assert row_words(stored).tobytes() == row_words(sparse.csr_matrix(stored.toarray())).tobytes()
 
