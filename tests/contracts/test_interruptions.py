@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -215,19 +216,31 @@ def test_an_error_of_the_users_metric(name, change):
 
 
 STREAMS = {
-    "update": lambda e: e.update(X[N], Y[N]),
-    "update of a new label": lambda e: e.update(X[N], 9),
-    "update_many": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20]),
-    "update_many of new labels": lambda e: e.update_many(X[N : N + 20], Y[N : N + 20] + 7),
+    "update": lambda e, y: e.update(X[N], y[N]),
+    "update of a new label": lambda e, y: e.update(X[N], 9),
+    "update_many": lambda e, y: e.update_many(X[N : N + 20], y[N : N + 20]),
+    "update_many of new labels": lambda e, y: e.update_many(X[N : N + 20], y[N : N + 20] + 7),
 }
+OPTIONS = [{}, {"window": 20}, {"restart": "all", "threshold": 2.0, "alarm": "cusum"}]
 
 
-@pytest.mark.parametrize("measure", [KNNResidual(k=3), RidgeResidual()])
-def test_a_stream_of_targets(measure):
-    test = ExchangeabilityTest(measure, random_state=0)
-    test.update_many(X[:N], TARGETS[:N])
-    record = lambda e: [e.p_values_, e.log_martingale_, [e._bag.n]]  # noqa: E731
-    assert times_survived(test, lambda e: e.update(X[N], TARGETS[N]), record, most=20) > 15
+@pytest.mark.parametrize(
+    ("measure", "y", "options", "stream"),
+    [
+        *((KNNResidual(k=3), TARGETS, {}, stream) for stream in ("update", "update_many")),
+        *((RidgeResidual(), TARGETS, {}, stream) for stream in ("update", "update_many")),
+        *product([KNN(k=2)], [Y], [{"betting": "composite", **one} for one in OPTIONS], STREAMS),
+        *product([KNN(k=2)], [Y], [{"betting": "plugin", **one} for one in OPTIONS], STREAMS),
+    ],
+    ids=lambda one: "" if isinstance(one, np.ndarray) else str(one),
+)
+def test_a_stream(measure, y, options, stream):
+    test = ExchangeabilityTest(measure, random_state=0, **options)
+    test.update_many(X[: N - 1], y[: N - 1])
+    test.update(X[N - 1], y[N - 1])
+    said = lambda e: [e.p_values_, e.log_martingale_, e.log_statistic_, e.alarms_, [e._bag.n]]  # noqa: E731
+    answers = lambda e: [*said(e), getattr(e, "classes_", [])]  # noqa: E731
+    assert times_survived(test, lambda e: STREAMS[stream](e, y), answers, most=20) > 15
 
 
 @pytest.mark.parametrize(
@@ -235,22 +248,9 @@ def test_a_stream_of_targets(measure):
 )
 def test_an_adaptive_level(predictor):
     adaptive = AdaptiveLevel(predictor).fit(X[:N], TARGETS[:N])
-    record = lambda e: [e.errors_, e.epsilons_, e.predict_interval(PROBE)]  # noqa: E731
+    answers = lambda e: [e.errors_, e.epsilons_, e.predict_interval(PROBE)]  # noqa: E731
     update = lambda e: e.update(X[N], TARGETS[N])  # noqa: E731  (a check of what there is hides other errors)
-    assert assert_all_or_nothing(partial(copy.deepcopy, adaptive), update, record, most=20) > 10
-
-
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize(
-    "options", [{}, {"window": 20}, {"restart": "all", "threshold": 2.0, "alarm": "cusum"}], ids=str
-)
-@pytest.mark.parametrize("betting", ["composite", "plugin"])
-def test_a_stream(stream, options, betting):
-    test = ExchangeabilityTest(KNN(k=2), betting=betting, random_state=0, **options)
-    test.update_many(X[: N - 1], Y[: N - 1])
-    test.update(X[N - 1], Y[N - 1])
-    record = ["p_values_", "log_martingale_", "log_statistic_", "alarms_", "classes_"]
-    assert times_survived(test, STREAMS[stream], lambda e: [getattr(e, one) for one in record], most=20) > 15
+    assert assert_all_or_nothing(partial(copy.deepcopy, adaptive), update, answers, most=20) > 10
 
 
 # Ctrl-C in processes of their own: an instruction that cannot be interrupted may end them
@@ -293,17 +293,7 @@ def test_ctrl_c_hundreds_of_times(family):
     assert ctrl_c(1 + 300 // number_of_calls(family), 1, family) > 100
 
 
-FIRST = [
-    "KDE",
-    "KNN",
-    "LSSVM",
-    "RandomForest",
-    "KNNResidual",
-    "RidgeResidual primal",
-    "LassoResidual",
-    "Venn",
-    "stream",
-]
+FIRST = ["KDE", "KNN", "LSSVM", "RandomForest", "KNNResidual", "RidgeResidual primal", "LassoResidual", "Venn"]
 
 
 @needs_signals
@@ -311,8 +301,8 @@ FIRST = [
     ("family", "trials", "presses", "how"),
     [
         ("KDE", 2, 2, "registries"),
-        *(pytest.param(family, 8, 4, "loading", marks=pytest.mark.slow) for family in FIRST),
-        *(pytest.param(family, 1, 20, "compiling", marks=pytest.mark.slow) for family in FIRST),
+        *(pytest.param(family, 8, 4, "loading", marks=pytest.mark.slow) for family in [*FIRST, "stream"]),
+        *(pytest.param(family, 1, 20, "compiling", marks=pytest.mark.slow) for family in [*FIRST, "stream"]),
     ],
 )
 def test_a_first_call_is_interrupted(family, trials, presses, how, tmp_path):
@@ -375,16 +365,13 @@ def test_a_signal_at_every_instruction_around_the_lock_is_raised_once(handlers):
 
 def test_a_handler_of_the_user_is_called_once_and_stays(handlers):
     called = []
-
-    def handle(*told):
-        called.append(told)
-
+    handle = lambda number, _: called.append(number)  # noqa: E731
     signal.signal(signal.SIGINT, handle)
     with global_compiler_lock:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         assert not called
-    assert [number for number, _ in called] == [signal.SIGINT]
+    assert called == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is handle
 
 

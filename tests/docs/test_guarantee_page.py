@@ -46,15 +46,10 @@ def shares(name: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", SIMULATED)
-def test_a_line_runs(name: str) -> None:
-    mistake, *remedies = guarantee.repeat(name, 3)
-    assert len(remedies) == len(guarantee.LINES[name].instead)
+def test_a_line_runs_and_the_library_does_what_the_table_says(name: str) -> None:
+    line, (mistake, *remedies) = guarantee.LINES[name], guarantee.repeat(name, 3)
+    assert len(remedies) == len(line.instead)
     assert all(0 <= share.times <= share.of <= 3 for share in (mistake, *remedies))
-
-
-@pytest.mark.parametrize("name", SIMULATED)
-def test_the_library_does_what_the_table_says(name: str) -> None:
-    line = guarantee.LINES[name]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for seed in range(3):
@@ -102,17 +97,11 @@ def test_a_section_quotes_its_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["metric", "precision", "folds"])
 def test_a_table_is_written_between_its_marks(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "guarantee.md"
-    marks = [(guarantee.SEEN_START, guarantee.SEEN_END), (guarantee.START, guarantee.END)]
-    seen, unseen = (f"{start}\nold\n{end}\n" for start, end in marks)
-    page.write_text(f"before\n{seen}between\n{unseen}after\n", encoding="utf-8")
+    page, marks = tmp_path / "guarantee.md", (guarantee.SEEN_START, guarantee.SEEN_END, guarantee.START, guarantee.END)
+    parts = ["before\n", "\nold\n", "\nbetween\n", "\nold\n", "\nafter\n"]
+    page.write_text("".join(part for pair in zip(parts, (*marks, ""), strict=True) for part in pair), encoding="utf-8")
     guarantee.main(["--quick", "--page", str(page), name])
-    written = page.read_text(encoding="utf-8")
-    changed, kept = (seen, unseen) if name in SEEN else (unseen, seen)
-    assert capsys.readouterr().out in written
-    assert changed not in written
-    assert kept in written
-    before, between, after = re.split("|".join(re.escape(start) for start, _ in marks), written)
-    assert before == "before\n"
-    assert between.endswith(f"\n{guarantee.SEEN_END}\nbetween\n")
-    assert after.endswith(f"\n{guarantee.END}\nafter\n")
+    written = re.split("|".join(map(re.escape, marks)), page.read_text(encoding="utf-8"))
+    table = 1 if name in SEEN else 3
+    assert capsys.readouterr().out.strip() in written[table]
+    assert [*written[:table], "\nold\n", *written[table + 1 :]] == parts

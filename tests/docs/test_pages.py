@@ -67,12 +67,6 @@ def models(after: list[dict[str, Any]], _: str) -> None:
 def objects(after: list[dict[str, Any]], printed: str) -> None:
     names = after[-1]
     assert f"```text\n{printed}```" in (DOCS / "objects.md").read_text(encoding="utf-8")
-    measure, train = names["KNN"](k=3, metric=names["levenshtein"]), (names["names"][:20], names["y"][:20])
-    standard = FullConformalClassifier(measure, algorithm="standard").fit(*train)
-    asked = names["names"][93:96]
-    np.testing.assert_array_equal(
-        standard.predict_p(asked), FullConformalClassifier(measure).fit(*train).predict_p(asked)
-    )
     assert names["table"]["prediction"].tolist() == ["Greek", "Hebrew"]
     first_greek = sum(alphabet < "Greek" for _, alphabet in names["letters"])
     assert first_greek <= names["test"].alarms_[0] < first_greek + 25
@@ -121,10 +115,6 @@ def unlearning(after: list[dict[str, Any]], _: str) -> None:
     assert after[-1]["names"] == [f"flower {i}" for i in range(149) if i != 12]
 
 
-def venn(after: list[dict[str, Any]], _: str) -> None:
-    assert after[-1]["best"] is not None
-
-
 CHECKS: dict[str, Callable[[list[dict[str, Any]], str], None]] = {
     "coming-from.md": coming_from,
     "containers.md": lambda after, _: np.testing.assert_equal(after[-1]["X"].shape, (200, 5)),
@@ -135,7 +125,7 @@ CHECKS: dict[str, Callable[[list[dict[str, Any]], str], None]] = {
     "pipelines.md": pipelines,
     "saving.md": saving,
     "unlearning.md": unlearning,
-    "venn.md": venn,
+    "venn.md": lambda after, _: after[-1]["best"],
 }
 
 

@@ -45,36 +45,24 @@ def different_edges(a, b):
     return len(set(a.edges) ^ set(b.edges))
 
 
-def _words(rng):
-    return ["".join(rng.choice(list("abc"), rng.integers(1, 6))) for _ in range(N)]
-
-
-def _tuples(rng):
-    return [tuple(rng.integers(0, 3, rng.integers(1, 6)).tolist()) for _ in range(N)]
-
-
-def _dicts(rng):
-    return [
-        {key: int(rng.integers(2)) for key in rng.choice(list("abcd"), 2, replace=False).tolist()} for _ in range(N)
-    ]
-
-
-def _sets(rng):
-    return [set(rng.integers(0, 6, rng.integers(0, 5)).tolist()) for _ in range(N)]
-
-
-def _trees(rng):
-    return [Tree([int(node) for node in rng.integers(0, 4, rng.integers(1, 5))]) for _ in range(N)]
-
-
-_MAKERS = {
-    "strings": (_words, levenshtein),
-    "tuples": (_tuples, levenshtein),
-    "dicts": (_dicts, different_keys),
-    "sets": (_sets, not_shared),
-    "graphs": (_trees, different_edges),
+_MAKERS = {  # one object, drawn from a generator, and what compares two
+    "strings": (lambda rng: "".join(rng.choice(list("abc"), rng.integers(1, 6))), levenshtein),
+    "tuples": (lambda rng: tuple(rng.integers(0, 3, rng.integers(1, 6)).tolist()), levenshtein),
+    "dicts": (
+        lambda rng: {key: int(rng.integers(2)) for key in rng.choice(list("abcd"), 2, replace=False).tolist()},
+        different_keys,
+    ),
+    "sets": (lambda rng: set(rng.integers(0, 6, rng.integers(0, 5)).tolist()), not_shared),
+    "graphs": (lambda rng: Tree([int(node) for node in rng.integers(0, 4, rng.integers(1, 5))]), different_edges),
 }
-KINDS = {name: (make(np.random.default_rng(0)), metric) for name, (make, metric) in _MAKERS.items()}
+
+
+def _made(make):
+    rng = np.random.default_rng(0)
+    return [make(rng) for _ in range(N)]
+
+
+KINDS = {name: (_made(make), metric) for name, (make, metric) in _MAKERS.items()}
 
 
 def counted(metric):
