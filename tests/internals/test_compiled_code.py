@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 import zipfile
+from collections import defaultdict
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -210,21 +211,17 @@ def test_the_digest_holds_every_kernel_and_all_that_kernels_import():
                 assert Path(*one[1:]).with_suffix(".py").as_posix() in digested, (name, one)
 
 
-def _is_compiled(node: ast.AST, module: ModuleType) -> bool:
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    value = vars(module).get(node.name)
-    if not isinstance(value, Dispatcher) or value.py_func.__module__ != module.__name__:
-        return False  # a method may have the name of a kernel that it calls
-    return value.py_func.__code__.co_firstlineno in range(node.lineno - len(node.decorator_list), node.lineno + 1)
-
-
-def _python_parts(node: ast.AST, module: ModuleType):
-    """Yield the nodes of a module that Python runs."""
+def _python_parts(node: ast.AST, kernels: set[int]):
+    """Yield the nodes of a module that Python runs; kernels are told by the lines that they begin at."""
     for child in ast.iter_child_nodes(node):
-        if not _is_compiled(child, module):
+        lines = (
+            range(child.lineno - len(child.decorator_list), child.lineno + 1)
+            if hasattr(child, "decorator_list")
+            else []
+        )
+        if not kernels.intersection(lines):
             yield child
-            yield from _python_parts(child, module)
+            yield from _python_parts(child, kernels)
 
 
 @cache
@@ -232,7 +229,9 @@ def _entrances() -> dict[str, Dispatcher]:
     """Return all dispatchers that code of Python names."""
     found = {}
     for module in _modules():
-        for node in _python_parts(ast.parse(inspect.getsource(module)), module):
+        own = {kernel.py_func.__code__ for kernel in vars(module).values() if isinstance(kernel, Dispatcher)}
+        begins = {code.co_firstlineno for code in own if code.co_filename == module.__file__}
+        for node in _python_parts(ast.parse(inspect.getsource(module)), begins):
             value = None
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 value = vars(module).get(node.id)
@@ -256,38 +255,28 @@ def test_what_only_kernels_call_has_no_entrance() -> None:
 def _fault(kernel: Dispatcher) -> str | None:
     """Tell what is wrong with what a kernel returns, by its source; None if nothing is seen."""
     function = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
-    names = kernel.py_func.__globals__
-    parameters = {argument.arg for argument in function.args.args}
-    values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    values.setdefault(target.id, []).append(node.value)
-
-    def fault_of(value: ast.expr | None, seen: frozenset[str] = frozenset()) -> str | None:
-        if isinstance(value, ast.Tuple):
+    nodes, values = list(ast.walk(function)), defaultdict(list)
+    for node in nodes:
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            if isinstance(target, ast.Name):
+                values[target.id].append(node.value)
+    # a number that is an argument is no fault, but a source tells arrays by what is written to them only
+    indexed = {one.value.id for one in nodes if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)}
+    arrays = ({argument.arg for argument in function.args.args} & indexed) - values.keys()
+    todo = [node.value for node in nodes if isinstance(node, ast.Return)]
+    while todo:
+        value = todo.pop()
+        called = value.func if isinstance(value, ast.Call) else None
+        called = kernel.py_func.__globals__.get(called.id) if isinstance(called, ast.Name) else None
+        if isinstance(value, ast.Tuple) or (isinstance(called, type) and issubclass(called, tuple)):
             return "a tuple"
-        if isinstance(value, ast.IfExp):
-            return fault_of(value.body, seen) or fault_of(value.orelse, seen)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            called = names.get(value.func.id)
-            if isinstance(called, type) and issubclass(called, tuple):
-                return "a named tuple"
-            return _fault(called) if isinstance(called, Dispatcher) and called is not kernel else None
-        if isinstance(value, ast.Name) and value.id not in seen:
-            # a number that is an argument is no fault, but a source does not tell numbers from arrays
-            written = any(
-                isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == value.id
-                for node in ast.walk(function)
-            )
-            if value.id in parameters and value.id not in values and written:
-                return "an argument"
-            return next(filter(None, (fault_of(v, seen | {value.id}) for v in values.get(value.id, []))), None)
-        return None
-
-    returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-    return next(filter(None, map(fault_of, returns)), None)
+        if isinstance(value, ast.Name) and value.id in arrays:
+            return "an argument"
+        if isinstance(called, Dispatcher) and called is not kernel and (fault := _fault(called)):
+            return fault
+        todo += [value.body, value.orelse] if isinstance(value, ast.IfExp) else []
+        todo += values.pop(value.id, []) if isinstance(value, ast.Name) else []
+    return None
 
 
 def _sum_of(number, pair):
@@ -319,3 +308,11 @@ def test_a_kernel_is_not_compiled_for_each_number_that_is_passed():
 def test_by_its_source_an_entrance_returns_one_thing():
     faults = {name: _fault(kernel) for name, kernel in _entrances().items()}
     assert {name: fault for name, fault in faults.items() if fault is not None} == {}
+
+
+def _returns_a_pair(x):
+    return (x, x) if x > 0 else (x, 0)
+
+
+def test_a_tuple_is_seen():
+    assert _fault(inner(_returns_a_pair)) == "a tuple"
