@@ -133,28 +133,22 @@ def test_cross_conformal_sets_are_those_of_lac():
         np.testing.assert_array_equal(clf.predict_set(data.X_test, level), sets(entry["sets"][str(level)]))
 
 
-@pytest.mark.parametrize(
-    ("entry", "mondrian"),
-    [
-        (MAPIE["diabetes split"], None),
-        (CREPES["diabetes interval plain"], None),
-        (CREPES["diabetes interval categories"], over_mean),
-    ],
-    ids=["mapie", "crepes", "categories"],
-)
+RIDGE = MODELS["ridge"]
+INTERVALS = {
+    "split": (MAPIE["diabetes split"], SplitConformalRegressor(RIDGE)),
+    "split, crepes": (CREPES["diabetes interval plain"], SplitConformalRegressor(RIDGE)),
+    "split by category": (CREPES["diabetes interval categories"], SplitConformalRegressor(RIDGE, mondrian=over_mean)),
+    "CV+": (MAPIE["diabetes cross plus"], CVPlusRegressor(RIDGE, cv=KFold(10))),
+    "CV+ minmax": (MAPIE["diabetes cross minmax"], CVPlusRegressor(RIDGE, cv=KFold(10), method="minmax")),
+}
+
+
+@pytest.mark.parametrize("name", INTERVALS)
 @pytest.mark.filterwarnings("ignore:.*examples:UserWarning")  # one category has too few for 0.95
-def test_split_intervals(entry, mondrian):
+def test_intervals_are_those_of_peers(name):
+    entry, reg = INTERVALS[name]
     data = parts(entry)
-    reg = SplitConformalRegressor(MODELS["ridge"], mondrian=mondrian).fit(*data[:4])
+    reg.fit(*(data[:4] if "split" in name else data[:2]))
     for level, expected in entry["intervals"].items():
         # BLAS differs between machines
-        np.testing.assert_allclose(reg.predict_interval(data.X_test, float(level)), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["plus", "minmax"])
-def test_cv_plus_intervals(method):
-    entry = MAPIE[f"diabetes cross {method}"]
-    data = parts(entry)
-    reg = CVPlusRegressor(MODELS["ridge"], cv=KFold(10), method=method).fit(data.X, data.y)
-    for level, expected in entry["intervals"].items():
         np.testing.assert_allclose(reg.predict_interval(data.X_test, float(level)), expected, rtol=1e-9)

@@ -128,58 +128,59 @@ def told_of(predictor: Any, arrays: tuple[np.ndarray, ...], ask: Callable[[], An
     )
 
 
+class _Known:
+    """The numbers of the examples that are known, after a fit to the first of them."""
+
+    def __init__(self, told: Told, first: np.ndarray) -> None:
+        self.told, self.numbers = told, first
+        told.fit(first)
+
+    def learn(self, new: np.ndarray) -> None:
+        if new.size:
+            self.told.learn(new)
+            self.numbers = np.concatenate([self.numbers, new])
+
+    def unlearn(self, gone: np.ndarray) -> None:
+        if gone.size:
+            self.told.unlearn(gone)
+            self.numbers = np.delete(self.numbers, gone)
+
+
 def play(history: str, n: int, n_spare: int, told: Told) -> np.ndarray:
     """Let examples come and go, with questions between; return the numbers of those that are left, all below n."""
     own, spare = np.arange(n), np.arange(n, n + n_spare)
     if history == "fresh":
-        told.fit(own)
-        return own
-    if history == "learned":
+        known = _Known(told, own)
+    elif history == "learned":
         bounds = sorted({(n + 1) // 2, min((n + 1) // 2 + 1, n), min((n + 1) // 2 + 3, n), n})
-        told.fit(own[: bounds[0]])
+        known = _Known(told, own[: bounds[0]])
         for first, last in pairwise(bounds):
             told.ask()
-            told.learn(own[first:last])
-        return own
-    if history == "unlearned":
-        known = np.concatenate([spare[::2], own[: n // 2], spare[1::2], own[n // 2 :]])
-        told.fit(known)
+            known.learn(own[first:last])
+    elif history == "unlearned":
+        known = _Known(told, np.concatenate([spare[::2], own[: n // 2], spare[1::2], own[n // 2 :]]))
         for some in (spare[-1:], spare[:2], spare[2:-1]):
             told.ask()
-            gone = np.flatnonzero(np.isin(known, some))
-            told.unlearn(gone)
-            known = np.delete(known, gone)
-        return known
-    return _mixed(n, n_spare, told)
+            known.unlearn(np.flatnonzero(np.isin(known.numbers, some)))
+    else:
+        known = _Known(told, own[: (n + 1) // 2])
+        _mix(known, np.concatenate([own, spare]), np.random.default_rng(n))
+        known.learn(np.setdiff1d(own, known.numbers))
+        known.unlearn(np.flatnonzero(known.numbers >= n))
+    return known.numbers
 
 
-def _mixed(n: int, n_spare: int, told: Told) -> np.ndarray:
-    rng, everyone = np.random.default_rng(n), np.arange(n + n_spare)
-    known = everyone[: (n + 1) // 2]
-    least = min(2, known.size)
-    told.fit(known)
+def _mix(known: _Known, everyone: np.ndarray, rng: np.random.Generator) -> None:
+    least = min(2, known.numbers.size)
     for step in range(STEPS):
-        others = np.setdiff1d(everyone, known)
-        size = int(rng.integers(1, 4))
-        if others.size and (known.size - size < least or rng.random() < 0.55):
-            new = rng.permutation(others)[:size]
-            told.learn(new)
-            known = np.concatenate([known, new])
-        elif known.size - size >= least:
-            gone = np.sort(rng.permutation(known.size)[:size])
-            told.unlearn(gone)
-            known = np.delete(known, gone)
+        others, size = np.setdiff1d(everyone, known.numbers), int(rng.integers(1, 4))
+        are_enough = known.numbers.size - size >= least
+        if others.size and (not are_enough or rng.random() < 0.55):
+            known.learn(rng.permutation(others)[:size])
+        elif are_enough:
+            known.unlearn(np.sort(rng.permutation(known.numbers.size)[:size]))
         if step % 20 == 0:
-            told.ask()
-    missing = np.setdiff1d(np.arange(n), known)
-    if missing.size:
-        told.learn(missing)
-        known = np.concatenate([known, missing])
-    gone = np.flatnonzero(known >= n)
-    if gone.size:
-        told.unlearn(gone)
-        known = np.delete(known, gone)
-    return known
+            known.told.ask()
 
 
 # --- labels: the counts of bags, and what predictors make of them
