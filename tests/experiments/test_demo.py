@@ -29,7 +29,7 @@ def test_what_the_demo_says_of_other_divisions_is_what_they_gave():
     assert [split["seed"] for split in splits] == list(range(1000, 1010))
     first = run_demo(seed=1000)["rows"]
     for row, name in zip(first, ("full", "split"), strict=False):
-        assert {key: row[key] for key in ("coverage", "set_size")} == splits[0][name]
+        assert {key: row[key] for key in ("coverage", "set_size")}.items() <= splits[0][name].items()
     made_up = [
         {"full": {"coverage": 0.9, "set_size": 1.0}, "split": {"coverage": 1.0, "set_size": 2.0}},
         {"full": {"coverage": 1.0, "set_size": 3.0}, "split": {"coverage": 1.0, "set_size": 2.0}},

@@ -356,7 +356,7 @@ def test_a_worker_that_dies_is_noted():
     ("broken", "sentence"),
     [
         (None, "does not exist: give an npz file with X_train"),
-        ({"X_train": (3, 4), "X_test": (3, 4)}, "y_train is not a file in the archive: give"),
+        ({"X_train": (3, 4), "X_test": (3, 4)}, "y_train is not a file in the archive"),
         ({"X_train": (3, 4), "y_train": 2, "X_test": (3, 4), "y_test": 3}, "a label for each: give"),
         ({"X_train": (3, 4), "y_train": 3, "X_test": (3, 5), "y_test": 3}, "expected numbers, images of one size"),
         ({"X_train": (), "y_train": 3, "X_test": (3, 4), "y_test": 3}, "expected numbers"),

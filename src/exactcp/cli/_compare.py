@@ -11,7 +11,7 @@ import typer
 
 from exactcp.cli import _options as typed
 from exactcp.cli._measures import measures_of
-from exactcp.cli._mistakes import MisuseError, check_confidence, check_readable, check_standard_output, pasted
+from exactcp.cli._mistakes import MisuseError, check_readable, check_standard_output, pasted
 from exactcp.cli._models import drop_missing
 from exactcp.cli._options import Options
 from exactcp.cli._tables import print_result, read_table
@@ -29,7 +29,7 @@ def compare(
     task: typed.TaskName = "auto",
     confidence: typed.Level = 0.9,
     folds: Annotated[int, typer.Option(min=2, help="Each row is predicted from the other folds.")] = 5,
-    max_seconds: Annotated[float, typer.Option(help="Time budget in seconds.")] = 60.0,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="Time budget in seconds.")] = 60.0,
     seed: typed.Seed = None,
     impute: typed.Impute = False,
     categorical: typed.Categorical = None,
@@ -45,11 +45,7 @@ def compare(
     level. Its line of Python and its commands are printed.
     """
     given = locals()
-    check_confidence(confidence)
     options = Options.of({**given, "confidence": [confidence]})
-    if not max_seconds > 0:
-        msg = f"--max-seconds {max_seconds:g} is no time: use a number above 0."
-        raise MisuseError(msg)
     check_readable({"DATA": data})
     check_standard_output({"DATA": data})
     table = drop_missing(read_table(data, options), options)

@@ -200,13 +200,10 @@ class StreamReader:
             raise ValueError(msg)
 
     def measure(self) -> Any:
-        """Return the measure that was asked for; None for the default."""
-        options, name = self._options, self._options.measure
-        if self._task == "regression":
-            return make_measure(name or "knn", options.option, "regression", seed=options.seed)
-        if name is None and options.option and not options.target:
-            name = "simplified-knn"
-        return make_measure(name, options.option, "classification", seed=options.seed)
+        """Return the measure that was asked for, or the default of the test, which options may be for."""
+        options, task = self._options, "regression" if self._task == "regression" else "classification"
+        name = options.measure or ("knn" if options.target else "simplified-knn")
+        return make_measure(name, options.option, task, seed=options.seed)
 
 
 def _number_or_text(cell: Any, decimal: str) -> Any:

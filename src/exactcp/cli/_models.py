@@ -20,7 +20,9 @@ from exactcp.cli._tables import WRITTEN, print_result, read_table, say
 
 KEY, HEADER = "table", "exactcp.json"  # of the notes, and the member of the file that has them
 NEEDED = ("method", "measure", "rows", "counted", "is_exact", "scale", "impute")  # facts
+ENCODED = {"full": "with the new rows together", "split": "as in the half that was trained with"}
 FURTHER = ("mondrian", "smoothed", "seed")
+GONE = ("days", "log", "low", "high")  # which release 0.1.0 had
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,16 @@ def fit(
     """
     options = Options.of(locals())
     check_readable({"DATA": data})
-    check_can_save(save, {"DATA": data})
+    if save.name.lower().endswith((*WRITTEN, *PAGES)):
+        msg = f"--save {save} has the name of a table or a page: name a model, such as model.exactcp."
+        raise MisuseError(msg)
+    check_writable(save, (), {"DATA": data})
     table = drop_missing(read_table(data, options), options)
     from exactcp.cli._spec import TableSpec
 
     spec = TableSpec.learn({"DATA": table}, options)
     y = spec.training_targets(table, "DATA")
+    require("skops.io", "cli", "saving models")
     from exactcp.cli._predictors import Rows, timed
 
     rows = Rows(spec.objects(table), y, spec.group_names(table, "DATA"))
@@ -120,15 +126,6 @@ def learn_model(spec: Any, rows: Any, options: Options) -> Model:
     return Model(predictor, spec, facts)
 
 
-def check_can_save(path: Path, others: dict[str, Path]) -> None:
-    """Refuse a place that a model cannot have, before any work."""
-    if path.name.lower().endswith((*WRITTEN, *PAGES)):
-        msg = f"--save {path} has the name of a table or a page: name a model, such as model.exactcp."
-        raise MisuseError(msg)
-    check_writable(path, (), others)
-    require("skops.io", "cli", "saving models")
-
-
 def save_model(model: Model, path: Path) -> int:
     """Write a model that can be read again, or nothing; return its size in bytes."""
     from exactcp.saving import load, save
@@ -167,15 +164,14 @@ def load_model(path: Path) -> Model:
         raise ValueError(msg)
     try:
         facts = dict(notes[KEY])
-        old = {name: facts.pop(name, None) for name in ("days", "log", "low", "high")}
-        gone = [value for value in old.values() if value not in (None, {}) and value is not False]
+        gone = [facts.get(name) not in (None, {}) and facts[name] is not False for name in GONE]
         spec = TableSpec.from_dict(facts)
         kind = PREDICTORS[spec.task][facts["method"]]
         facts = {name: facts[name] if name in NEEDED else facts.get(name) for name in (*NEEDED, *FURTHER)}
     except (TypeError, ValueError, KeyError, AttributeError):
         msg = f"{path} has notes about columns that cannot be read: it is damaged, or of another version. Fit it again."
         raise ValueError(msg) from None
-    if gone:
+    if any(gone):
         msg = f"{path} was fitted with --dates days, --log, --min or --max, which exactcp no longer has: fit it again."
         raise ValueError(msg)
     predictor = load(path)
@@ -208,8 +204,15 @@ def inspect(
     header = describe(model)
     about: dict[str, Any] = {"model": str(model)}
     if isinstance(header["notes"], dict) and KEY in header["notes"]:
+        from exactcp.cli._predictors import last
+
         found = load_model(model)
-        about |= {**found.spec.to_dict(), **found.facts, **_further(found)}
+        facts, is_labels = found.facts, found.spec.task == "classification"
+        how = ENCODED.get(facts["method"], "by the training rows alone")
+        how += ": exactly valid" if facts["is_exact"] else ": approximate, coverage can be far below"
+        about |= {**found.spec.to_dict(), **facts, "encoded": how}
+        about["labels"] = last(found.predictor).classes_.tolist() if is_labels else None
+        about["highest_level"] = facts["counted"] / (facts["counted"] + 1)
     else:
         about |= {"predictor": header.get("predictor"), "saved": "in Python: use exactcp.load"}
     about |= {"version": f"exactcp {header.get('exactcp')}", "bytes": model.stat().st_size}
@@ -222,17 +225,3 @@ def inspect(
             shown = [f"{key} ({one if isinstance(one, str) else len(one)})" for key, one in value.items()]
         if value not in (None, [], {}, "", False):
             print_result(f"{name.replace('_', ' '):15}{some(shown, 12) if isinstance(shown, list) else shown}")
-
-
-def _further(model: Model) -> dict[str, Any]:
-    """Return what follows from a model's facts."""
-    from exactcp.cli._predictors import last
-
-    encoded = {"full": "with the new rows together", "split": "as in the half that was trained with"}
-    how = encoded.get(model.facts["method"], "by the training rows alone")
-    n = model.facts["counted"]
-    return {
-        "labels": last(model.predictor).classes_.tolist() if model.spec.task == "classification" else None,
-        "highest_level": n / (n + 1),
-        "encoded": f"{how}: {'exactly valid' if model.facts['is_exact'] else 'approximate, coverage can be far below'}",
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
@@ -11,9 +12,8 @@ import typer
 from exactcp.cli._measures import complete_measure
 from exactcp.cli._mistakes import MisuseError, check_confidence
 
-PREDICTION, COLUMNS, FILES = "Prediction", "Columns", "Files"  # panels of the help
+predicting, columns, files = (partial(typer.Option, rich_help_panel=p) for p in ("Prediction", "Columns", "Files"))
 LABEL = "label"  # of --mondrian
-
 
 Texts = list[str] | None
 Target = Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
@@ -21,81 +21,34 @@ TaskName = Annotated[
     Literal["auto", "classification", "regression"],
     typer.Option("--task", help="auto: text, booleans and at most 20 whole numbers that repeat are labels."),
 ]
-Method = Annotated[
-    Literal["full", "split", "cross", "cv+", "jackknife+"],
-    typer.Option(
-        help="full trains and calibrates with all rows; split with one half each; cross, cv+ and jackknife+ "
-        "(regression) use folds and guarantee less.",
-        rich_help_panel=PREDICTION,
-    ),
-]
+METHODS = """full trains and calibrates with all rows; split with one half each; cross, cv+ and jackknife+ (regression)
+use folds and guarantee less."""
+Method = Annotated[Literal["full", "split", "cross", "cv+", "jackknife+"], predicting(help=METHODS)]
+MEASURES = """Labels: nn, knn, simplified-knn, kde, lssvm, random-forest, bootstrap, model. Numbers: knn, ridge, lasso,
+model."""
 Measure = Annotated[
     str | None,
-    typer.Option(
-        *("--measure", "-m"),
-        help="Labels: nn, knn, simplified-knn, kde, lssvm, random-forest, bootstrap, model. "
-        "Numbers: knn, ridge, lasso, model.",
-        show_default="knn",
-        autocompletion=complete_measure,
-        rich_help_panel=PREDICTION,
-    ),
+    predicting("--measure", "-m", help=MEASURES, show_default="knn", autocompletion=complete_measure),
 ]
-MeasureOption = Annotated[
-    Texts,
-    typer.Option(metavar="NAME=VALUE", help="Measure parameter, e.g. k=5 (repeatable).", rich_help_panel=PREDICTION),
-]
+MeasureOption = Annotated[Texts, predicting(metavar="NAME=VALUE", help="Measure parameter, e.g. k=5 (repeatable).")]
 LEVEL = "Confidence level of the sets or intervals."
 Level = Annotated[float, typer.Option("--confidence", "-c", help=LEVEL)]
-Levels = Annotated[
-    list[float] | None,
-    typer.Option(
-        *("--confidence", "-c"),
-        help=f"{LEVEL} Repeatable: the first one is evaluated.",
-        show_default="0.95",
-        rich_help_panel=PREDICTION,
-    ),
-]
-Mondrian = Annotated[
-    Texts,
-    typer.Option(
-        metavar="label|COLUMN",
-        help="Guarantee within each label, or each value of columns (comma-separated or repeated).",
-        rich_help_panel=PREDICTION,
-    ),
-]
-Smoothed = Annotated[
-    bool, typer.Option("--smoothed", help="Break ties at random: coverage is then exact.", rich_help_panel=PREDICTION)
-]
-Seed = Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Random seed.", rich_help_panel=PREDICTION)]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Threads.", show_default="all cores", rich_help_panel=PREDICTION)]
-Scale = Annotated[
-    Literal["standard", "none"],
-    typer.Option(help="Scaling of numeric columns: standard or none.", rich_help_panel=COLUMNS),
-]
-Impute = Annotated[
-    bool, typer.Option("--impute", help="Fill missing values: the median, or a category.", rich_help_panel=COLUMNS)
-]
-Categorical = Annotated[
-    Texts, typer.Option(metavar="COLUMN", help="Read as categories (repeatable).", rich_help_panel=COLUMNS)
-]
-Ignore = Annotated[
-    Texts, typer.Option(metavar="COLUMN", help="Do not learn from it (repeatable).", rich_help_panel=COLUMNS)
-]
-RowIds = Annotated[
-    Texts,
-    typer.Option(
-        "--id", metavar="COLUMN", help="Names the rows: not learned from, written first.", rich_help_panel=COLUMNS
-    ),
-]
-DropMissing = Annotated[
-    bool,
-    typer.Option("--drop-missing-target", help="Do not learn from rows without a target.", rich_help_panel=COLUMNS),
-]
-Separator = Annotated[
-    str | None, typer.Option(help="Of CSV.", show_default="comma; tab in .tsv", rich_help_panel=FILES)
-]
-Decimal = Annotated[Literal[".", ","], typer.Option(help="The decimal mark of CSV.", rich_help_panel=FILES)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=FILES)]
+SEVERAL = f"{LEVEL} Repeatable: the first one is evaluated."
+Levels = Annotated[list[float] | None, predicting("--confidence", "-c", help=SEVERAL, show_default="0.95")]
+WITHIN = "Guarantee within each label, or each value of columns (comma-separated or repeated)."
+Mondrian = Annotated[Texts, predicting(metavar="label|COLUMN", help=WITHIN)]
+Smoothed = Annotated[bool, predicting("--smoothed", help="Break ties at random: coverage is then exact.")]
+Seed = Annotated[int | None, predicting(min=0, max=2**32 - 1, help="Random seed.")]
+Jobs = Annotated[int | None, predicting(min=1, help="Threads.", show_default="all cores")]
+Scale = Annotated[Literal["standard", "none"], columns(help="Scaling of numeric columns: standard or none.")]
+Impute = Annotated[bool, columns("--impute", help="Fill missing values: the median, or a category.")]
+Categorical = Annotated[Texts, columns(metavar="COLUMN", help="Read as categories (repeatable).")]
+Ignore = Annotated[Texts, columns(metavar="COLUMN", help="Do not learn from it (repeatable).")]
+RowIds = Annotated[Texts, columns("--id", metavar="COLUMN", help="Names the rows: not learned from, written first.")]
+DropMissing = Annotated[bool, columns("--drop-missing-target", help="Do not learn from rows without a target.")]
+Separator = Annotated[str | None, files(help="Of CSV.", show_default="comma; tab in .tsv")]
+Decimal = Annotated[Literal[".", ","], files(help="The decimal mark of CSV.")]
+AsJson = Annotated[bool, files("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True)

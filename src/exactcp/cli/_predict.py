@@ -35,34 +35,18 @@ from exactcp.cli._tables import (
     write_table,
 )
 
-OF_MODELS = {
-    "train",
-    "test",
-    "model",
-    "confidence",
-    "jobs",
-    "row_ids",
-    "separator",
-    "decimal",
-    "output",
-    "report",
-    "as_json",
-}
+OF_MODELS = {"train", "test", "model", "confidence", "jobs", "row_ids"}  # what may be typed with a model
+OF_FILES = {"separator", "decimal", "output", "report", "as_json"}
 
 
 def predict(
     context: typer.Context,
     train: Annotated[Path, typer.Argument(metavar="TRAIN|MODEL", help="Rows to train with (- is CSV), or a model.")],
     test: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="TEST|NEW", help="Rows to predict; a target is used for evaluation.", show_default=False
-        ),
+        Path | None, typer.Argument(metavar="TEST|NEW", help="Rows to predict; a target is used for evaluation.")
     ] = None,
     *,
-    target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="To predict; a model knows it.")
-    ] = None,
+    target: Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="To predict.")] = None,
     model: Annotated[Path | None, typer.Option(help="The model, if the first argument is the new rows.")] = None,
     task: typed.TaskName = "auto",
     folds: Annotated[int | None, typer.Option(min=2, help="One file: every row, from the other folds.")] = None,
@@ -178,7 +162,7 @@ def _check_no_training_options(context: typer.Context, test: Path | None) -> Non
         raise MisuseError(msg)
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in OF_MODELS:
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in OF_MODELS | OF_FILES:
             option = max(parameter.opts, key=len)
             msg = f"{option} cannot be combined with a saved model: leave it out, or train again with exactcp fit."
             raise MisuseError(msg)
@@ -225,11 +209,12 @@ def _predict_from_rows(
     rows = new = Rows(spec.objects(table), y, spec.group_names(table, "TRAIN"))
     if test is None:
         parts, marks, how = run.divided(y.size, *division, options.seed or 0)
-        say(f"{how}.")
     else:
         new = Rows(spec.objects(asked), truth, spec.group_names(asked, "TEST"))
         parts, marks, how = [(np.arange(y.size), np.arange(len(asked)))], {}, test.name
     rows, new = run.encoded(spec, rows, new, options)
+    if test is None:
+        say(f"{how}.")
     found = run.predict_parts(spec, (rows, new), parts, options)
     compared = run.predictions_of_page(found, spec, (rows, new), parts, options) if with_page else {}
     positions = found.frame.index.to_numpy()

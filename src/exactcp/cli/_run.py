@@ -138,7 +138,7 @@ def predict_parts(
         _joined(frames, classes),
         classes,
         measure_text(predictors[0][0]),
-        int(train.y.size),
+        int(np.unique(np.concatenate([training for training, _ in parts])).size),
         min(calibration_size(predictor, n) for predictor, n in predictors),
         sum(fitting),
         sum(asking),
@@ -243,8 +243,7 @@ def summarise(found: Predictions, truth: Any, options: Options) -> dict[str, Any
     """
     level = options.confidence[0]
     evaluated = _evaluate_labels(found, truth, level) if found.classes else _evaluate_targets(found, truth)
-    n_known = evaluated.pop("n_known")
-    expected = expected_coverage(guaranteed_level(options), n_known, found.n_calibration)
+    expected = expected_coverage(guaranteed_level(options), evaluated.pop("n_known"), found.n_calibration)
     return {
         "task": "classification" if found.classes else "regression",
         "method": options.method,

@@ -21,6 +21,7 @@ from exactcp.cli._options import Options
 from exactcp.cli._tables import say
 
 MANY_LABELS = 20  # whole numbers with more values than that are a quantity
+MOST_CATEGORIES = 100  # of a column of text: each becomes a column
 EXACT = 2**53  # float64 has every whole number up to here
 ROW_ID = re.compile(
     r"Unnamed: \d+|(.*[_\s.-])?(id|ID|Id|uuid|UUID)|.*[a-z]I[dD]|[Ii]ndex|row([Nn]ames?|[_. ]?([Nn]umber|nr))?"
@@ -120,7 +121,8 @@ class TableSpec:
         unknown = [name for name in table.columns if name not in known]
         for name in (*self.features, *self.groups):
             if name not in table.columns:
-                msg = f"{where} lacks column {name!r}, which was learned from: add it, or learn without it."
+                remedy = f"add it, or learn with {pasted('--ignore', name)}."
+                msg = f"{where} lacks column {name!r}, which was learned from: {remedy}"
                 raise ValueError(msg + did_you_mean(name, unknown))
         if unknown and not quiet:
             say(f"warning: ignoring {some(unknown)}: not in the model.")
@@ -136,9 +138,11 @@ class TableSpec:
                 check_numbers(column, name, "correct it, or fit a model without this column")
 
     def objects(self, table: Any) -> Any:
-        """Return the columns that are learned from: numbers as float64, categories as texts."""
+        """Return the columns that are learned from: numbers as float64, categories as pandas' own, named by texts."""
         columns: dict[str, Any] = {name: floats_of(table[name]) for name in self.numbers}
-        return pd.DataFrame(columns | {name: _texts(table[name]) for name in self.categories}, index=table.index)
+        for name in self.categories:
+            columns[name] = table[name].astype(object).map(_as_text, na_action="ignore").astype("category")
+        return pd.DataFrame(columns, index=table.index)
 
     def group_names(self, table: Any, where: str) -> np.ndarray | None:
         """Return the group of each row, within which the guarantee holds; None without groups."""
@@ -262,11 +266,6 @@ def _as_text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _texts(column: Any) -> Any:
-    """Return cells as pandas' categories, whose names are texts."""
-    return column.astype(object).map(_as_text, na_action="ignore").astype("category")
-
-
 def _is_numeric(column: Any) -> bool:
     """Return whether a column has numbers or booleans; missing values beside booleans make pandas call it objects."""
     return bool(types.is_numeric_dtype(column)) or types.infer_dtype(column, skipna=True) == "boolean"
@@ -294,8 +293,6 @@ def _left_out(tables: Mapping[str, Any], options: Options) -> dict[str, str]:
 
 def _category_names(tables: Mapping[str, Any], joined: Mapping[str, Any], options: Options) -> list[str]:
     """Return which columns hold categories, by all rows together; refuse those that are too many, or dates."""
-    from exactcp.comparing._columns import MOST_CATEGORIES, category_columns
-
     found = []
     for name, column in joined.items():
         if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
@@ -304,26 +301,21 @@ def _category_names(tables: Mapping[str, Any], joined: Mapping[str, Any], option
         if column.dtype == object and column.map(types.is_list_like).any():
             msg = f"column {name!r} has cells with several values: make a column of each, or use "
             raise ValueError(f"{msg}{pasted('--ignore', name)}.")
-        if name in options.categorical:
-            found.append(name)
-        elif not _is_numeric(column):
+        if name not in options.categorical:
+            if _is_numeric(column):
+                continue
             text = {other: table[name] for other, table in tables.items()}
             if any(_is_numeric(one) for one in text.values() if one.notna().any()):
                 check_numbers(text, name)
-            if column.nunique(dropna=False) > MOST_CATEGORIES:
-                _refuse_categories(column, name)
-            found += category_columns(column.to_frame(name))
+            if (different := column.nunique(dropna=False)) > MOST_CATEGORIES:
+                msg = (
+                    f"column {name!r} has {different} different texts, such as {_odd(column)!r}, and each would be a "
+                    f"column: use {pasted('--ignore', name)} to leave it out, {pasted('--categorical', name)} to use "
+                    "it all the same, or --decimal ',' if these are numbers with decimal commas."
+                )
+                raise ValueError(msg)
+        found.append(name)
     return found
-
-
-def _refuse_categories(column: Any, name: str) -> None:
-    values = column.nunique(dropna=False)
-    msg = (
-        f"column {name!r} has {values} different texts, such as {_odd(column)!r}, and each would be a column: use "
-        f"{pasted('--ignore', name)} to leave it out, {pasted('--categorical', name)} to use it all the same, or "
-        "--decimal ',' if these are numbers with decimal commas."
-    )
-    raise ValueError(msg)
 
 
 def check_missing(columns: Mapping[str, Any], name: str, remedy: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
@@ -79,8 +80,10 @@ def read_table(path: Path, options: Options, *, texts: Iterable[str] = ()) -> An
         raise
     except Exception as error:  # noqa: BLE001  (whatever a broken file makes of its reader)
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-        what = f"as a {kind} file" if kind in (*PARQUET, *EXCEL, *LINES) else "as CSV in UTF-8"
-        msg = f"{name} cannot be read {what} ({reason}): the ending of a file's name must say what it holds."
+        what, more = "as CSV in UTF-8", ", and --separator what is between cells"
+        if kind in (*PARQUET, *EXCEL, *LINES):
+            what, more = f"as a {kind} file", ""
+        msg = f"{name} cannot be read {what} ({reason}): the ending of a file's name must say what it holds{more}."
         raise ValueError(msg) from None
     table.columns = [str(column) for column in table.columns]
     if table.shape[0] == 0:
@@ -102,16 +105,18 @@ def _read(pd: Any, source: Any, kind: str, options: Options, texts: Iterable[str
         text = source.getvalue().decode() if isinstance(source, BytesIO) else source.read_text(encoding="utf-8")
         return pd.DataFrame([dict(json.loads(line)) for line in text.split("\n") if line.strip()])
     how = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-    return pd.read_csv(
-        source,
-        sep=options.separator or ("\t" if kind in TABBED else ","),
-        decimal=options.decimal,
-        dtype=dict.fromkeys(texts, str),
-        index_col=False,  # a row with a cell too many is an error, not a row with a name
-        on_bad_lines="error",
-        low_memory=False,
-        **how,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # every row may have a cell too many
+        return pd.read_csv(
+            source,
+            sep=options.separator or ("\t" if kind in TABBED else ","),
+            decimal=options.decimal,
+            dtype=dict.fromkeys(texts, str),
+            index_col=False,  # a row with a cell too many is an error, not a row with a name
+            on_bad_lines="error",
+            low_memory=False,
+            **how,
+        )
 
 
 def write_table(table: Any, path: Path | None) -> None:

@@ -25,17 +25,13 @@ SMALL, LARGE = 200, 1_500  # rows; as many questions about more than a thousand 
 
 
 def warm_up(
-    families: Annotated[list[str] | None, typer.Argument(help="What to compile.", show_default="all")] = None,
-    list_families: Annotated[bool, typer.Option("--list", help="Print the families and exit.")] = False,
+    families: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(sorted(FAMILIES))}.")] = None,
     jobs: typed.Jobs = None,
 ) -> None:
     """Compile now what predictions use, and cache it, so that the first one of every process starts at once.
 
     For images of containers and serverless functions, and after an upgrade.
     """
-    if list_families:
-        print_result("\n".join(sorted(FAMILIES)))
-        return
     for family in families or ():
         if family not in FAMILIES:
             hint = did_you_mean(family, FAMILIES) or f" Use some of {', '.join(sorted(FAMILIES))}."

@@ -13,6 +13,7 @@ from exactcp._replacing import replacing
 
 N_FEATURES = 30
 MNIST_NAMES = ("X_train", "y_train", "X_test", "y_test")
+BROKEN = (ValueError, KeyError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error)
 FORMAT = f"an npz file with {', '.join(MNIST_NAMES)}"
 
 
@@ -70,11 +71,8 @@ def load_images(path: Path) -> dict[str, np.ndarray]:
     except FileNotFoundError:
         msg = f"--data {path} does not exist: give {FORMAT}."
         raise ValueError(msg) from None
-    except (ValueError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except BROKEN as error:
         msg = f"--data {path} cannot be read ({' '.join(str(error).split())}): give {FORMAT}."
-        raise ValueError(msg) from None
-    except KeyError as error:
-        msg = f"--data {path}: {error.args[0]}: give {FORMAT}."
         raise ValueError(msg) from None
     X_train, y_train, X_test, y_test = arrays.values()
     pairs = ((X_train, y_train), (X_test, y_test))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,35 +34,25 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
     Returns
     -------
     dict
-        `confidence_level`, `n_train`, `n_test`, `first_round_seconds` (compilation included); `rows`: for each
-        predictor its name, measure, coverage, set size, mean fuzziness, and the seconds of fit and prediction;
-        `splits`: the coverage and the set size of full and split CP in other random divisions; `remark`, these in
-        words; and `report`, a function that returns the arguments of `write_report` for a page, which needs pandas.
+        `confidence_level`, `n_train`, `n_test`; `rows`: for each predictor its name, measure, coverage, set size, mean
+        fuzziness, and the seconds of fit and prediction; `splits`: the same of full and split CP in other random
+        divisions; `remark`, these in words; and `report`, a function that returns the arguments of `write_report` for a
+        page, which needs pandas.
     """
-    X_train, X_test, y_train, y_test = _draw_digits(seed)
+    division = _draw_digits(seed)
     predictors = {
         (name, type(measure).__name__): make(measure, random_state=0)
         for measure in (KNN(k=5), SimplifiedKNN(k=5))
         for name, make in BOTH_WAYS.items()
     }
-    start = time.perf_counter()  # a first round, so that what is timed below has been compiled
-    for predictor in predictors.values():
-        predictor.fit(X_train, y_train).predict_p(X_test)
-    first_round_seconds = time.perf_counter() - start
-    rows = [
-        {
-            "predictor": name,
-            "measure": measure,
-            "fit_seconds": _in_seconds(predictor.fit, X_train, y_train),
-            "predict_seconds": _in_seconds(predictor.predict_p, X_test),
-            **_quality(predictor, X_test, y_test, confidence_level),
-        }
-        for (name, measure), predictor in predictors.items()
-    ]
+    for _ in range(2):  # the second time, all is compiled
+        tried = {names: _try(predictor, division, confidence_level) for names, predictor in predictors.items()}
+    rows = [{"predictor": name, "measure": measure, **found} for (name, measure), found in tried.items()]
     splits = [_look(confidence_level, seed + UNSEEN_SEEDS + more) for more in range(SPLITS)]
     remark = f"In {SPLITS} other random divisions, {say_splits(splits)}."
 
     def page() -> dict[str, Any]:
+        _, X_test, _, y_test = division
         names = [name if measure == "KNN" else f"{name}, {measure}" for name, measure in predictors]
         details = {
             "title": f"Which digit is it? {N_TRAIN:,} examples to learn from",
@@ -88,7 +77,6 @@ def run_demo(confidence_level: float = 0.95, *, seed: int = 0) -> dict[str, Any]
         "confidence_level": confidence_level,
         "n_train": N_TRAIN,
         "n_test": N_TEST,
-        "first_round_seconds": first_round_seconds,
         "rows": rows,
         "splits": splits,
         "remark": remark,
@@ -108,26 +96,23 @@ def say_splits(splits: list[dict[str, Any]]) -> str:
 
 def _look(confidence_level: float, seed: int) -> dict[str, Any]:
     """Return how good the sets of both predictors are in one division."""
-    X_train, X_test, y_train, y_test = _draw_digits(seed)
-    found: dict[str, Any] = {"seed": seed}
-    for name, make in BOTH_WAYS.items():
-        predictor = make(KNN(k=5), random_state=0).fit(X_train, y_train)
-        found[name] = _quality(predictor, X_test, y_test, confidence_level)
-    return found
+    division = _draw_digits(seed)
+    predictors = {name: make(KNN(k=5), random_state=0) for name, make in BOTH_WAYS.items()}
+    return {"seed": seed} | {name: _try(one, division, confidence_level) for name, one in predictors.items()}
 
 
-def _quality(predictor: Any, X_test: np.ndarray, y_test: np.ndarray, confidence_level: float) -> dict[str, Any]:
+def _try(predictor: Any, division: Any, confidence_level: float) -> dict[str, Any]:
+    """Fit and predict; return the seconds, and how good the sets are."""
+    X_train, X_test, y_train, y_test = division
+    start = time.perf_counter()
+    predictor.fit(X_train, y_train)
+    fitted = time.perf_counter()
     p = predictor.predict_p(X_test)
+    found = {"fit_seconds": fitted - start, "predict_seconds": time.perf_counter() - fitted}
     summary = efficiency_summary(p, y_test, confidence_level=confidence_level, classes=predictor.classes_)
-    return {name: getattr(summary, name) for name in ("coverage", "set_size", "mean_fuzziness")}
+    return found | {name: getattr(summary, name) for name in ("coverage", "set_size", "mean_fuzziness")}
 
 
 def _draw_digits(seed: int) -> Any:
     X, y = load_digits(return_X_y=True)
     return train_test_split(X, y, train_size=N_TRAIN, test_size=N_TEST, random_state=seed)
-
-
-def _in_seconds(work: Callable[..., Any], *arguments: Any) -> float:
-    start = time.perf_counter()
-    work(*arguments)
-    return time.perf_counter() - start

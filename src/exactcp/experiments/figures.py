@@ -104,12 +104,9 @@ def _times(config: Config, measurements: list[Measurement]) -> list[Panel]:
     for measure in config.measures:
         curves = []
         for method in (method for method in config.methods if (measure, method) in lines):
-            line, colour, marker = (
-                lines[measure, method],
-                COLOURS[METHODS.index(method)],
-                MARKERS[METHODS.index(method)],
-            )
-            curves.append(Curve(method, line.n, line.mean, colour, marker, "-", line.std))
+            line, place = lines[measure, method], METHODS.index(method)
+            colour = COLOURS[place]
+            curves.append(Curve(method, line.n, line.mean, colour, MARKERS[place], "-", line.std))
             if line.n.size and line.n[-1] < ends[1] and math.isfinite(line.slope()):  # it ran out of time
                 beyond = [int(line.n[-1]), ends[1]]
                 curves.append(Curve("extrapolated", beyond, [line.at(n)[0] for n in beyond], colour, line=":"))
@@ -144,10 +141,7 @@ def _dots(config: Config, methods: tuple[str, str], here: Values, printed: Value
     curves = []
     for method, up in zip(methods, (0.12, -0.12), strict=True):
         place = METHODS.index(method)
-        for values, label, marker in (
-            (here, f"{method}, here", MARKERS[place]),
-            (printed, "the paper", "*"),
-        ):
+        for values, label, marker in ((here, f"{method}, here", MARKERS[place]), (printed, "the paper", "*")):
             known = [(i, values[measure, method]) for i, measure in enumerate(measures) if (measure, method) in values]
             curves.append(Curve(label, [x for _, x in known], [i + up for i, _ in known], COLOURS[place], marker))
     return curves

@@ -9,8 +9,6 @@ import numpy as np
 
 from exactcp.experiments.measurements import TIMEOUT, Measurement
 
-DECADE = 10.0
-
 
 @dataclass(frozen=True)
 class Line:
@@ -35,7 +33,7 @@ class Line:
         """Return the exponent of n over the last decade of the line, where constant costs matter least; or nan."""
         if self.n.size == 0:
             return float("nan")
-        last = self.n >= self.n[-1] / DECADE * 0.99
+        last = self.n >= self.n[-1] / 10 * 0.99
         if last.sum() < 2 or (self.mean[last] <= 0).any():
             return float("nan")
         return float(np.polyfit(np.log(self.n[last]), np.log(self.mean[last]), 1)[0])

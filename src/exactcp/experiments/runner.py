@@ -53,15 +53,9 @@ class Reproduction:
         lines = []
         for quantity in ("prediction", "training"):
             for (measure, method), line in lines_by_method(self.measurements, quantity).items():
-                slope = line.slope()
-                facts: dict[str, Any] = {
-                    "quantity": quantity,
-                    "measure": measure,
-                    "method": method,
-                    "ran_out_at": line.ran_out_at,
-                }
-                facts["slope"] = None if math.isnan(slope) else slope
-                lines.append({**facts, "n": line.n.tolist(), "seconds": line.mean.tolist()})
+                slope = None if math.isnan(line.slope()) else line.slope()
+                facts = {"quantity": quantity, "measure": measure, "method": method, "ran_out_at": line.ran_out_at}
+                lines.append({**facts, "slope": slope, "n": line.n.tolist(), "seconds": line.mean.tolist()})
         return {
             "name": self.config.name,
             "config": asdict(self.config),
@@ -106,7 +100,7 @@ def reproduce(
     watch : callable, default=None
         Called before each measurement and at the end: how many points are over, how many there are, and what comes.
     tell : callable, default=None
-        Called with each note before the first measurement.
+        Called with each note as it is made.
 
     Returns
     -------
@@ -129,7 +123,13 @@ def reproduce(
     if config.task == "mnist":
         config = _as_far_as_data_go(config, locate(data, output))
     done = Reproduction(config)
-    _measure(done, Journal(output / JOURNAL), watch or (lambda *_: None), tell or (lambda _: None))
+
+    def note(text: str) -> None:
+        done.notes.append(text)
+        if tell is not None:
+            tell(text)
+
+    _measure(done, Journal(output / JOURNAL), watch or (lambda *_: None), note)
     done.page = make_page(config, done.measurements)
     path = output / f"{config.name}.md"
     with replacing(path) as unfinished:
@@ -138,7 +138,7 @@ def reproduce(
     try:
         done.files += draw(config, done.measurements, output)
     except ImportError:
-        done.notes.append('no figure was drawn, for want of matplotlib: python -m pip install "exactcp[plot]".')
+        note('no figure was drawn, for want of matplotlib: python -m pip install "exactcp[plot]".')
     done.files.append(output / JOURNAL)
     return done
 
@@ -154,13 +154,13 @@ def _as_far_as_data_go(config: Config, path: Path) -> Config:
 
 
 def _measure(
-    done: Reproduction, journal: Journal, watch: Callable[[int, int, str], None], tell: Callable[[str], None]
+    done: Reproduction, journal: Journal, watch: Callable[[int, int, str], None], note: Callable[[str], None]
 ) -> None:
     """Measure what the journal lacks."""
     config, plan = done.config, done.config.plan()
-    known, done.notes = _known(journal, config, plan)
-    for note in done.notes:
-        tell(note)
+    known, notes = _known(journal, config, plan)
+    for text in notes:
+        note(text)
     by_line: dict[Point, list[Measurement]] = {}
     with WorkerProcess() as worker:
         for i, point in enumerate(plan):
@@ -174,12 +174,13 @@ def _measure(
                 measurement = worker.measure(point, config.timeout_of(point))
                 journal.append(measurement)
                 done.measured += 1
+                if measurement.status == FAILED:
+                    note(f"{point} failed: {measurement.message}")
             else:
                 done.reused += 1
             line.append(measurement)
             done.measurements.append(measurement)
     watch(len(plan), len(plan), "done")
-    done.notes += [f"{one.point} failed: {one.message}" for one in done.measurements if one.status == FAILED]
 
 
 def _ends_line(one: Measurement, point: Point) -> bool:
