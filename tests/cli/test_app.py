@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -197,7 +196,8 @@ wide = np.tile(many, 20).astype(np.float32)
 
 
 def test_every_family_is_listed(run):
-    assert run("warm-up --list").stdout.split() == sorted(_warming.FAMILIES) == sorted(FIRST_CALLS)
+    assert ", ".join(sorted(FIRST_CALLS)) in " ".join(run("warm-up --help").stdout.replace("│", " ").split())
+    assert _warming.FAMILIES.keys() == FIRST_CALLS.keys()
 
 
 def test_a_family_in_this_process_and_several_in_others(run, monkeypatch, tmp_path):
@@ -262,8 +262,3 @@ def test_the_commands_of_the_page_run(folder, run):
             ran += 1
     assert ran >= 8
     assert {"prediction", "set_text", "p_s"} <= {*pd.read_csv("sets.csv").columns}
-
-
-def test_summaries_are_json(folder, run):
-    for command in ("fit kinds_train.csv -t kind -o m.exactcp", "inspect m.exactcp", "predict m.exactcp kinds_new.csv"):
-        assert isinstance(json.loads(run(f"{command} --json").stdout), dict)

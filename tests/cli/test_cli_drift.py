@@ -179,30 +179,6 @@ def test_row_ids_are_ignored(run):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "sentence"),
-    [
-        ("-t zzz", 2, "--target zzz is not a column of the stream, which has a, b."),
-        ("--ignore zzz", 2, "--ignore zzz is not a column"),
-        ("--task regression", 2, "--task regression needs a target: name its column with --target."),
-        ("--categorical a", 2, "--categorical needs --reference"),
-        ("-m nonsense", 2, "is not a measure"),
-        ("-m ridge", 2, "is for regression"),
-        ("--option q=1", 2, "SimplifiedKNN has no such parameter"),
-        ("--threshold 0.5", 2, "use a number above 1"),
-        ("--separator ab", 2, "is not one character"),
-        ("--reference nothing.csv", 1, "nothing.csv: No such file or directory."),
-        ("--reference before.csv", 1, "the stream lacks column 'color', which was learned from"),
-        ("--option k=0", 1, "row 1: k=0"),
-    ],
-)
-def test_mistakes(options, code, sentence, stream, run):
-    result = run(f"drift stream.csv {options}")
-    assert result.exit_code == code
-    assert sentence in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
 def test_whole_numbers_from_a_pipe_may_be_labels_or_quantities(run):
     result = run("drift - -t n", text="a,n\n1.5,1\n2.5,2\n")
     assert result.exit_code == 2

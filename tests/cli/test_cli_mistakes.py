@@ -48,6 +48,10 @@ def file(name: str, sentence: str) -> Mistake:
     return Mistake(f"predict --model {name} kinds.csv", DATA, sentence)
 
 
+def drift(options: str, code: int, sentence: str) -> Mistake:
+    return Mistake(f"drift kinds.csv --ignore kind {options}", code, sentence)
+
+
 def fit(options: str, code: int, sentence: str) -> Mistake:
     return Mistake(f"fit kinds.csv -t kind {options}", code, sentence)
 
@@ -139,13 +143,30 @@ MISTAKES = {
     "inspecting nothing": Mistake("inspect", TYPED, "Missing argument 'MODEL'"),
     "inspecting a stream": Mistake("inspect -", TYPED, "a model is read from a file, not from standard input"),
     "inspecting a table": Mistake("inspect kinds.csv", DATA, "is damaged, or no file of exactcp.save"),
+    # compare and drift
+    "comparing by nothing": Mistake("compare kinds.csv -t kinds", TYPED, "--target kinds is not a column of DATA"),
+    "comparing at 90": Mistake("compare kinds.csv -t kind -c 90", TYPED, "between 0 and 1, such as 0.9."),
+    "comparing at once": Mistake("compare kinds.csv -t kind --max-seconds 0", TYPED, "value for '--max-seconds'"),
+    "comparing in many folds": Mistake("compare kinds.csv -t kind --folds 70", TYPED, "needs as many rows, and DATA"),
+    "comparing nothing": Mistake("compare none.csv -t kind", DATA, "none.csv: No such file or directory."),
+    "streams of what is not there": drift("-t zzz", TYPED, "--target zzz is not a column of the stream, which has x,"),
+    "streams without": drift("--ignore zzz", TYPED, "--ignore zzz is not a column"),
+    "streams of no targets": drift("--task regression", TYPED, "--task regression needs a target: name its column"),
+    "categories of a stream": drift("--categorical x", TYPED, "--categorical needs --reference"),
+    "streams of nonsense": drift("-m nonsense", TYPED, "is not a measure"),
+    "streams of the other task": drift("-m ridge", TYPED, "is for regression"),
+    "streams of no option": drift("--option q=1", TYPED, "SimplifiedKNN has no such parameter"),
+    "certain alarms": drift("--threshold 0.5", TYPED, "use a number above 1"),
+    "no such reference": drift("--reference nothing.csv", DATA, "nothing.csv: No such file or directory."),
+    "another reference": Mistake("drift kinds.csv --reference prices.csv", DATA, "lacks column 'price', which"),
+    "no neighbours in a stream": drift("--option k=0", DATA, "row 1: k=0"),
     # other commands
     "a demo in percent": Mistake("demo -c 95", TYPED, "use a number between 0 and 1, such as 0.95."),
     "a demo nowhere": Mistake("demo --report no/where.html", TYPED, "is in a directory that does not exist"),
     "a demo into a stream": Mistake("demo --report -", TYPED, "- is standard output"),
     "an unknown experiment": Mistake("reproduce figure9", TYPED, "there is no experiment 'figure9': use one of"),
     "data of another": Mistake("reproduce figure1 --data x.npz", TYPED, "--data is for mnist; the data of figure1 are"),
-    "no time": Mistake("reproduce figure1 --timeout 0", TYPED, "--timeout 0 is no time: use a number of seconds"),
+    "no time": Mistake("reproduce figure1 --timeout 0", TYPED, "Invalid value for '--timeout'"),
     "an unknown family": Mistake("warm-up knm", TYPED, "there is no family 'knm'. Did you mean knn?"),
     "families in the wild": Mistake("warm-up zebra", TYPED, "there is no family 'zebra'. Use some of anomaly, clust"),
 }  # fmt: skip
@@ -160,6 +181,7 @@ def mistakes_folder(tmp_path_factory):
     kinds = table.assign(kind=np.where(table["x"] > 0, "a", "b"))
     kinds.to_csv(here / "kinds.csv", index=False)
     kinds.to_csv(here / "semicolons.csv", index=False, sep=";")
+    kinds.assign(x=[np.nan, *kinds["x"][1:]]).to_csv(here / "gap.csv", index=False)
     (here / "link").symlink_to("kinds.csv")
     table.assign(price=np.exp(table["x"])).to_csv(here / "prices.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
@@ -194,7 +216,8 @@ def test_every_mistake_gets_one_sentence(name, mistakes_folder, monkeypatch, run
         ("predict kinds.csv kinds.csv -t kind --confidence 95", "{'numba', 'sklearn', 'scipy', 'pandas'}"),
         ("predict kinds.csv nothing.csv -t kind", "{'numba', 'sklearn', 'scipy', 'pandas'}"),
         ("predict kinds.csv kinds.csv -t kinds", "{'numba', 'sklearn', 'scipy'}"),
-        ("fit kinds.csv -t kinds -o m.exactcp", "{'numba'}"),
+        ("fit kinds.csv -t kinds -o m.exactcp", "{'numba', 'sklearn', 'skops'}"),
+        ("predict gap.csv -t kind --folds 3", "{'numba', 'sklearn'}"),
         ("drift kinds.csv --threshold 0", "{'numba', 'sklearn', 'scipy', 'pandas'}"),
         ("--help", "{'numba', 'sklearn', 'scipy', 'pandas', 'numpy'}"),
     ],
