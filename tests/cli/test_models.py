@@ -157,9 +157,8 @@ def test_labels_that_are_numbers_match(done, summary):
 def test_inspect(done, summary):
     fitted = summary(f"fit train.csv {KIND} {KNN} --jobs 1 -o model.exactcp")
     told = summary("inspect model.exactcp")
-    assert {key: told[key] for key in fitted if key not in ("fit_seconds", "reason")} == {
-        key: value for key, value in fitted.items() if key not in ("fit_seconds", "reason")
-    }
+    del fitted["fit_seconds"], fitted["reason"]
+    assert {**told, **fitted} == told
     assert (told["task"], told["target"], told["rows"], told["labels"]) == ("classification", "kind", 60, ["a", "b"])
     assert (told["numbers"], told["categories"]) == (["x", "z", "paid"], {"color": ["green", "red"]})
     assert told["left_out"] == {"price": "ignored", "customer_id": "row ID"}
@@ -200,9 +199,7 @@ def test_models_of_the_first_release(done, run):
         rewritten("model.exactcp", "gone.exactcp", **{**old, **gone})
         result = run("inspect gone.exactcp")
         assert result.exit_code == 1
-        assert "was fitted with --dates days, --log, --min or --max, which exactcp no longer has: fit it again." in (
-            result.stderr
-        )
+        assert "--dates days, --log, --min or --max, which exactcp no longer has: fit it again." in result.stderr
     for damage in ({"columns": ["x"], "numbers": None}, {"method": None}, {"task": "guess"}, {"categories": 3}):
         rewritten("model.exactcp", "damaged.exactcp", **damage)
         assert "has notes about columns that cannot be read" in run("inspect damaged.exactcp").stderr
@@ -212,9 +209,8 @@ def test_models_of_the_first_release(done, run):
 
 def test_an_old_model_stays_if_the_new_one_cannot_be_read_again(folder, run):
     (folder / "model.exactcp").write_text("old")
-    result = run(
-        f"fit train.csv {KIND} -m model --option estimator=DecisionTreeClassifier --method split -o model.exactcp"
-    )
+    estimator = "-m model --option estimator=DecisionTreeClassifier"
+    result = run(f"fit train.csv {KIND} {estimator} --method split -o model.exactcp")
     assert result.exit_code == 1
     assert "is not written, since the model could not be read again: it holds sklearn.tree" in result.stderr
     assert (folder / "model.exactcp").read_text() == "old"

@@ -188,7 +188,8 @@ def test_a_smoothed_run_without_a_seed_prints_the_one_it_drew(folder, summary, d
 
 
 @pytest.mark.parametrize("seed", [None, 5])
-def test_a_random_share_is_predicted_from_the_others_and_its_rows_are_numbered(seed, rows):
+def test_a_random_share_is_predicted_from_the_others_and_its_rows_are_numbered(seed, rows, summary):
+    assert summary("predict kinds_train.csv -t kind --holdout 0.25")["n_train"] == 45
     more = [] if seed is None else ["--seed", seed]
     out = rows("kinds_train.csv -t kind --holdout 0.25", *more)
     held = out["row"].to_numpy() - 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -40,15 +39,8 @@ SAMPLES = Config("figure4", "samples", ("RandomForest",), ("drawn",), (10, 20), 
 
 def tiny(name: str) -> Config:
     """The experiment with everything that its page and figure show, in as few seconds as possible."""
-    config = replace(
-        make_config(name),
-        seeds=(0, 1),
-        n_test=4,
-        n_test_standard=1,
-        sizes=(10, 30),
-        timeout=60.0,
-        timeout_standard=60.0,
-    )
+    config = replace(make_config(name), seeds=(0, 1), n_test=4, n_test_standard=1, sizes=(10, 30))
+    config = replace(config, timeout=60.0, timeout_standard=60.0)
     if name == "figure4":
         return replace(config, n_estimators=(1, 10))
     if name == "mnist":
@@ -309,11 +301,8 @@ def test_the_timeout_is_honoured_and_the_line_ends_there(tmp_path):
 def test_what_was_predicted_in_time_counts_and_compiled_code_is_ended_too():
     with WorkerProcess() as worker:
         found = worker.measure(replace(STANDARD, n=300, n_test=1000), 1.5)
-        assert (found.status, 0 < found.predicted < 1000, 0 < found.seconds_per_prediction < 1.5) == (
-            TIMEOUT,
-            True,
-            True,
-        )
+        assert (found.status, 0 < found.predicted < 1000) == (TIMEOUT, True)
+        assert 0 < found.seconds_per_prediction < 1.5
         worker.measure(replace(STANDARD, method="optimized", n=3000, n_test=5), 60.0)  # compiles
         start = time.monotonic()
         found = worker.measure(replace(STANDARD, method="optimized", n=60_000, n_test=5), 0.2)
@@ -485,4 +474,4 @@ def test_the_command_prints_a_page_or_json(tmp_path, one_process, done):
     again = done(how, "--json")
     facts = json.loads(again.stdout)
     assert (facts["measured"], facts["reused"]) == (0, 21)
-    assert re.search("21 of 21 points are measured already", again.stderr)
+    assert "21 of 21 points are measured already" in again.stderr
