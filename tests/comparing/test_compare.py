@@ -389,7 +389,7 @@ KNN_OF_LABELS = {"knn": FullConformalClassifier(KNN(3))}
 WRONG = {
     "level": ({"confidence_level": 1.5}, r"confidence_level=1.5 is not a probability"),
     "other task": ({"task": "regression", "predictors": KNN_OF_LABELS}, r"the predictors are for classification"),
-    "limit": ({"max_seconds": 0}, r"max_seconds=0 is no time: use a number above 0"),
+    "limit": ({"max_seconds": 0}, r"max_seconds=0 is not a time in seconds: use a number above 0 or None"),
     "too many folds": ({"cv": 43}, r"cv=43 folds of 42 rows"),
     "no folds": ({"cv": "five"}, r"cv='five' is neither a number of folds nor a splitter"),
     "share": ({"choose_on": 1.0}, r"choose_on=1.0 leaves nothing .* such as 0.3"),

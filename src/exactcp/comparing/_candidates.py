@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import make_pipeline
 
 from exactcp._rows import is_frame
@@ -125,53 +126,45 @@ def own_candidates(predictors: Any) -> list[Candidate]:
     -------
     list of Candidate
     """
-    if isinstance(predictors, Mapping):
-        found = [Candidate(str(name), predictor) for name, predictor in predictors.items()]
-    elif isinstance(predictors, Iterable) and not isinstance(predictors, str) and not hasattr(predictors, "fit"):
-        predictors = list(predictors)
-        names = [" ".join(repr(predictor).split()) for predictor in predictors]
-        before = [names[:place].count(name) for place, name in enumerate(names)]
-        unique = [f"{name} ({number + 1})" if number else name for name, number in zip(names, before, strict=True)]
-        found = [Candidate(name, predictor) for name, predictor in zip(unique, predictors, strict=True)]
-    else:
-        msg = (
+    if isinstance(predictors, str) or hasattr(predictors, "fit") or not isinstance(predictors, Iterable):
+        raise TypeError(
             f"predictors={predictors!r} is neither a dict nor a list: give {{name: predictor}} or [predictor, ...], or "
             "None for those that suit the task."
         )
-        raise TypeError(msg)
+    if not isinstance(predictors, Mapping):
+        given, predictors, seen = predictors, {}, Counter[str]()
+        for predictor in given:
+            name = " ".join(repr(predictor).split())
+            seen[name] += 1
+            predictors[f"{name} ({seen[name]})" if seen[name] > 1 else name] = predictor
+    found = [Candidate(str(name), predictor) for name, predictor in predictors.items()]
     if not found:
         raise ValueError("predictors is empty: give one at least, or None for those that suit the task.")
     tasks = {candidate.name: task_of_predictor(candidate) for candidate in found}
     if len(set(tasks.values())) > 1:
         told = ", ".join(f"{name} is for {task}" for name, task in tasks.items())
-        msg = f"predictors are of different tasks ({told}): compare those of one task."
-        raise ValueError(msg)
+        raise ValueError(f"predictors are of different tasks ({told}): compare those of one task.")
     return found
 
 
 def task_of_predictor(candidate: Candidate) -> str:
     """Return what a candidate predicts; refuse what answers neither with p-values of labels nor with intervals."""
     predictor = candidate.predictor
-    if not isinstance(predictor, type) and hasattr(predictor, "fit"):
+    is_class = isinstance(predictor, type)
+    is_estimator = hasattr(predictor, "fit") and not is_class
+    if is_estimator:
         if hasattr(predictor, "predict_interval"):
             return OF_TARGETS
         if hasattr(predictor, "predict_p") and hasattr(predictor, "predict_set"):
             return OF_LABELS
-    name = predictor.__name__ if isinstance(predictor, type) else type(predictor).__name__
-    if isinstance(predictor, type):
-        remedy = f"give an instance, {name}()"
-    else:
-        full = "FullConformalRegressor" if _predicts_numbers(predictor) else "FullConformalClassifier"
-        remedy = f"wrap it, as in {full}({name}(...))"
-    msg = (
+    name = (predictor if is_class else type(predictor)).__name__
+    is_of_targets = isinstance(predictor, RegressionMeasure) or (is_estimator and is_regressor(predictor))
+    full = "FullConformalRegressor" if is_of_targets else "FullConformalClassifier"
+    remedy = f"give an instance, {name}()" if is_class else f"wrap it, as in {full}({name}(...))"
+    raise TypeError(
         f"{candidate.name!r} is a {name}, which has neither predict_set nor predict_interval: expected a conformal "
         f"predictor; {remedy}."
     )
-    raise TypeError(msg)
-
-
-def _predicts_numbers(value: Any) -> bool:
-    return isinstance(value, RegressionMeasure) or (isinstance(value, BaseEstimator) and is_regressor(value))
 
 
 def python_lines(candidate: Candidate, X: Any, task: str, confidence_level: float) -> str:
@@ -229,8 +222,6 @@ def _public_module(cls: type) -> str:
     >>> _public_module(RandomForestClassifier), _public_module(KNN)
     ('sklearn.ensemble', 'exactcp.measures')
     """
-    parts = cls.__module__.split(".")
-    if parts[0] == "exactcp":
-        return "exactcp.measures" if parts[1] == "measures" else "exactcp"
-    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
-    return ".".join(parts[: private[0]] if private else parts)
+    if cls.__module__.startswith("exactcp."):
+        return "exactcp.measures" if cls.__module__.startswith("exactcp.measures.") else "exactcp"
+    return cls.__module__.split("._")[0]

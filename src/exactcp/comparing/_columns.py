@@ -41,21 +41,15 @@ def category_columns(X: Any) -> list[Any]:
 
     found = [name for name in X.columns if not types.is_numeric_dtype(X[name])]
     for name in found:
-        _check_categories(X[name], name, types)
+        if types.is_datetime64_any_dtype(X[name]) or types.is_timedelta64_dtype(X[name]):
+            raise ValueError(f"column {name!r} of X has dates: make numbers of them, or leave it out.")
+        different = X[name].nunique(dropna=False)
+        if different > MOST_CATEGORIES:
+            raise ValueError(
+                f"column {name!r} of X has {different} different texts, and each would be a column: leave it out, or "
+                "give predictors= that can read it."
+            )
     return found
-
-
-def _check_categories(column: Any, name: Any, types: Any) -> None:
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        msg = f"column {name!r} of X has dates: make numbers of them, or leave it out."
-        raise ValueError(msg)
-    different = column.nunique(dropna=False)
-    if different > MOST_CATEGORIES:
-        msg = (
-            f"column {name!r} of X has {different} different texts, and each would be a column: leave it out, or give "
-            "predictors= that can read it."
-        )
-        raise ValueError(msg)
 
 
 def vectoriser(categories: list[Any], *, scaled: bool) -> Any:

@@ -8,14 +8,14 @@ cannot take models that are not pickled), and no thread goes on. Outside the mai
 from __future__ import annotations
 
 import _thread
-import io
 import math
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral, Real
@@ -30,6 +30,7 @@ from exactcp import pvalues
 from exactcp._answers import check_labels, check_targets
 from exactcp._compiling import STOPWATCH, is_watched
 from exactcp._optional import require
+from exactcp._parameters import NONE, number, one_of
 from exactcp._rows import count_rows, take_rows
 from exactcp._seeds import draw_seed
 from exactcp._warning import ValidityWarning, warn
@@ -42,7 +43,10 @@ from exactcp.predicting.preprocessing import fit_together
 
 MOST_LABELS = 20  # whole numbers with more values than that are a quantity
 SIZE_AND_CRITERION = {OF_LABELS: ("set_size", "fuzziness"), OF_TARGETS: ("width", "interval_score")}
+BAND, TIMES = ("coverage", "coverage_low", "coverage_high"), ("fit_seconds", "prediction_seconds")
 INTERVAL_OF_TIMER = 0.02  # seconds
+TASK = one_of("auto", OF_LABELS, OF_TARGETS)
+MAX_SECONDS = number("a time in seconds", "a number above 0", lambda x: x > 0) | NONE
 
 Folds = list[tuple[np.ndarray, np.ndarray]]  # positions of training and of test examples
 
@@ -51,6 +55,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]  # positions of training and of test
 class _Trial:
     """What came of a candidate: numbers of each fold that it finished, warnings, and why there are not more."""
 
+    candidate: Candidate
     folds: list[dict[str, float]] = field(default_factory=list)
     warned: dict[str, None] = field(default_factory=dict)  # texts, each once, in their order
     reason: str = ""
@@ -137,14 +142,18 @@ def compare(
     """
     pd = require("pandas", "report", "comparing predictors")
     pvalues.significance(confidence_level)
-    _check_limits(task, max_seconds)
+    TASK.check("task", task)
+    MAX_SECONDS.check("max_seconds", max_seconds)
     given, seed = as_pandas(X), draw_seed(random_state)
     own = None if predictors is None else _candidates.own_candidates(predictors)
-    task = _choose_task(task, y, own)
+    of_own = own and _candidates.task_of_predictor(own[0])
+    if own and task not in ("auto", of_own):
+        msg = f"task={task!r}, and the predictors are for {of_own}: leave task out, or give predictors for {task}."
+        raise ValueError(msg)
+    task = of_own or (_task_of(y) if task == "auto" else task)
     y = check_labels(y) if task == OF_LABELS else check_targets(y)
     if count_rows(given) != y.size:
-        msg = f"X has {count_rows(given)} rows and y has {y.size} values: expected one for each row."
-        raise ValueError(msg)
+        raise ValueError(f"X has {count_rows(given)} rows and y has {y.size} values: expected one for each row.")
     chosen_on, left = _part(y.size, choose_on, seed)
     X, y = take_rows(given, chosen_on), y[chosen_on]
     candidates = own or _candidates.default_candidates(
@@ -152,29 +161,20 @@ def compare(
     )
     ask = partial(_ask_fold, y=y, task=task, confidence_level=confidence_level)
     is_shown = is_watched() if verbose is None else verbose > 0
-    tell = partial(print, end="", file=sys.stderr if is_shown else io.StringIO(), flush=True)
-    trials = _run_trials(candidates, X, _folds(cv, X, y, seed), ask, max_seconds, tell)
-    rows = [_row(one.name, trial, task) for one, trial in zip(candidates, trials, strict=True)]
+    tell = partial(print, end="", file=sys.stderr, flush=True) if is_shown else lambda _: None
+    trials = [_Trial(candidate) for candidate in candidates]
+    _run_trials(trials, X, _folds(cv, X, y, seed), ask, math.inf if max_seconds is None else max_seconds, tell)
+    rows = [_row(trial, task) for trial in trials]
     size, criterion = SIZE_AND_CRITERION[task]
-    columns = [
-        "coverage",
-        "coverage_low",
-        "coverage_high",
-        size,
-        criterion,
-        "fit_seconds",
-        "prediction_seconds",
-        "note",
-    ]
-    frame = pd.DataFrame(rows, columns=["predictor", "best", *columns]).set_index("predictor")
+    columns = ["best", *BAND, size, criterion, *TIMES, "note"]
+    frame = pd.DataFrame(rows, index=[one.name for one in candidates], columns=columns).rename_axis("predictor")
     frame = frame.sort_values(criterion, kind="stable")  # nan last
     compared = frame[frame["coverage"].notna()]
     if compared.empty:
         told = "; ".join(f"{name} {note}" for name, note in frame["note"].items())
-        msg = f"none of the predictors could be compared: {told}"
-        raise ValueError(msg)
+        raise ValueError(f"none of the predictors could be compared: {told}")
     good = compared.index[compared["coverage_high"] >= confidence_level]
-    best = next((one for name in good[:1] for one in candidates if one.name == name), None)
+    best = next((one for one in candidates if one.name in good[:1]), None)
     frame["best"] = [best is not None and name == best.name for name in frame.index]
     guarantee = _guarantee(chosen_on.size, left.size, len(compared))
     if len(compared) > 1 and not left.size:
@@ -191,25 +191,6 @@ def compare(
         "left": left.tolist(),
     }
     return frame
-
-
-def _check_limits(task: str, max_seconds: float | None) -> None:
-    if task not in ("auto", OF_LABELS, OF_TARGETS):
-        msg = f"task={task!r} is not known: use 'auto', 'classification' or 'regression'."
-        raise ValueError(msg)
-    if max_seconds is not None and not (isinstance(max_seconds, Real) and max_seconds > 0):
-        msg = f"max_seconds={max_seconds!r} is no time: use a number above 0, or None for no limit."
-        raise ValueError(msg)
-
-
-def _choose_task(task: str, y: Any, candidates: list[Candidate] | None) -> str:
-    if candidates is None:
-        return _task_of(y) if task == "auto" else task
-    own = _candidates.task_of_predictor(candidates[0])
-    if task not in ("auto", own):
-        msg = f"task={task!r}, and the predictors are for {own}: leave task out, or give predictors for {task}."
-        raise ValueError(msg)
-    return own
 
 
 def _task_of(y: Any) -> str:
@@ -234,10 +215,10 @@ def _part(n: int, choose_on: float | None, seed: int) -> tuple[np.ndarray, np.nd
     everything = np.arange(n)
     if choose_on is None:
         return everything, everything[:0]
-    is_share = isinstance(choose_on, Real) and 0 < choose_on < 1
-    is_number = isinstance(choose_on, Integral) and not isinstance(choose_on, bool)
-    size = round(n * choose_on) if is_share else int(choose_on) if is_number else 0
-    if not 0 < size < n:
+    size = 0
+    if isinstance(choose_on, Real) and not isinstance(choose_on, bool):
+        size = round(n * choose_on) if 0 < choose_on < 1 else choose_on
+    if not (isinstance(size, Integral) and 0 < size < n):
         msg = f"choose_on={choose_on!r} leaves nothing to choose on, or to use: use a share such as 0.3, or a number "
         raise ValueError(msg + f"of rows below {n}.")
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[:size])
@@ -247,8 +228,7 @@ def _part(n: int, choose_on: float | None, seed: int) -> tuple[np.ndarray, np.nd
 def _folds(cv: Any, X: Any, y: np.ndarray, seed: int) -> Folds:
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if not 2 <= int(cv) <= y.size:
-            msg = f"cv={cv} folds of {y.size} rows: use a number of folds from 2 to the number of rows."
-            raise ValueError(msg)
+            raise ValueError(f"cv={cv} folds of {y.size} rows: use a number of folds from 2 to the number of rows.")
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     if not (hasattr(cv, "split") and hasattr(cv, "get_n_splits")):
         msg = f"cv={cv!r} is neither a number of folds nor a splitter: use for example 5, or KFold(5, shuffle=True)."
@@ -257,22 +237,21 @@ def _folds(cv: Any, X: Any, y: np.ndarray, seed: int) -> Folds:
 
 
 def _run_trials(
-    candidates: list[Candidate], X: Any, folds: Folds, ask: Any, max_seconds: float | None, tell: Callable[[str], None]
-) -> list[_Trial]:
+    trials: list[_Trial], X: Any, folds: Folds, ask: Any, max_seconds: float, tell: Callable[[str], None]
+) -> None:
     """Try each candidate in all folds, within an equal share of the time that is left; Ctrl-C ends it."""
-    limit = math.inf if max_seconds is None else float(max_seconds)
-    trials, start = [_Trial() for _ in candidates], _clock()
-    tell(f"comparing {len(candidates)} predictors in {len(folds)} folds\n")
-    for place, (candidate, trial) in enumerate(zip(candidates, trials, strict=True)):
-        share = (limit - (_clock() - start)) / (len(candidates) - place)
-        tell(f"{candidate.name} ")
+    end = _clock() + max_seconds
+    tell(f"comparing {len(trials)} predictors in {len(folds)} folds\n")
+    for place, trial in enumerate(trials):
+        share, most_rows = (end - _clock()) / (len(trials) - place), trial.candidate.most_rows
+        tell(f"{trial.candidate.name} ")
         try:
-            if candidate.most_rows is not None and count_rows(X) > candidate.most_rows:
-                trial.reason = f"not tried: its time grows as the cube of the rows, more than {candidate.most_rows:,}"
+            if most_rows is not None and count_rows(X) > most_rows:
+                trial.reason = f"not tried: its time grows as the cube of the rows, more than {most_rows:,}"
             elif share <= 0:
-                trial.reason = f"not tried: max_seconds={limit:g} was used up"
+                trial.reason = f"not tried: max_seconds={max_seconds:g} was used up"
             else:
-                _run_trial(trial, candidate, X, folds, ask, share, tell)
+                _run_trial(trial, X, folds, ask, share, tell)
         except KeyboardInterrupt:
             if not any(one.folds for one in trials):
                 raise
@@ -282,23 +261,21 @@ def _run_trials(
             break
         finally:
             tell(f" {trial.reason}\n")
-    return trials
 
 
-def _run_trial(
-    trial: _Trial, candidate: Candidate, X: Any, folds: Folds, ask: Any, share: float, tell: Callable[[str], None]
-) -> None:
+def _run_trial(trial: _Trial, X: Any, folds: Folds, ask: Any, share: float, tell: Callable[[str], None]) -> None:
     """Fit and ask a candidate in every fold until its share is used up; what goes wrong is the reason to give up."""
     # threads of OpenMP spin: on a busy machine two take ten times as long as one
     with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with _TimeLimit(share) as limit:
-                if candidate.preparation is not None:
-                    X = fit_together(clone(candidate.preparation), X, lambda made, _: made)
+            end = _clock() + share
+            with _stopped_at(end):
+                if trial.candidate.preparation is not None:
+                    X = fit_together(clone(trial.candidate.preparation), X, lambda made, _: made)
                 for fold in folds:
-                    if limit.left() > 0:
-                        trial.folds.append(ask(candidate.predictor, X, fold))
+                    if _clock() < end:
+                        trial.folds.append(ask(trial.candidate.predictor, X, fold))
                         tell(".")
         except _OutOfTimeError:
             pass
@@ -331,8 +308,8 @@ def _ask_fold(
         covered = holds(intervals, truth)
         score = interval_score(intervals, truth, confidence_level)
         found = {"width": mean_width(intervals), "interval_score": score}
-    answered = {"fit_seconds": fit_seconds, "prediction_seconds": seconds / test.size}
-    return {"n": test.size, "n_covered": int(covered.sum()), **found, **answered}
+    found |= dict(zip(TIMES, (fit_seconds, seconds / test.size), strict=True))
+    return {"n": test.size, "n_covered": int(covered.sum()), **found}
 
 
 def _clock() -> float:
@@ -344,70 +321,58 @@ class _OutOfTimeError(KeyboardInterrupt):
     """The time of a candidate is used up: code that ends well when Ctrl-C is pressed ends well."""
 
 
-class _TimeLimit:
-    """A context whose work is interrupted as by Ctrl-C when it has taken so many seconds.
+@contextmanager
+def _stopped_at(end: float) -> Iterator[None]:
+    """Interrupt the work in here as Ctrl-C does, by `_OutOfTimeError`, when the clock says that it is the end.
 
-    A thread waits, and interrupts the main thread. When the context ends, this thread has ended, no signal is under
-    way, and the handler of SIGINT is the one from before.
+    A thread waits, and interrupts the main thread. Afterwards this thread has ended, and the handler of SIGINT is the
+    one from before. Outside the main thread nothing is interrupted.
     """
+    before: Any = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not (is_main and callable(before) and math.isfinite(end)):
+        yield
+        return
+    is_done: list[bool] = []  # no Event: its lock is not for handlers of signals
 
-    def __init__(self, seconds: float) -> None:
-        self._end = _clock() + seconds
-        self._is_done = threading.Event()
-        self._was_sent = False
-        self._before: Any = signal.getsignal(signal.SIGINT)
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def left(self) -> float:
-        """Return the seconds of work that are left."""
-        return self._end - _clock()
-
-    def __enter__(self) -> _TimeLimit:
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and callable(self._before) and math.isfinite(self._end):
-            signal.signal(signal.SIGINT, self._handle)
-            self._thread.start()
-        else:
-            self._is_done.set()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_done.is_set():
-            return
-        self._is_done.set()
-        self._thread.join()
-        while self._was_sent and signal.getsignal(signal.SIGINT) == self._handle:  # it comes at once
-            time.sleep(0.001)
-        signal.signal(signal.SIGINT, self._before)
-
-    def _watch(self) -> None:
-        while not self._is_done.wait(max(self.left(), INTERVAL_OF_TIMER)):
-            if self.left() <= 0:
-                self._was_sent = True
+    def watch() -> None:
+        while not is_done:
+            if _clock() >= end:
                 _thread.interrupt_main()
                 return
+            time.sleep(INTERVAL_OF_TIMER)
 
-    def _handle(self, number: int, frame: Any) -> None:
-        was_sent, self._was_sent = self._was_sent, False
-        if was_sent and self._is_done.is_set():  # too late
-            return
-        self.__exit__()
-        if was_sent:
+    def stop() -> None:
+        is_done.append(True)
+        thread.join()
+        signal.signal(signal.SIGINT, before)  # a signal that is under way comes to `handle` first
+
+    def handle(number: int, frame: Any) -> None:
+        is_late, is_up = bool(is_done), _clock() >= end
+        stop()  # here, because an error may leave the context before its last line is reached
+        if not is_up:
+            before(number, frame)
+        elif not is_late:
             raise _OutOfTimeError
-        self._before(number, frame)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    try:
+        thread.start()
+        signal.signal(signal.SIGINT, handle)
+        yield
+    finally:
+        stop()
 
 
-def _row(name: str, trial: _Trial, task: str) -> dict[str, Any]:
-    note = "; ".join(filter(None, [trial.reason, *trial.warned]))
+def _row(trial: _Trial, task: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"note": "; ".join(filter(None, [trial.reason, *trial.warned]))}
     if not trial.folds:
-        return {"predictor": name, "note": note}
+        return row
     columns = {column: np.array([fold[column] for fold in trial.folds]) for column in trial.folds[0]}
     n, n_covered = columns["n"], columns["n_covered"].sum()
-    low, high = binomial_band(n_covered, n.sum())
-    row = {"coverage": n_covered / n.sum(), "coverage_low": float(low), "coverage_high": float(high)}
+    row |= zip(BAND, map(float, (n_covered / n.sum(), *binomial_band(n_covered, n.sum()))), strict=True)
     row |= {column: np.average(columns[column], weights=n) for column in SIZE_AND_CRITERION[task]}
-    row |= {column: np.median(columns[column]) for column in ("fit_seconds", "prediction_seconds")}
-    return {"predictor": name, **row, "note": note}
+    return row | {column: np.median(columns[column]) for column in TIMES}
 
 
 def _guarantee(n_chosen_on: int, n_left: int, n_compared: int) -> str:

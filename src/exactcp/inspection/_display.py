@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+
+from exactcp.metrics.evaluation import USUAL_LEVELS
 
 
 class Display:
@@ -90,13 +92,7 @@ class DisplayByLevel(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,  # noqa: ARG003
-        *,
-        confidence_level: float | Sequence[float] = (0.8, 0.9, 0.95),
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any = None, *, confidence_level: Any = USUAL_LEVELS, ax: Any = None
     ) -> Self:
         """Draw the sizes of the sets or intervals of a fitted predictor at some levels.
 
@@ -113,6 +109,7 @@ class DisplayByLevel(Display):
         -------
         the display
         """
+        del y
         levels = list(np.atleast_1d(confidence_level))
         found = np.asarray(getattr(estimator, cls._method)(X, levels))
         return cls.from_predictions({f"level {level:g}": found[..., j] for j, level in enumerate(levels)}, ax=ax)

@@ -110,8 +110,8 @@ class IntervalWidthDisplay(DisplayByLevel):
             known = np.sort(values[np.isfinite(values)])
             label = name if known.size == values.size else f"{name} ({values.size - known.size} infinite)"
             share = np.arange(1, known.size + 1) / values.size
-            ax.step(np.r_[0.0, known, right], np.r_[0.0, share, share[-1] if known.size else 0.0], where="post",
-                    linewidth=1.6, label=label)  # fmt: skip
+            reached = known.size / values.size
+            ax.step(np.r_[0.0, known, right], np.r_[0.0, share, reached], where="post", linewidth=1.6, label=label)
         ax.set(xlabel="width of the interval", ylabel="share at most so wide", xlim=(0, right), ylim=(0, 1.02))
         ax.legend(loc="upper left", frameon=False)
         return self
@@ -166,11 +166,10 @@ class PredictionIntervalDisplay(Display):
         self.y = None if y is None else np.asarray(y, dtype=np.float64)
         self.confidence_level, self.name = confidence_level, name
         if self.x.ndim != 1 or self.intervals.shape != (self.x.size, 2):
-            msg = (
+            raise ValueError(
                 f"x has shape {self.x.shape} and intervals {self.intervals.shape}: expected (m,) and (m, 2), a value "
                 "of the feature and an interval for each test object."
             )
-            raise ValueError(msg)
 
     @classmethod
     def from_estimator(
@@ -206,8 +205,7 @@ class PredictionIntervalDisplay(Display):
             x, name = predictions, "prediction"
         elif isinstance(feature, str) and feature not in columns:
             known = f"one of {', '.join(columns)}" if columns else "the number of a column"
-            msg = f"feature={feature!r} is no column of X: use {known}."
-            raise ValueError(msg)
+            raise ValueError(f"feature={feature!r} is no column of X: use {known}.")
         else:
             position = columns.index(feature) if isinstance(feature, str) else feature
             x = np.asarray(X, dtype=np.float64)[:, position]
@@ -220,8 +218,7 @@ class PredictionIntervalDisplay(Display):
         told = f"Prediction intervals of {self.x.size:,} test objects against {self.name or 'a feature'}"
         if self.y is None:
             return f"{told}."
-        inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
-        return f"{told}; {percent(inside.mean())} of the true targets are inside."
+        return f"{told}; {percent(self._is_inside().mean())} of the true targets are inside."
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw; see `Display.plot`."""
@@ -233,7 +230,7 @@ class PredictionIntervalDisplay(Display):
             ax.plot(self.x, self.predictions, "_", color="tab:blue", markersize=5, label="prediction")
         title = "" if self.confidence_level is None else f"confidence level {self.confidence_level:g}"
         if self.y is not None:
-            inside = (self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1])
+            inside = self._is_inside()
             ax.plot(self.x[inside], self.y[inside], ".", color=self._ink(), markersize=5, label="target inside")
             ax.plot(self.x[~inside], self.y[~inside], "x", color="tab:red", markersize=6, label="target outside")
             title += f"{', ' if title else ''}{percent(inside.mean())} of {inside.size} targets inside"
@@ -241,10 +238,12 @@ class PredictionIntervalDisplay(Display):
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
+    def _is_inside(self) -> np.ndarray:
+        return np.asarray((self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1]))
+
     def _limits(self) -> tuple[float, float]:
         """Return the limits of the vertical axis: all that is finite, and a margin."""
-        values = [self.intervals.ravel(), *(v for v in (self.predictions, self.y) if v is not None)]
-        flat = np.concatenate(values)
+        flat = np.concatenate([self.intervals.ravel(), *(v for v in (self.predictions, self.y) if v is not None)])
         flat = flat[np.isfinite(flat)]
         if flat.size == 0:
             return -1.0, 1.0
@@ -286,11 +285,10 @@ class PredictiveDistributionDisplay(Display):
         self.names = [str(i) for i in range(len(distribution))] if names is None else [str(name) for name in names]
         for what, given in (("y", self.y), ("names", self.names)):
             if given is not None and len(given) != len(distribution):
-                msg = (
+                raise ValueError(
                     f"{what} has {len(given)} values for {len(distribution)} distributions: expected one for each. "
                     "Choose rows of both, distribution[:3] and y[:3]."
                 )
-                raise ValueError(msg)
 
     @classmethod
     def from_estimator(cls, regressor: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:

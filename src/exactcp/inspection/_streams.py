@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from exactcp.inspection._display import Display
+from exactcp.inspection._validity import UniformityDisplay
 from exactcp.pvalues import exceeds
 
 LOG_10 = math.log(10)
@@ -70,8 +71,7 @@ class MartingaleDisplay(Display):
         number = self.log_martingale.shape[1] if self.log_martingale.ndim == 2 else 1
         self.names = [f"x{j}" for j in range(number)] if names is None else [str(name) for name in names]
         if len(self.names) != number:
-            msg = f"there are {len(self.names)} names for {number} features: expected one for each."
-            raise ValueError(msg)
+            raise ValueError(f"there are {len(self.names)} names for {number} features: expected one for each.")
 
     @classmethod
     def from_estimator(cls, test: Any, *, ax: Any = None, change: int | None = None) -> Self:
@@ -129,7 +129,8 @@ class MartingaleDisplay(Display):
             self.ax_ = np.asarray(ax)
             path, histogram = self.ax_.ravel()
             self.figure_ = path.figure
-            self._plot_p_values(histogram, self.p_values)
+            if self.p_values.size:
+                UniformityDisplay(self.p_values, name="p-value").plot(ax=histogram)
         ink = path.xaxis.label.get_color()
         if self.log_martingale.ndim == 2:
             self._plot_paths(path)
@@ -147,15 +148,6 @@ class MartingaleDisplay(Display):
         path.set(xlabel="examples", ylabel="wealth (log scale)", xlim=(0, max(1, len(self.log_martingale))))
         path.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
         return self
-
-    def _plot_p_values(self, ax: Any, p_values: np.ndarray) -> None:
-        if p_values.size:
-            bins = min(20, max(5, p_values.size // 20))
-            ax.hist(p_values, bins=bins, range=(0, 1), density=True, color="tab:blue", alpha=0.6)
-        ax.axhline(1.0, color=ax.xaxis.label.get_color(), linewidth=1, linestyle="--", label="uniform")
-        ax.set(xlabel="p-value", ylabel="density", xlim=(0, 1))
-        ax.margins(y=0.2)
-        ax.legend(loc="upper right", frameon=False)
 
     def _plot_path(self, ax: Any) -> None:
         steps = np.arange(1, self.log_martingale.size + 1)
@@ -212,12 +204,9 @@ class ProgressiveDisplay(Display):
 
     def __init__(self, result: Any, epsilons: Sequence[float] | None = None) -> None:
         self.result = result
-        if epsilons is None and np.isnan(result.epsilon):
-            epsilons = ()
-        elif epsilons is None:
+        if epsilons is None:
             usual = () if np.isnan(result.p).all() else (0.05, 0.1, 0.2)
-            more = [e for e in usual if abs(e - result.epsilon) > 1e-9]
-            epsilons = sorted([result.epsilon, *more])
+            epsilons = () if np.isnan(result.epsilon) else sorted({round(result.epsilon, 9), *usual})
         self.epsilons = tuple(epsilons)
 
     @classmethod
@@ -249,32 +238,28 @@ class ProgressiveDisplay(Display):
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw; see `Display.plot`."""
-        ax = self._open(ax, (6, 4))
-        steps = np.arange(1, len(self.result) + 1)
+        ax, result = self._open(ax, (6, 4)), self.result
+        steps = np.arange(1, len(result) + 1)
+
+        def draw(wrong: np.ndarray, name: str, color: str) -> None:
+            rate = wrong.mean() if wrong.size else 0.0
+            ax.plot(steps, np.cumsum(wrong), color=color, drawstyle="steps-post", label=f"{name}: {rate:.3f}")
+
         for i, epsilon in enumerate(self.epsilons):
-            errors = np.cumsum(self.result.errors_at(epsilon))
-            color = f"C{i}"
-            rate = errors[-1] / max(1, steps.size) if errors.size else 0.0
-            ax.plot(
-                steps, errors, color=color, drawstyle="steps-post", label=rf"$\epsilon$ = {epsilon:.3g}: {rate:.3f}"
-            )
-            ax.plot(steps, epsilon * steps, color=color, linewidth=1, linestyle="--")
+            draw(result.errors_at(epsilon), rf"$\epsilon$ = {epsilon:.3g}", f"C{i}")
+            ax.plot(steps, epsilon * steps, color=f"C{i}", linewidth=1, linestyle="--")
         if self.epsilons:
             ax.plot([], [], color=self._ink(), linewidth=1, linestyle="--", label=r"$\epsilon$ times examples")
         else:
-            self._draw_probable_errors(ax, steps)
+            draw(np.diff(result.cumulative_errors, prepend=0), "wrong labels", "C0")
+            fewest, most = np.cumsum(1 - result.upper), np.cumsum(1 - result.lower)
+            ax.fill_between(
+                steps, fewest, most, color="C0", alpha=0.25, linewidth=0, label="as their probabilities say"
+            )
         ax.set(xlabel="examples", ylabel="cumulative errors", xlim=(0, max(1, steps.size)))
         ax.set_ylim(bottom=0)
         ax.legend(loc="upper left", frameon=False, title="errors per example")
         return self
-
-    def _draw_probable_errors(self, ax: Any, steps: np.ndarray) -> None:
-        """Draw the errors of most probable labels, and how many their probabilities announce."""
-        errors = self.result.cumulative_errors
-        rate = errors[-1] / steps.size if steps.size else 0.0
-        ax.plot(steps, errors, color="C0", drawstyle="steps-post", label=f"wrong labels: {rate:.3f}")
-        fewest, most = np.cumsum(1 - self.result.upper), np.cumsum(1 - self.result.lower)
-        ax.fill_between(steps, fewest, most, color="C0", alpha=0.25, linewidth=0, label="as their probabilities say")
 
 
 class ClusterDisplay(Display):
@@ -315,8 +300,7 @@ class ClusterDisplay(Display):
         self.objects = None if objects is None else np.asarray(objects)
         self.labels = None if labels is None else np.asarray(labels)
         if self.p_values.ndim != 2:
-            msg = f"the grid has {self.p_values.ndim} dimension(s): expected 2, which a picture has."
-            raise ValueError(msg)
+            raise ValueError(f"the grid has {self.p_values.ndim} dimension(s): expected 2, which a picture has.")
 
     @classmethod
     def from_estimator(cls, clusterer: Any, X: Any = None, *, ax: Any = None) -> Self:
@@ -348,11 +332,10 @@ class ClusterDisplay(Display):
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw; see `Display.plot`."""
-        from matplotlib.colors import to_rgb
+        from matplotlib.colors import LinearSegmentedColormap
 
         ax = self._open(ax, (6, 4.8))
-        is_light = sum(to_rgb(self._ink())) < 1.5  # from the page's own colour to that of its ink
-        greys = "Greys" if is_light else "Greys_r"
+        greys = LinearSegmentedColormap.from_list("paper to ink", [ax.get_facecolor(), self._ink()])
         field = ax.pcolormesh(*self.axes, self.p_values.T, cmap=greys, vmin=0, vmax=1, alpha=0.8, shading="nearest")
         self.figure_.colorbar(field, ax=ax, label="p-value")
         self._outline(ax)

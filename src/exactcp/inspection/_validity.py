@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
+from exactcp._parameters import one_of
 from exactcp._percent import percent
 from exactcp.inspection._display import Display
 from exactcp.metrics import coverage_by_bin, coverage_by_group, interval_coverage, p_value_uniformity
@@ -15,7 +16,7 @@ from exactcp.metrics.bands import TAILS, binomial_band, coverage_curve
 from exactcp.metrics.groups import CoverageTable
 
 LEVELS = np.arange(1, 100) / 100
-BINS = 20
+KIND = one_of("p", "pit")
 MOST_GROUPS = 12  # more different numbers than this are put into bins
 
 
@@ -57,11 +58,10 @@ class CalibrationCurveDisplay(Display):
         self.coverages = np.asarray(coverages, dtype=np.float64)
         self.n, self.name = n, name
         if self.levels.ndim != 1 or self.levels.shape != self.coverages.shape:
-            msg = (
+            raise ValueError(
                 f"levels have shape {self.levels.shape} and coverages {self.coverages.shape}: expected one coverage "
                 "for each level."
             )
-            raise ValueError(msg)
 
     @classmethod
     def from_estimator(
@@ -86,13 +86,14 @@ class CalibrationCurveDisplay(Display):
         -------
         CalibrationCurveDisplay
         """
-        asked = LEVELS if levels is None else np.asarray(levels, dtype=np.float64)
         name = type(estimator).__name__ if name is None else name
         if is_classifier(estimator) or hasattr(estimator, "predict_p"):
-            return cls.from_predictions(_p_of_truth(estimator, X, y), levels=asked, name=name, ax=ax)
+            return cls.from_predictions(_p_of_truth(estimator, X, y), levels=levels, name=name, ax=ax)
+        asked = [float(level) for level in (LEVELS if levels is None else levels)]
         with warnings.catch_warnings():  # that few examples make infinite intervals is seen in the picture
             warnings.simplefilter("ignore", UserWarning)
-            coverages = [interval_coverage(estimator.predict_interval(X, float(level)), y) for level in asked]
+            intervals = estimator.predict_interval(X, asked)
+        coverages = [interval_coverage(intervals[..., j], y) for j in range(len(asked))]
         return cls(asked, coverages, len(y), name=name).plot(ax=ax)
 
     @classmethod
@@ -113,17 +114,13 @@ class CalibrationCurveDisplay(Display):
         -------
         CalibrationCurveDisplay
         """
-        asked = LEVELS if levels is None else np.asarray(levels, dtype=np.float64)
-        p = np.asarray(p_values, dtype=np.float64)
-        if p.ndim != 1 or p.size == 0:
-            msg = f"p_values have shape {p.shape}: expected (m,), the p-value of the truth for each test example."
-            raise ValueError(msg)
-        return cls(asked, coverage_curve(p, asked), p.size, name=name).plot(ax=ax)
+        p, levels = _check_p_of_truth(p_values, "p_values"), LEVELS if levels is None else levels
+        return cls(levels, coverage_curve(p, levels), p.size, name=name).plot(ax=ax)
 
     @property
     def alt_text(self) -> str:
         """What the picture shows."""
-        apart = float(np.max(np.abs(np.asarray(self.coverages) - np.asarray(self.levels))))
+        apart = np.max(np.abs(self.coverages - self.levels))
         return (
             f"Coverage of {self.n:,} test examples against the confidence level, from 0 to 1, beside the diagonal; "
             f"they are {apart:.3f} apart at most."
@@ -183,14 +180,7 @@ class UniformityDisplay(Display):
     """
 
     def __init__(self, values: Any, *, name: str = "p-value of the truth") -> None:
-        self.values, self.name = np.asarray(values, dtype=np.float64), name
-        inside = (self.values >= 0) & (self.values <= 1)
-        if self.values.ndim != 1 or self.values.size == 0 or not inside.all():
-            msg = (
-                f"values have shape {self.values.shape}{'' if inside.all() else ' and some are outside of [0, 1]'}: "
-                "expected (m,), the p-value of the truth for each test example."
-            )
-            raise ValueError(msg)
+        self.values, self.name = _check_p_of_truth(values, "values"), name
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, kind: str = "p", ax: Any = None) -> Self:
@@ -209,12 +199,9 @@ class UniformityDisplay(Display):
         -------
         UniformityDisplay
         """
-        if kind not in ("p", "pit"):
-            msg = f"kind={kind!r} is not known: use 'p', for p-values, or 'pit'."
-            raise ValueError(msg)
+        KIND.check("kind", kind)
         if kind == "pit":
-            distribution = estimator.predict_distribution(X)
-            return cls(distribution.cdf(y), name="probability integral transform").plot(ax=ax)
+            return cls(estimator.predict_distribution(X).cdf(y), name="probability integral transform").plot(ax=ax)
         return cls(_p_of_truth(estimator, X, y)).plot(ax=ax)
 
     @property
@@ -231,9 +218,10 @@ class UniformityDisplay(Display):
         from scipy.stats import binom
 
         ax = self._open(ax, (6, 4))
-        low, high = (binom.ppf(q, self.values.size, 1 / BINS) * BINS / self.values.size for q in TAILS)
-        weights = np.full(self.values.size, BINS / self.values.size)
-        ax.hist(self.values, bins=BINS, range=(0, 1), weights=weights, color="tab:blue", alpha=0.6)
+        n = self.values.size
+        bins = min(20, max(5, n // 20))
+        low, high = (binom.ppf(q, n, 1 / bins) * bins / n for q in TAILS)
+        ax.hist(self.values, bins=bins, range=(0, 1), density=True, color="tab:blue", alpha=0.6)
         ax.axhspan(low, high, color="grey", alpha=0.25, linewidth=0, label="95 % of the bars, if uniform")
         ax.axhline(1.0, color=self._ink(), linewidth=1, linestyle="--")
         ax.set(xlabel=self.name, ylabel="density", xlim=(0, 1))
@@ -293,10 +281,10 @@ class GroupCoverageDisplay(Display):
         GroupCoverageDisplay
         """
         if hasattr(predictor, "predict_set"):
-            sets, classes = predictor.predict_set(X, confidence_level), predictor.classes_
+            found, options = predictor.predict_set(X, confidence_level), options | {"classes": predictor.classes_}
         else:
-            sets, classes = predictor.predict_interval(X, confidence_level), None
-        return cls.from_predictions(sets, y, groups, classes=classes, confidence_level=confidence_level, **options)
+            found = predictor.predict_interval(X, confidence_level)
+        return cls.from_predictions(found, y, groups, confidence_level=confidence_level, **options)
 
     @classmethod
     def from_predictions(
@@ -393,10 +381,7 @@ class VennReliabilityDisplay(Display):
     """
 
     def __init__(self, lower: Any, upper: Any, frequency: Any, counts: Any, *, label: Any = None) -> None:
-        self.lower = np.asarray(lower)
-        self.upper = np.asarray(upper)
-        self.frequency = np.asarray(frequency)
-        self.counts = np.asarray(counts)
+        self.lower, self.upper, self.frequency, self.counts = map(np.asarray, (lower, upper, frequency, counts))
         self.label = label
 
     @classmethod
@@ -424,8 +409,7 @@ class VennReliabilityDisplay(Display):
         label = classes[-1] if label is None else label
         column = np.flatnonzero(classes == label)
         if column.size == 0:
-            msg = f"label={label!r} is not known: use one of {', '.join(map(repr, classes.tolist()))}."
-            raise ValueError(msg)
+            raise ValueError(f"label={label!r} is not known: use one of {', '.join(map(repr, classes.tolist()))}.")
         interval = estimator.predict_proba_interval(X)[:, column[0]]
         return cls.from_predictions(np.asarray(y) == label, interval, label=label, n_bins=n_bins, ax=ax)
 
@@ -469,31 +453,42 @@ class VennReliabilityDisplay(Display):
         """What the picture shows."""
         inside = float(np.mean((self.lower <= self.frequency) & (self.frequency <= self.upper)))
         return (
-            f"Frequency of {'the label' if self.label is None else self.label} against its probability in "
-            f"{self.counts.size} bins; in {percent(inside)} of them it is between the lower and the upper probability."
+            f"Frequency of {self._label()} against its probability in {self.counts.size} bins; "
+            f"in {percent(inside)} of them it is between the lower and the upper probability."
         )
+
+    def _label(self) -> str:
+        return "the label" if self.label is None else str(self.label)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw; see `Display.plot`."""
         ax = self._open(ax, (7.2, 4.6))
         x = (self.lower + self.upper) / 2
         ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, zorder=1)
-        ax.fill_between(
-            x, self.lower, self.upper, color="C0", alpha=0.25, linewidth=0, label="lower to upper probability"
-        )
-        ax.vlines(x, self.lower, self.upper, color="C0", linewidth=3, alpha=0.7)
-        for bound in (self.lower, self.upper):  # narrow bands are seen, too
-            ax.plot(x, bound, "_", color="C0", markersize=14, markeredgewidth=1.5)
-        hits = np.round(self.frequency * self.counts)
-        low, high = binomial_band(hits, self.counts)
+        band = {"color": "C0", "linewidth": 0, "label": "lower to upper probability"}
+        ax.fill_between(x, self.lower, self.upper, alpha=0.25, **band)
+        # with caps, so that narrow bands are seen, too
+        half = (self.upper - self.lower) / 2
+        ax.errorbar(x, x, yerr=half, fmt="none", ecolor="C0", elinewidth=3, capsize=7, capthick=1.5, alpha=0.7)
+        low, high = binomial_band(np.round(self.frequency * self.counts), self.counts)
         bars = np.abs([self.frequency - low, high - self.frequency])
-        ax.errorbar(x, self.frequency, yerr=bars, fmt="o", color="C1", markersize=5, capsize=2, linewidth=1,
-                    label="frequency")  # fmt: skip
-        of = "the label" if self.label is None else str(self.label)
+        ax.errorbar(x, self.frequency, yerr=bars, fmt="C1o", markersize=5, capsize=2, linewidth=1, label="frequency")
+        of = self._label()
         ax.set(xlabel=f"probability of {of}: middle of the interval", ylabel=f"frequency of {of}")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
+
+
+def _check_p_of_truth(values: Any, name: str) -> np.ndarray:
+    checked = np.asarray(values, dtype=np.float64)
+    inside = (checked >= 0) & (checked <= 1)
+    if checked.ndim != 1 or checked.size == 0 or not inside.all():
+        raise ValueError(
+            f"{name} have shape {checked.shape}{'' if inside.all() else ' and some are outside of [0, 1]'}: "
+            "expected (m,), the p-value of the truth for each test example."
+        )
+    return checked
 
 
 def _p_of_truth(estimator: Any, X: Any, y: Any) -> np.ndarray:
