@@ -145,7 +145,8 @@ def test_p_values_and_pit(classifier, regressor):
     y = SPECIES[1::2]
     display = UniformityDisplay.from_estimator(classifier, IRIS[1::2], y)
     np.testing.assert_array_equal(display.values, classifier.predict_p(IRIS[1::2])[np.arange(y.size), y])
-    assert sum(bar.get_height() for bar in display.ax_.patches[:20]) == pytest.approx(20)
+    heights = np.histogram(display.values, bins=5, range=(0, 1), density=True)[0]
+    np.testing.assert_allclose([bar.get_height() for bar in display.ax_.patches[:5]], heights, rtol=1e-12)
     pit = UniformityDisplay.from_estimator(regressor, X[300:], Y[300:], kind="pit")
     np.testing.assert_array_equal(pit.values, regressor.predict_distribution(X[300:]).cdf(Y[300:]))
     assert pit.ax_.get_xlabel() == "probability integral transform"
@@ -308,7 +309,7 @@ def test_martingale_alarms_and_histogram(shifted):
     red = [line.get_xdata()[0] for line in path.get_lines() if line.get_color() == "tab:red"]
     np.testing.assert_array_equal(red, shifted.alarms_ + 1)
     assert red[0] > 500
-    assert sum(bar.get_height() * bar.get_width() for bar in histogram.patches) == pytest.approx(1.0)
+    assert sum(bar.get_height() * bar.get_width() for bar in histogram.patches[:20]) == pytest.approx(1.0)
 
 
 def test_the_statistic_is_drawn_only_where_it_differs(shifted):
@@ -410,7 +411,7 @@ def test_bins_and_bars(plt):
     np.testing.assert_array_equal(display.counts, [2, 1, 2])
     np.testing.assert_allclose(display.frequency, [0.5, 1, 1])
     np.testing.assert_allclose(display.lower, [0, 0.42, 0.95])
-    (bars,) = [c for c in ax.containers if hasattr(c, "has_yerr")]
+    bars = next(c for c in ax.containers if c.get_label() == "frequency")
     segments = bars[2][0].get_segments()
     exact = [binomtest(k, n).proportion_ci() for k, n in [(1, 2), (1, 1), (2, 2)]]
     np.testing.assert_allclose([s[:, 1] for s in segments], [[ci.low, ci.high] for ci in exact], atol=1e-9)

@@ -68,6 +68,7 @@ class MartingaleDisplay(Display):
         self.alarms = np.asarray(alarms, dtype=np.int64)
         self.log_statistic = None if log_statistic is None else np.asarray(log_statistic)
         self.threshold, self.change = threshold, change
+        self._log_threshold = math.inf if threshold is None else math.log(threshold)
         number = self.log_martingale.shape[1] if self.log_martingale.ndim == 2 else 1
         self.names = [f"x{j}" for j in range(number)] if names is None else [str(name) for name in names]
         if len(self.names) != number:
@@ -135,10 +136,13 @@ class MartingaleDisplay(Display):
         if self.log_martingale.ndim == 2:
             self._plot_paths(path)
         else:
-            self._plot_path(path)
+            steps = np.arange(1, self.log_martingale.size + 1)
+            if self.log_statistic is not None and not np.array_equal(self.log_statistic, self.log_martingale):
+                path.plot(steps, self.log_statistic / LOG_10, color="tab:orange", linewidth=1, label="alarm statistic")
+            path.plot(steps, self.log_martingale / LOG_10, color="tab:blue", label="martingale")
         if self.threshold is not None and math.isfinite(self.threshold):
             label = f"threshold {self.threshold:g}"
-            path.axhline(math.log10(self.threshold), color=ink, linewidth=1, linestyle="--", label=label)
+            path.axhline(self._log_threshold / LOG_10, color=ink, linewidth=1, linestyle="--", label=label)
         if self.change is not None:
             path.axvline(self.change, color="tab:green", linewidth=1.5, linestyle=":", label="change")
         for i, alarm in enumerate(self.alarms):
@@ -148,12 +152,6 @@ class MartingaleDisplay(Display):
         path.set(xlabel="examples", ylabel="wealth (log scale)", xlim=(0, max(1, len(self.log_martingale))))
         path.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
         return self
-
-    def _plot_path(self, ax: Any) -> None:
-        steps = np.arange(1, self.log_martingale.size + 1)
-        if self.log_statistic is not None and not np.array_equal(self.log_statistic, self.log_martingale):
-            ax.plot(steps, self.log_statistic / LOG_10, color="tab:orange", linewidth=1, label="alarm statistic")
-        ax.plot(steps, self.log_martingale / LOG_10, color="tab:blue", label="martingale")
 
     def _plot_paths(self, ax: Any) -> None:
         """Draw several paths from 1 on: those that reach the threshold in colours, the highest first."""
@@ -165,14 +163,11 @@ class MartingaleDisplay(Display):
         for number, j in enumerate(order):
             name = self.names[j] if number < MOST_NAMES else None
             ax.plot(paths[:, j], color=f"C{number % 10}", linewidth=1.6, label=name)
-            first = int(np.argmax(paths[:, j] >= self._log_threshold() / LOG_10))
+            first = int(np.argmax(paths[:, j] >= self._log_threshold / LOG_10))
             ax.plot(first, paths[first, j], "o", color=f"C{number % 10}", markersize=5)
 
-    def _log_threshold(self) -> float:
-        return math.inf if self.threshold is None else math.log(self.threshold)
-
     def _reach(self) -> np.ndarray:
-        return np.asarray(self.log_martingale.max(axis=0) >= self._log_threshold())
+        return np.asarray(self.log_martingale.max(axis=0) >= self._log_threshold)
 
 
 class ProgressiveDisplay(Display):
