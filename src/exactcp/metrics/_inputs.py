@@ -85,11 +85,10 @@ def check_flat(p: ArrayLike) -> Floats:
     """P-values as a float64 array (m,), which may be empty, or a sentence that says what is wrong."""
     values = np.asarray(p)
     if values.ndim != 1:
-        msg = (
+        raise ValueError(
             f"p has shape {values.shape}: expected (m,), one p-value for each hypothesis. Of a matrix of p-values, "
             "select from one column at a time, or from p.ravel()."
         )
-        raise ValueError(msg)
     return np.asarray(check_p(values[np.newaxis])[0]) if values.size else np.empty(0)
 
 

@@ -362,7 +362,7 @@ def paired_test(a: ArrayLike, b: ArrayLike) -> Comparison:
             f"a has {len(a)} values and b has {len(b)}; expected one of each per test object: "
             "pass the values of both predictors on the same test objects, in the same order"
         )
-    means, spreads = (float(a.mean()), float(b.mean())), (float(a.std(ddof=1)), float(b.std(ddof=1)))
+    means, spreads = (a.mean(), b.mean()), (a.std(ddof=1), b.std(ddof=1))
     rounding = 64 * np.finfo(np.float64).eps * float(max(np.abs(a).max(), np.abs(b).max()))
     from scipy import stats
 
@@ -372,8 +372,7 @@ def paired_test(a: ArrayLike, b: ArrayLike) -> Comparison:
     )
     difference = a - b
     paired = _limit(difference.mean(), difference.std(ddof=1), rounding) or stats.ttest_rel(a, b, alternative="less")
-    found = [float(one) for one in (*welch, *paired)]
-    return Comparison(means[0], float(a.std()), means[1], float(b.std()), *found)
+    return Comparison(*map(float, (means[0], a.std(), means[1], b.std(), *welch, *paired)))
 
 
 def _limit(difference: float, spread: float, rounding: float) -> tuple[float, float] | None:

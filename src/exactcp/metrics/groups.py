@@ -58,16 +58,11 @@ class CoverageTable:
 
     def _repr_html_(self) -> str:
         ends = np.column_stack([self.lower, self.upper])
-        rows = [
-            [
-                escape(str(group)),
-                f"{n:,}",
-                percent(covered),
-                bar(band[None], 0.0, 1.0),
-                f"{band[0]:.3f} to {band[1]:.3f}",
-            ]
-            for group, n, covered, band in zip(self.group, self.n, self.coverage, ends, strict=True)
-        ]
+        bands = [bar(band[None], 0.0, 1.0) for band in ends]
+        written = [f"{low:.3f} to {high:.3f}" for low, high in ends]
+        names = [escape(str(group)) for group in self.group]
+        shares = [percent(covered) for covered in self.coverage]
+        rows = list(zip(names, [f"{n:,}" for n in self.n], shares, bands, written, strict=True))
         columns = ["group", "n", "coverage", "its band, from 0 to 1", ""]
         return table(columns, rows[:TABLE_ROWS], "coverage by group", len(self))
 

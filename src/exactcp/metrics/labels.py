@@ -10,16 +10,7 @@ from numpy.typing import ArrayLike
 
 from exactcp import pvalues
 from exactcp._parameters import integer
-from exactcp.metrics._inputs import (
-    Floats,
-    check_classes,
-    check_p,
-    check_sets,
-    false_p,
-    hits,
-    is_true,
-    sizes,
-)
+from exactcp.metrics._inputs import Floats, check_classes, check_p, check_sets, false_p, hits, is_true, sizes
 
 _BINS = integer("a number of bins", at_least=1)
 
@@ -300,11 +291,10 @@ def expected_calibration_error(
     checked = check_probabilities(probabilities)
     points = points_between(checked) if checked.ndim == 3 else checked
     best, rows = points.argmax(axis=1), np.arange(points.shape[0])
-    right = is_true(y, classes, points.shape)[rows, best]
-    lower, upper = np.moveaxis(checked if checked.ndim == 3 else np.stack([checked] * 2, axis=2), 2, 0)
+    ends = checked[rows, best].reshape(rows.size, -1)  # one probability is both ends
+    columns = is_true(y, classes, points.shape)[rows, best], ends[:, 0], ends[:, -1]
     place = np.minimum((points[rows, best] * n_bins).astype(np.intp), n_bins - 1)
-    hits, low, high = (np.bincount(place, values[rows, best] if values.ndim == 2 else values, n_bins)
-                       for values in (right, lower, upper))  # fmt: skip
+    hits, low, high = (np.bincount(place, values, n_bins) for values in columns)
     return float(np.maximum(np.maximum(low - hits, hits - high), 0.0).sum() / rows.size)
 
 

@@ -122,18 +122,11 @@ def interval_score_scorer(confidence_level: float = 0.95) -> Scorer:
 def _check_asked(estimator: Any, question: str) -> None:
     """Refuse an estimator that a scorer cannot ask."""
     if not hasattr(estimator, question):
-        kind, wrapped = _SCORED[question]
-        msg = (
-            f"{type(estimator).__name__} has no {question}: this scorer is for conformal {kind}. Use another one, or "
-            f"wrap a model, as in {wrapped}(model)."
+        kind = "Classifier" if question == "predict_set" else "Regressor"
+        raise TypeError(
+            f"{type(estimator).__name__} has no {question}: this scorer is for conformal {kind.lower()}s. Use another "
+            f"one, or wrap a model, as in SplitConformal{kind}(model)."
         )
-        raise TypeError(msg)
-
-
-_SCORED = {
-    "predict_set": ("classifiers", "SplitConformalClassifier"),
-    "predict_interval": ("regressors", "SplitConformalRegressor"),
-}
 
 
 def _score_sets(confidence_level: float, estimator: Any, X: Any, y: Any = None) -> float:  # noqa: ARG001
