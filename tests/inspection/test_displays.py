@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -439,14 +436,3 @@ def test_label_of_venn_reliability():
 def test_mistakes_get_a_sentence(call, match):
     with pytest.raises(ValueError, match=match):
         call()
-
-
-def test_every_legend_has_its_place():
-    # "best" searches all of the data for a free corner, and warns of itself on a slow machine
-    for path in sorted(Path(exactcp.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "legend":
-                given = {word.arg: word.value for word in node.keywords}
-                where = given.get("loc", given.get(None))  # `None`: a dictionary of options
-                assert where is not None, f"{path.name}, line {node.lineno}"
-                assert getattr(where, "value", None) != "best", f"{path.name}, line {node.lineno}"

@@ -14,14 +14,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from exactcp import (
-    ConformalAnomalyDetector,
     CrossConformalClassifier,
     CVPlusRegressor,
     FullConformalClassifier,
     FullConformalRegressor,
     SplitConformalClassifier,
     SplitConformalRegressor,
-    VennPredictor,
     metrics,
 )
 from exactcp.measures import KNN, KNNResidual
@@ -101,13 +99,6 @@ def test_categories_go_along():
     assert table["mean_size"][0] == metrics.set_size(sets)
 
 
-@pytest.mark.parametrize("predictor", [VennPredictor(), ConformalAnomalyDetector(), GaussianNB()])
-def test_what_has_no_sets_is_refused(predictor):
-    fitted = clone(predictor).fit(X, LABELS)
-    with pytest.raises(TypeError, match=f"{type(predictor).__name__} has no prediction sets or intervals"):
-        metrics.evaluate(fitted, X, LABELS)
-
-
 class TestScorers:
     def test_they_are_the_negated_criteria(self):
         clf = FullConformalClassifier(KNN(3)).fit(X[TRAIN], LABELS[TRAIN])
@@ -128,22 +119,10 @@ class TestScorers:
         np.testing.assert_array_equal(search.cv_results_["mean_test_score"], means)
         assert search.best_params_["measure__k"] == [1, 3, 9][int(np.argmax(means))]
 
-    @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
-    def test_searches_of_regressors(self):
-        scoring = scorers.interval_score_scorer(0.9)
-        search = GridSearchCV(CVPlusRegressor(Ridge(), cv=3, random_state=0), {"measure__alpha": [0.1, 1e4]},
-                              scoring=scoring, cv=3).fit(X, TARGETS)  # fmt: skip
-        assert search.best_params_ == {"measure__alpha": 0.1}
-
     def test_they_can_be_sent_to_workers(self):
         clf = FullConformalClassifier(KNN(3)).fit(X[TRAIN], LABELS[TRAIN])
         for scorer in (scorers.fuzziness_scorer, scorers.mean_set_size_scorer(0.8)):
             assert pickle.loads(pickle.dumps(scorer))(clf, X[TEST]) == scorer(clf, X[TEST])
-
-    def test_what_is_no_level_is_refused_at_once(self):
-        for scorer in (scorers.mean_set_size_scorer, scorers.interval_score_scorer):
-            with pytest.raises(ValueError, match="confidence_level=90 is not a probability"):
-                scorer(90)
 
 
 @pytest.mark.filterwarnings("ignore:GridSearchCV chose")
