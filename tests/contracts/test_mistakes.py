@@ -332,7 +332,7 @@ COMPARED = [
     ("compared alone", lambda: exactcp.compare(X, Y, _clf()), TypeError, r"neither a dict nor a list: give \{name: pr"),
     ("one fold", lambda: exactcp.compare(X, Y, [_clf()], cv=1), ValueError, "cv=1 folds of 40 rows: use a number of f"),
     ("chosen on few", lambda: exactcp.compare(X, Y, [_clf()], choose_on=3), ValueError, "cv=5 folds of 3 rows: use"),
-    ("compared task", lambda: exactcp.compare(X, Y, task="classify"), ValueError, "not known: use 'auto', 'classifica"),
+    ("compared task", lambda: exactcp.compare(X, Y, task="classify"), ValueError, "not known: use 'auto' or 'classif"),
     ("compared one class", lambda: exactcp.compare(X, Y * 0, [_clf()]), ValueError, "one class only .* expected at le"),
 ]
 PREPARED = [

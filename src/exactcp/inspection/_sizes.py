@@ -218,7 +218,7 @@ class PredictionIntervalDisplay(Display):
         told = f"Prediction intervals of {self.x.size:,} test objects against {self.name or 'a feature'}"
         if self.y is None:
             return f"{told}."
-        return f"{told}; {percent(self._is_inside().mean())} of the true targets are inside."
+        return f"{told}; {percent(self._is_inside(self.y).mean())} of the true targets are inside."
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw; see `Display.plot`."""
@@ -230,7 +230,7 @@ class PredictionIntervalDisplay(Display):
             ax.plot(self.x, self.predictions, "_", color="tab:blue", markersize=5, label="prediction")
         title = "" if self.confidence_level is None else f"confidence level {self.confidence_level:g}"
         if self.y is not None:
-            inside = self._is_inside()
+            inside = self._is_inside(self.y)
             ax.plot(self.x[inside], self.y[inside], ".", color=self._ink(), markersize=5, label="target inside")
             ax.plot(self.x[~inside], self.y[~inside], "x", color="tab:red", markersize=6, label="target outside")
             title += f"{', ' if title else ''}{percent(inside.mean())} of {inside.size} targets inside"
@@ -238,8 +238,8 @@ class PredictionIntervalDisplay(Display):
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         return self
 
-    def _is_inside(self) -> np.ndarray:
-        return np.asarray((self.intervals[:, 0] <= self.y) & (self.y <= self.intervals[:, 1]))
+    def _is_inside(self, y: np.ndarray) -> np.ndarray:
+        return np.asarray((self.intervals[:, 0] <= y) & (y <= self.intervals[:, 1]))
 
     def _limits(self) -> tuple[float, float]:
         """Return the limits of the vertical axis: all that is finite, and a margin."""
