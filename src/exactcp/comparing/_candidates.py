@@ -10,21 +10,10 @@ from typing import Any
 from sklearn.base import clone, is_regressor
 from sklearn.pipeline import make_pipeline
 
+from exactcp import measures
 from exactcp._rows import is_frame
 from exactcp.classification import FullConformalClassifier, SplitConformalClassifier
 from exactcp.comparing._columns import vectoriser
-from exactcp.measures import (
-    KDE,
-    KNN,
-    LSSVM,
-    KNNResidual,
-    LassoResidual,
-    ModelQuantile,
-    ModelResidual,
-    RandomForest,
-    RegressionMeasure,
-    RidgeResidual,
-)
 from exactcp.pvalues import significance
 from exactcp.regression import CVPlusRegressor, FullConformalRegressor, SplitConformalRegressor
 
@@ -86,27 +75,27 @@ def default_candidates(task: str, *, categories: list[Any], confidence_level: fl
 
     if of_labels:
         return [
-            full("KNN", KNN()),
+            full("KNN", measures.KNN()),
             split("LogisticRegression", _model(scaled, LogisticRegression(max_iter=1000))),
-            full("LSSVM linear", LSSVM()),
-            full("KDE", KDE()),
+            full("LSSVM linear", measures.LSSVM()),
+            full("KDE", measures.KDE()),
             split("RandomForest", _model(plain, ensemble.RandomForestClassifier())),
             split("HistGradientBoosting", _model(plain, ensemble.HistGradientBoostingClassifier())),
-            full("LSSVM rbf", LSSVM(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
-            full("RandomForest", RandomForest(), plain),
+            full("LSSVM rbf", measures.LSSVM(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
+            full("RandomForest", measures.RandomForest(), plain),
         ]
     boosting = ensemble.HistGradientBoostingRegressor
     epsilon = float(significance(confidence_level))
     ends = [_model(plain, boosting(loss="quantile", quantile=q)) for q in (epsilon / 2, 1 - epsilon / 2)]
     return [
-        full("RidgeResidual linear", RidgeResidual()),
-        full("KNNResidual", KNNResidual()),
-        Candidate("CV+ RidgeResidual", CVPlusRegressor(RidgeResidual(), random_state=seed), scaled),
+        full("RidgeResidual linear", measures.RidgeResidual()),
+        full("KNNResidual", measures.KNNResidual()),
+        Candidate("CV+ RidgeResidual", CVPlusRegressor(measures.RidgeResidual(), random_state=seed), scaled),
         split("RandomForest", _model(plain, ensemble.RandomForestRegressor())),
-        split("CQR HistGradientBoosting", ModelQuantile(*ends)),
-        split("HistGradientBoosting difficulty knn", ModelResidual(boosting(), difficulty="knn"), scaled),
-        full("RidgeResidual rbf", RidgeResidual(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
-        full("LassoResidual", LassoResidual()),
+        split("CQR HistGradientBoosting", measures.ModelQuantile(*ends)),
+        split("HistGradientBoosting difficulty knn", measures.ModelResidual(boosting(), difficulty="knn"), scaled),
+        full("RidgeResidual rbf", measures.RidgeResidual(kernel="rbf"), most_rows=MOST_ROWS_OF_KERNELS),
+        full("LassoResidual", measures.LassoResidual()),
     ]
 
 
@@ -158,7 +147,7 @@ def task_of_predictor(candidate: Candidate) -> str:
         if hasattr(predictor, "predict_p") and hasattr(predictor, "predict_set"):
             return OF_LABELS
     name = (predictor if is_class else type(predictor)).__name__
-    is_of_targets = isinstance(predictor, RegressionMeasure) or (is_estimator and is_regressor(predictor))
+    is_of_targets = isinstance(predictor, measures.RegressionMeasure) or (is_estimator and is_regressor(predictor))
     full = "FullConformalRegressor" if is_of_targets else "FullConformalClassifier"
     remedy = f"give an instance, {name}()" if is_class else f"wrap it, as in {full}({name}(...))"
     raise TypeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,8 @@ class Display:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+    alt_text : str
+        What the picture shows, in a sentence or two: for pages that others read, or hear.
     """
 
     ax_: Any
@@ -37,11 +39,6 @@ class Display:
         """
         ax = options.pop("ax", None)
         return cls(*predictions, **options).plot(ax=ax)
-
-    @property
-    def alt_text(self) -> str:
-        """What the picture shows, in a sentence or two: for pages that others read, or hear."""
-        raise NotImplementedError
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
@@ -82,6 +79,7 @@ class DisplayByLevel(Display):
 
     _method: str  # what is asked at each level
     _what: str  # that the values are
+    _sizes_of: Callable[[Any], np.ndarray]  # of sets or intervals
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = {name: np.asarray(one) for name, one in values.items()}
@@ -129,7 +127,3 @@ class DisplayByLevel(Display):
         the display
         """
         return cls({name: cls._sizes_of(one) for name, one in predictions.items()}).plot(ax=ax)
-
-    @staticmethod
-    def _sizes_of(predictions: Any) -> np.ndarray:
-        raise NotImplementedError

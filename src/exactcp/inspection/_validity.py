@@ -257,6 +257,8 @@ class GroupCoverageDisplay(Display):
 
     def __init__(self, table: CoverageTable, *, confidence_level: float | None = None, name: str | None = None) -> None:
         self.table, self.confidence_level, self.name = table, confidence_level, name
+        ends = "{:.4g} to {:.4g}".format  # a pair is a bin
+        self._groups = [ends(*group) if isinstance(group, tuple) else str(group) for group in table.group]
 
     @classmethod
     def from_estimator(
@@ -318,10 +320,8 @@ class GroupCoverageDisplay(Display):
     def alt_text(self) -> str:
         """What the picture shows."""
         table = self.table
-        told = "; ".join(
-            f"{_group_name(group)}: {percent(share)} of {n:,}"
-            for group, share, n in zip(table.group, table.coverage, table.n, strict=True)
-        )
+        columns = zip(self._groups, table.coverage, table.n, strict=True)
+        told = "; ".join(f"{group}: {percent(share)} of {n:,}" for group, share, n in columns)
         asked = "" if self.confidence_level is None else f", where {percent(self.confidence_level)} were asked for"
         return f"Coverage by {self.name or 'group'}{asked}. {told}."
 
@@ -333,16 +333,11 @@ class GroupCoverageDisplay(Display):
         ax.plot(table.coverage, places, "o", color="tab:blue", label="coverage")
         if self.confidence_level is not None:
             ax.axvline(self.confidence_level, color=self._ink(), linewidth=1, linestyle="--", label="asked for")
-        ax.set_yticks(places, [f"{_group_name(group)} ({n:,})" for group, n in zip(table.group, table.n, strict=True)])
+        ax.set_yticks(places, [f"{group} ({n:,})" for group, n in zip(self._groups, table.n, strict=True)])
         ax.set(xlabel="coverage", ylabel=self.name or "", xlim=(min(0.5, float(table.lower.min())), 1.01))
         ax.set_ylim(len(table) - 0.5, -0.5)
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False)
         return self
-
-
-def _group_name(group: Any) -> str:
-    """Return a group's name: a pair is a bin."""
-    return f"{group[0]:.4g} to {group[1]:.4g}" if isinstance(group, tuple) else str(group)
 
 
 class VennReliabilityDisplay(Display):
@@ -465,8 +460,7 @@ class VennReliabilityDisplay(Display):
         ax = self._open(ax, (7.2, 4.6))
         x = (self.lower + self.upper) / 2
         ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, zorder=1)
-        band = {"color": "C0", "linewidth": 0, "label": "lower to upper probability"}
-        ax.fill_between(x, self.lower, self.upper, alpha=0.25, **band)
+        ax.fill_between(x, self.lower, self.upper, color="C0", alpha=0.25, lw=0, label="lower to upper probability")
         # with caps, so that narrow bands are seen, too
         half = (self.upper - self.lower) / 2
         ax.errorbar(x, x, yerr=half, fmt="none", ecolor="C0", elinewidth=3, capsize=7, capthick=1.5, alpha=0.7)
