@@ -344,12 +344,16 @@ def _stopped_at(end: float) -> Iterator[None]:
 
     def stop() -> None:
         is_done.append(True)
-        thread.join()
-        signal.signal(signal.SIGINT, before)  # a signal that is under way comes to `handle` first
+        try:
+            if thread.is_alive():  # one that has not begun yet ends at once
+                thread.join()
+        finally:
+            signal.signal(signal.SIGINT, before)  # a signal that is under way comes to `handle` first
 
     def handle(number: int, frame: Any) -> None:
         is_late, is_up = bool(is_done), _clock() >= end
-        stop()  # here, because an error may leave the context before its last line is reached
+        if not is_late:  # a join within a join would wait for itself
+            stop()  # here, because an error may leave the context before its last line is reached
         if not is_up:
             before(number, frame)
         elif not is_late:
