@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import math
 import re
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +255,20 @@ def test_what_is_known_is_returned_when_interrupted(labelled):
     with pytest.raises(KeyboardInterrupt):
         exactcp.compare(*labelled, {"pressed": pressed, "known": known}, cv=2, random_state=0)
     assert signal.getsignal(signal.SIGINT) == before
+
+
+@pytest.mark.slow
+def test_ctrl_c_when_the_time_is_up_as_well(labelled, rng):
+    before = signal.getsignal(signal.SIGINT)
+    mine = {"known": FullConformalClassifier(KNN()), "slow": Slow(KNN())}
+    for wait in rng.uniform(0.02, 0.1, size=40):
+        press = threading.Timer(wait, _thread.interrupt_main)
+        with suppress(KeyboardInterrupt):
+            press.start()
+            exactcp.compare(*labelled, mine, cv=2, random_state=0, max_seconds=0.05)
+            press.join()
+        assert signal.getsignal(signal.SIGINT) is before
+        time.sleep(0.03)  # nothing comes later
 
 
 def test_kernels_of_many_rows_are_not_tried(targeted, monkeypatch):

@@ -361,8 +361,8 @@ def _stopped_at(end: float) -> Iterator[None]:
 
     thread = threading.Thread(target=watch, daemon=True)
     try:
-        thread.start()
         signal.signal(signal.SIGINT, handle)
+        thread.start()
         yield
     finally:
         stop()
