@@ -33,7 +33,7 @@ def make_folds(cv: Any, X: Any, y: np.ndarray, random_state: Any) -> list[Fold]:
     else:
         splitter = check_cv(cv)
     split = [(np.sort(np.asarray(fitting)), np.sort(np.asarray(out))) for fitting, out in _positions_of(splitter, X, y)]
-    if any(np.isin(out, fitting).any() for fitting, out in split):
+    if any(np.isin(out, fitting % n).any() for fitting, out in split):
         msg = (
             f"cv={shown(cv)} has a fold whose fitting part holds examples that it leaves out. Their errors are small: "
             "coverage can be 0.00 to 0.82 instead of 0.9. Expected pairs (fit, left out) that share no position."
