@@ -365,6 +365,12 @@ class TestPrecision:
                     with pytest.raises(ValidityWarning):
                         clf.predict_set(objects, 0.9)
 
+    def test_more_examples_and_those_that_calibrate(self):
+        single = X.astype(np.float32)
+        assert said(lambda: FullConformalClassifier().fit(X, LABELS).partial_fit(single, LABELS), "float32")
+        assert said(lambda: SplitConformalRegressor(Ridge()).fit(X, TARGETS, single, TARGETS), "float32")
+        assert said(lambda: SplitConformalRegressor(Ridge()).fit(X, TARGETS).calibrate(single, TARGETS), "float32")
+
     def test_frames_and_whole_numbers(self):
         frame = pd.DataFrame(X, columns=list("abc"))
         clf = FullConformalClassifier().fit(frame, LABELS)

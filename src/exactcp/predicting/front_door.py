@@ -114,6 +114,7 @@ class FrontDoor(Estimator):
         """Return objects without the columns that hold categories, unless these are to be kept."""
         if not isinstance(X, np.ndarray):
             check_computed(self, X, "X")
+        self._compare_precision(X)
         mondrian = vars(self).get("mondrian")
         if mondrian is None or not isinstance(mondrian, str | list | tuple):
             return X
@@ -125,13 +126,16 @@ class FrontDoor(Estimator):
     def _take_objects(self, X: Any) -> Any:
         """Return the objects of a question to a fitted predictor."""
         self._require_fitted()
+        if self._preprocessing is not None and self._preprocessing.is_together:
+            return self._meet(X)
+        return self._take_one_by_one(X)
+
+    def _compare_precision(self, X: Any) -> None:
+        """Say once after each `fit` that objects come in another precision."""
         asked, said = precision_of(X), self.__dict__.setdefault("_warned_levels", set())  # which views share
         if {asked, self._precision} == {"float32", "float64"} and "dtype" not in said:
             warn_of_precision(self._precision, asked)
             said.add("dtype")
-        if self._preprocessing is not None and self._preprocessing.is_together:
-            return self._meet(X)
-        return self._take_one_by_one(X)
 
     def _take_one_by_one(self, X: Any) -> Any:
         """Return objects that each become what they are without the others."""
