@@ -85,14 +85,19 @@ def _keys_of(X: Any, y: Any) -> np.ndarray:
 
 
 def _are_few(rows: Any, n: int) -> bool:
-    """Tell whether the columns have so few different values that among n examples equal ones are no surprise."""
+    """Tell whether values repeat themselves in the columns so often that among n examples equal ones are no surprise.
+
+    Two rows would be equal in all columns, if these were independent, with the product of the columns' probabilities.
+    """
+    if is_ragged(rows):
+        return False
     room, wanted = 0.0, np.log(n / COPIED)
-    for column in [] if is_ragged(rows) else row_words(rows).T:
-        s, d = column.size, np.unique(column).size
-        room += np.log(d if 2 * d < s else s * s / (2 * (s - d) + 1))  # of how many values s draws repeat s - d times
+    for column in row_words(rows).T:
+        times = np.unique(column, return_counts=True)[1]
+        room += np.log(column.size**2 / (times @ (times - 1) + 1))  # of all pairs, how many are equal
         if room > wanted:
             return False
-    return not is_ragged(rows)
+    return True
 
 
 def precision_of(X: Any) -> str:
