@@ -87,7 +87,7 @@ class _SeveralCalibrations(LabelPrediction, ClassifierMixin, FrontDoor):
         measure = classification_measure(self.measure, seed)
         objects, y = self._take_labelled(X, y)
         self._note(objects, y)
-        classes, codes, fixed = classes_and_codes(measure, y, classes)
+        classes, codes, fixed = classes_and_codes(measure.fixed_classes, y, classes)
         check_two_classes(classes, self)
         numbers = self._sort(X, objects, y, categories)
         split = self._split(objects, y, seed)

@@ -217,7 +217,7 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
         objects, y = self._take_labelled(X, y)
         self._name(ids, y.size)
         self._note(objects, y)
-        classes, codes, fixed = classes_and_codes(measure, y, declared)
+        classes, codes, fixed = classes_and_codes(measure.fixed_classes, y, declared)
         check_two_classes(classes, self)
         numbers = self._sort(X, objects, y, categories)
         self._training_categories = None if self._counts_by_label() else numbers

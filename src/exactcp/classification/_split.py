@@ -151,7 +151,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         measure = classification_measure(self.measure, seed)
         check_own_calibration(X_calibration, y_calibration)
         objects, y = self._take_labelled(X, y)
-        classes, codes, fixed = classes_and_codes(measure, y, classes)
+        classes, codes, fixed = classes_and_codes(measure.fixed_classes, y, classes)
         check_two_classes(classes, self)
         sizes = None if fixed is not None else np.bincount(codes)
         own = None if X_calibration is None else self._take_labelled(X_calibration, y_calibration, reset=False)
@@ -220,7 +220,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         """Return objects, codes and numbers of categories of examples to calibrate with."""
         objects, y = self._take_labelled(X, y, reset=False)
         codes = encode(y, self.classes_, what="y", remedy=_KNOWN)
-        self._known = None if self._known is None else self._known.after(objects, y, are_learned=False)
+        self._note_calibrating(objects, y, more=more)
         return objects, codes, self._sort(X, objects, y, categories, more=more)
 
     def _calibrated(self, calibration: Calibration) -> None:

@@ -147,7 +147,7 @@ def look_at_model(measure: Any, ask: Callable[[Any], np.ndarray], X: Any, said: 
 
 def warn_of_batches(name: str, ask: Callable[[Any], Any], X: Any, said: Any) -> None:
     """Say if the first row of X gets another answer alone than it got among others, which is the first of `said`."""
-    if not isinstance(said, np.ndarray) or said.dtype.kind != "f" or not len(said):
+    if not isinstance(said, np.ndarray) or said.dtype.kind != "f" or not said.size:
         return
     spread = 1e-3 * float(np.ptp(said)) if np.isfinite(said).all() else 0.0
     try:

@@ -76,11 +76,18 @@ def divide(owner: Any, measure: Any, examples: ObjectsAndAnswers, own: ObjectsAn
 
 
 def fitting_examples(measure: Any, examples: ObjectsAndAnswers, fitting: Positions, own: Any) -> KnownExamples | None:
-    """Return the examples that fit, to be recognised if they calibrate, too, as `own` ones may; None if none fit."""
-    if measure.is_fixed or objects_of(measure) is Objects.PAIRS:
+    """Return the examples that fit, to be recognised if they calibrate, too, as `own` ones may; None if none fit.
+
+    Say if many of those that calibrate are copies; of `examples` that are divided, those that fit tell it.
+    """
+    if objects_of(measure) is Objects.PAIRS:
         return None
     known = KnownExamples(take_rows(examples[0], fitting), examples[1][fitting], FEWER_KEYS)
-    return known.warn_of_copies() if own is None else known.after(*own, are_learned=False)
+    calibrating = known if own is None else KnownExamples(*own, FEWER_KEYS)
+    calibrating.warn_of_copies()
+    if measure.is_fixed:
+        return None
+    return known if own is None else known.after(*own, are_learned=False)
 
 
 def check_own_calibration(X_calibration: Any, y_calibration: Any) -> None:

@@ -33,7 +33,7 @@ from exactcp.measures._contract import Objects
 from exactcp.measures._model import describe_input, route, routed
 from exactcp.predicting.preprocessing import Preprocessing, WaitingBag
 from exactcp.predicting.taxonomy import Taxonomy, columns_of_taxonomy, without_columns
-from exactcp.predicting.validity import KnownExamples, precision_of, warn_of_precision, warn_of_search
+from exactcp.predicting.validity import FEWER_KEYS, KnownExamples, precision_of, warn_of_precision, warn_of_search
 
 
 class FrontDoor(Estimator):
@@ -228,6 +228,12 @@ class FrontDoor(Estimator):
     def _note(self, objects: Any, y: Any) -> None:
         """Take note of the examples of `fit`, which are recognised if they come again, and say if many are copies."""
         self._known = None if self._takes_pairs() else KnownExamples(objects, y).warn_of_copies()
+
+    def _note_calibrating(self, objects: Any, y: np.ndarray, *, more: bool) -> None:
+        """Say if examples that calibrate, beside others or instead of them, have fitted the measure or are copies."""
+        if not more and not self._takes_pairs():
+            KnownExamples(objects, y, FEWER_KEYS).warn_of_copies()
+        self._known = None if self._known is None else self._known.after(objects, y, are_learned=False)
 
     def _take_examples(
         self, X: Any, y: Any, check_vectors: Callable[..., Any], check_y: Callable[[Any], np.ndarray], *, reset: bool

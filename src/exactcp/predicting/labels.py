@@ -33,9 +33,11 @@ class Evaluation(NamedTuple):
         return pvalues.exceeds(self.p, epsilon) if self.counts is None else pvalues.are_inside(self.counts, epsilon)
 
 
-def classes_and_codes(measure: Any, y: np.ndarray, declared: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Return the classes of `fit`, each label's place among them, and the classes that are fixed: None if y tells."""
-    known = measure.fixed_classes
+def classes_and_codes(known: np.ndarray | None, y: np.ndarray, declared: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """Return the classes of `fit`, each label's place among them, and the classes that are fixed: None if y tells.
+
+    `known` are those of a model that learns no others.
+    """
     if known is not None and declared is not None:
         encode(np.unique(declared), known, what="classes", remedy=KNOWN_LABELS)
     fixed = declared if known is None else known

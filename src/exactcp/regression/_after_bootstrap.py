@@ -16,7 +16,16 @@ from exactcp._seeds import draw_seed
 from exactcp._warning import warn
 from exactcp.measures._choice import held_by
 from exactcp.measures._contract import Measure, RegressionMeasure
-from exactcp.measures._model import describe_input, is_frozen, is_precomputed, may_be, route, why_no
+from exactcp.measures._model import (
+    describe_input,
+    is_frozen,
+    is_precomputed,
+    may_be,
+    name_of,
+    route,
+    warn_of_batches,
+    why_no,
+)
 from exactcp.measures.models._residual import ModelResidual
 from exactcp.predicting.intervals import IntervalPrediction, ends_at
 from exactcp.regression._resampled_models import LackingModels, ResampledModels, draws_samples
@@ -204,8 +213,10 @@ class JackknifeAfterBootstrapRegressor(IntervalPrediction):
         seed = draw_seed(self.random_state)
         X, y = self._take_several(X, y)
         models = self._resampled(estimator, X, y, self._route(fit_parameters), seed)
+        answers = models.answers(X)
+        warn_of_batches(name_of(estimator), models.answers, X, answers)
         self._models, self._targets = models, y
-        self._left_out = LackingModels(models.lacks, models.answers(X), y, self.aggregate)
+        self._left_out = LackingModels(models.lacks, answers, y, self.aggregate)
         self.estimators_, self.n_resamplings_ = models.models, len(models.models)
         self.residuals_ = self._left_out.residuals
         self._descending = np.sort(self.residuals_)[::-1]

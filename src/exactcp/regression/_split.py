@@ -250,7 +250,7 @@ class SplitConformalRegressor(MondrianIntervals):
         """Return the targets, bands and numbers of categories of calibration examples."""
         objects, y = self._take_targeted(X, y, reset=False)
         Limits.of(self).check(y)
-        self._known = None if self._known is None else self._known.after(objects, y, are_learned=False)
+        self._note_calibrating(objects, y, more=more)
         return y, self._band(objects), self._sort(X, objects, y, categories, more=more)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 
-from exactcp._answers import KNOWN_LABELS, check_two_classes, encode
+from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import Effort, effort_of
 from exactcp._parameters import CALIBRATION_SIZE, SEEDED, check_parameters, one_of
@@ -20,11 +21,13 @@ from exactcp.measures import LSSVM
 from exactcp.measures._choice import objects_of
 from exactcp.measures._contract import Objects
 from exactcp.measures._folds import CV, Fold, make_folds
-from exactcp.measures._model import refuse_idle
+from exactcp.measures._model import name_of, refuse_idle, warn_of_batches
 from exactcp.metrics.labels import points_between
 from exactcp.predicting.calibration import draw_calibration
 from exactcp.predicting.frames import ProbabilityPrediction
 from exactcp.predicting.front_door import FrontDoor
+from exactcp.predicting.labels import classes_and_codes
+from exactcp.predicting.validity import FEWER_KEYS, KnownExamples
 from exactcp.venn._isotonic import IsotonicCalibration
 from exactcp.venn._label_scores import SCORER, LabelScores, fixed_labels, learns_nothing, scoring_model
 
@@ -169,7 +172,7 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
         return "_calibrated" in vars(self)
 
     @changes
-    def fit(self, X: Any, y: Any, **fit_parameters: Any) -> Self:
+    def fit(self, X: Any, y: Any, classes: Any = None, **fit_parameters: Any) -> Self:
         """Learn and calibrate.
 
         What learns nothing, a `FrozenEstimator` or outputs from elsewhere, is calibrated with all examples.
@@ -179,6 +182,8 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
         X : array-like of shape (n, p), or whatever a model takes
             Objects; with a precomputed kernel or metric, their values with each other.
         y : array-like of shape (n,)
+        classes : array-like, default=None
+            All labels that may come, those that no example of `fit` has among them.
         **fit_parameters
             For the model's `fit`, such as sample_weight; what has a value for each example is split with them.
 
@@ -200,14 +205,13 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
             )
             raise TypeError(msg)
         X, y = self._take_labelled(X, y)
-        fixed = fixed_labels(model)
         if learns_nothing(model):
             refuse_idle(self.measure, fit_parameters)
-        classes = np.unique(y if fixed is None else fixed)
+        self._note(X, y)
+        classes, codes, _ = classes_and_codes(fixed_labels(model), y, classes)
         check_two_classes(classes, self)
         if objects_of(model) is Objects.PAIRS:
             check_square(X)
-        codes = encode(y, classes, what="y", remedy=KNOWN_LABELS)
         self.classes_ = classes
         if self.method == "full":
             self._calibrated = model.bag(X, codes, classes.size, effort=effort_of(self))
@@ -216,6 +220,7 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
             parameters = self._route(fit_parameters)
             parts = self._parts(X, y, seed, is_fixed=learns_nothing(model))
             self._calibrated = [self._fit_part(model, X, y, *part, parameters) for part in parts]
+            self._look_at_scores(model, X, y, *parts[0])
             fitted = [part.model.model for part in self._calibrated]
             self.measure_ = fitted[0] if self.method == "inductive" else fitted
         return self
@@ -234,6 +239,15 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
         scores = fitted(take_rows(X, calibrating), self.classes_, effort_of(self))
         return _Calibrated(fitted, self.classes_, scores, y[calibrating])
 
+    def _look_at_scores(self, model: Any, X: Any, y: np.ndarray, fitting: np.ndarray, calibrating: np.ndarray) -> None:
+        """Say what shows in the first model's scores; take note of the examples that it has learned."""
+        is_unknown = learns_nothing(model) or objects_of(model) is Objects.PAIRS
+        self._known = None if is_unknown else KnownExamples(take_rows(X, fitting), y[fitting], FEWER_KEYS)
+        if objects_of(model) is Objects.ANYTHING:
+            few, scorer = take_rows(X, calibrating[:10]), self._calibrated[0].model
+            ask = partial(scorer, classes=self.classes_, effort=effort_of(self))
+            warn_of_batches(name_of(model), ask, few, ask(few))
+
     @available_if(_has_calibration_set)  # type: ignore[untyped-decorator]
     @changes
     def calibrate(self, X: Any, y: Any) -> Self:
@@ -250,7 +264,7 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
         self
         """
         self._require_fitted()
-        X, y = self._take_calibrating(X, y)
+        X, y = self._take_calibrating(X, y, more=False)
         self._calibrated = [part.with_examples(X, y, effort_of(self)) for part in self._calibrated]
         return self
 
@@ -272,16 +286,17 @@ class VennAbersPredictor(ProbabilityPrediction, ClassifierMixin, FrontDoor):
         self
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        X, y = self._take_calibrating(X, y)
+            return self.fit(X, y, classes=classes)
+        X, y = self._take_calibrating(X, y, more=True)
         if classes is not None:
             encode(np.unique(classes), self.classes_, what="classes", remedy="the model learns no others.")
         self._calibrated = [part.with_more(X, y, effort_of(self)) for part in self._calibrated]
         return self
 
-    def _take_calibrating(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _take_calibrating(self, X: Any, y: Any, *, more: bool) -> tuple[Any, np.ndarray]:
         X, y = self._take_labelled(X, y, reset=False)
         encode(y, self.classes_, what="y", remedy="calibrate with labels that X and y of fit have.")
+        self._note_calibrating(X, y, more=more)
         return X, y
 
     def _parts(self, X: Any, y: np.ndarray, seed: int, *, is_fixed: bool = False) -> list[Fold]:
