@@ -83,7 +83,7 @@ def fitting_examples(measure: Any, examples: ObjectsAndAnswers, fitting: Positio
     if objects_of(measure) is Objects.PAIRS:
         return None
     known = KnownExamples(take_rows(examples[0], fitting), examples[1][fitting], FEWER_KEYS)
-    calibrating = known if own is None else KnownExamples(*own, FEWER_KEYS)
+    calibrating = known if own is None else KnownExamples(own[0], own[1], FEWER_KEYS)
     calibrating.warn_of_copies()
     if measure.is_fixed:
         return None
