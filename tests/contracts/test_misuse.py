@@ -32,6 +32,7 @@ from exactcp import (
     SplitConformalClassifier,
     SplitConformalRegressor,
     ValidityWarning,
+    VennAbersPredictor,
     VennPredictor,
 )
 from exactcp.measures import KDE, KNN, ModelResidual, RidgeResidual
@@ -73,6 +74,7 @@ REFUSED = [
             (CVPlusRegressor(Ridge(), cv=OVERLAPPING), TARGETS),
             (ConformalAnomalyDetector(IsolationForest(n_estimators=5), cv=OVERLAPPING), None),
             (CVPlusRegressor(RidgeResidual(), cv=OVERLAPPING), TARGETS),
+            (CVPlusRegressor(Ridge(), cv=[(ALL[:60] - 120, ALL[:60]), (ALL[:60], ALL[60:])]), TARGETS),
         )
     ),
     *(
@@ -147,6 +149,14 @@ class TestRowsThatFittedCalibrate:
         assert not said(lambda: fitted.calibrate(many[4000:], answers[4000:]))
 
 
+def test_probabilities_calibrated_with_rows_that_fitted():
+    predictor = VennAbersPredictor(GaussianNB(), method="inductive", random_state=0).fit(X, LABELS)
+    assert not said(lambda: predictor.calibrate(NEW, NEW[:, 0] > 0))
+    assert len(said(lambda: predictor.calibrate(X, LABELS), "have fitted")) == 1
+    frozen = VennAbersPredictor(FrozenEstimator(GaussianNB().fit(X, LABELS)), method="inductive").fit(X, LABELS)
+    assert not said(lambda: frozen.calibrate(X[:60], LABELS[:60]))
+
+
 def test_a_detector_calibrated_with_rows_that_fitted():
     detector = ConformalAnomalyDetector(IsolationForest(n_estimators=10), random_state=0).fit(X)
     assert not said(lambda: detector.calibrate(NEW))
@@ -174,6 +184,8 @@ OF_BATCHES = [
     (SplitConformalRegressor(make_pipeline(SCALED, Ridge())), TARGETS),
     (CrossConformalClassifier(make_pipeline(SCALED, LogisticRegression()), cv=3), LABELS),
     (CVPlusRegressor(make_pipeline(SCALED, Ridge()), cv=3), TARGETS),
+    (JackknifeAfterBootstrapRegressor(make_pipeline(SCALED, Ridge())), TARGETS),
+    (VennAbersPredictor(make_pipeline(SCALED, GaussianNB()), method="cross"), LABELS),
     (ConformalAnomalyDetector(make_pipeline(SCALED, IsolationForest(n_estimators=20))), None),
     (FullConformalClassifier(frozen(make_pipeline(SCALED, LogisticRegression()), NEW[:, 0] > 0)), X[:, 0] > 0.5),
     (FullConformalRegressor(frozen(make_pipeline(BatchScaler(), Ridge()), NEW[:, 1])), TARGETS),
@@ -246,6 +258,9 @@ class TestCopies:
             (CVPlusRegressor(Ridge(), cv=3), TARGETS),
             (JackknifePlusRegressor(), TARGETS),
             (JackknifeAfterBootstrapRegressor(Ridge(), n_resamplings=20), TARGETS),
+            (SplitConformalClassifier(FrozenEstimator(GaussianNB().fit(NEW, NEW[:, 0] > 0))), LABELS > 0),
+            (VennAbersPredictor(), LABELS),
+            (VennAbersPredictor(GaussianNB(), method="cross"), LABELS),
             (ConformalAnomalyDetector(IsolationForest(n_estimators=5)), None),
             (ConformalAnomalyDetector(IsolationForest(n_estimators=5), cv=3), None),
         ],
@@ -256,9 +271,36 @@ class TestCopies:
         assert len(said(lambda: predictor.fit(X[rows], *answers), "are copies of others")) == 1
         assert not said(lambda: predictor.fit(X, *(() if y is None else (y,))))
 
-    def test_few_different_rows_are_natural(self):
-        grid = RNG.integers(0, 3, size=(100, 2)).astype(float)
-        assert not said(lambda: FullConformalClassifier(KNN(3)).fit(grid, LABELS[:100]))
+    @pytest.mark.parametrize(
+        "predictor", [SplitConformalClassifier(GaussianNB()), VennAbersPredictor(GaussianNB(), method="inductive")]
+    )
+    def test_copies_that_calibrate(self, predictor):
+        rows = np.resize(np.arange(30), 60)
+        fitted = predictor.fit(X[60:], LABELS[60:])
+        assert len(said(lambda: fitted.calibrate(X[rows], LABELS[rows]), "are copies of others")) == 1
+        assert not said(lambda: fitted.calibrate(X[:60], LABELS[:60]))
+
+    def test_own_examples_calibrate(self):
+        rows = np.resize(np.arange(30), 60)
+        half, other = (X[rows], TARGETS[rows]), (X[60:], TARGETS[60:])
+        assert len(said(lambda: SplitConformalRegressor(Ridge()).fit(*other, *half), "are copies of others")) == 1
+        assert not said(lambda: SplitConformalRegressor(Ridge()).fit(*half, *other))  # copies that fit cost nothing
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            RNG.integers(0, 3, size=(500, 2)),
+            RNG.uniform(size=(500, 20)) < 0.05,  # symptoms that are rare
+            RNG.poisson(0.02, size=(500, 50)),  # words of short texts
+            RNG.exponential(size=(500, 3)) * (RNG.uniform(size=(500, 3)) < 0.1),  # sums, most of which are 0
+            np.round(RNG.lognormal(size=(500, 2)), 1),
+        ],
+    )
+    def test_values_that_repeat_themselves_are_natural(self, table):
+        objects, labels = table.astype(float), np.resize(LABELS, 500)
+        for predictor in (FullConformalClassifier(KNN(3)), SplitConformalClassifier(GaussianNB()), VennPredictor(3)):
+            assert not said(lambda p=predictor: p.fit(objects, labels))
+        assert not said(lambda: ConformalAnomalyDetector().fit(objects))
 
     @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits, load_diabetes])
     def test_real_tables_say_nothing(self, load):

@@ -38,6 +38,7 @@ from exactcp import (
     FullConformalRegressor,
     SplitConformalClassifier,
     ValidityWarning,
+    VennAbersPredictor,
     VennPredictor,
     pvalues,
 )
@@ -378,6 +379,18 @@ class TestDeclared:
         with pytest.raises(ValueError, match="classes="):
             many.fit(X, y, classes=[0, 1])
         assert VennPredictor(2).fit(X, y, classes=LABELS).predict_proba(X).shape == (30, 60)
+
+    @pytest.mark.parametrize("method", ["full", "inductive", "cross"])
+    def test_venn_abers(self, method):
+        X, y = _draw(np.random.default_rng(4), 30)
+        predictor = VennAbersPredictor(None if method == "full" else GaussianNB(), method=method)
+        bounds = predictor.fit(X, y, classes=LABELS).predict_proba_interval(X)
+        assert bounds.shape == (30, 60, 2)
+        never = np.setdiff1d(LABELS, y)
+        assert (bounds[:, never, 0] == 0).all()
+        assert (bounds[:, never, 1] > 0).all()
+        with pytest.raises(ValueError, match="give all labels in classes="):
+            predictor.fit(X, y, classes=[0, 1])
 
     @pytest.mark.parametrize("predictor", PREDICTORS)
     def test_a_label_that_was_not_declared_is_refused(self, predictor):
