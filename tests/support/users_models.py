@@ -1,9 +1,8 @@
-"""Models and objects that users bring, a spy that sees what a model is given, and answers by hand from its outputs."""
+"""Models and objects that users bring, and a spy that sees what a model is given."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,26 +15,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils.metaestimators import available_if
 
 SEED = 5
-EPSILON = Fraction(1, 5)
 SEEN: list[tuple[str, Any, Any]] = []  # the method of a spy, its X, its sample_weight
 
 
 class _Spy(BaseEstimator):
-    """Hands all on to a clone of a model, and writes down what it was given."""
+    """Hands all on to a clone of a model, and writes down what it was given.
 
-    def __init__(self, model):
+    With the name of a kind, it gets the numbers of rows as objects, and looks the rows up.
+    """
+
+    def __init__(self, model, looks_up=None):
         self.model = model
+        self.looks_up = looks_up
 
     def fit(self, X, y=None, sample_weight=None):
-        SEEN.append(("fit", X, sample_weight))
+        X = self._noted("fit", X, sample_weight)
         weights = {} if sample_weight is None else {f"{self._last()}sample_weight": sample_weight}
         self.model_ = clone(self.model).fit(X, y, **weights)
         if hasattr(self.model_, "classes_"):
@@ -45,9 +45,12 @@ class _Spy(BaseEstimator):
     def _last(self):
         return f"{self.model.steps[-1][0]}__" if hasattr(self.model, "steps") else ""
 
+    def _noted(self, method, X, sample_weight=None):
+        SEEN.append((method, X, sample_weight))
+        return X if self.looks_up is None else rows(KINDS[self.looks_up].objects, X[:, 0])
+
     def _ask(self, method, X):
-        SEEN.append((method, X, None))
-        return getattr(self.model_, method)(X)
+        return getattr(self.model_, method)(self._noted(method, X))
 
 
 class SpyRegressor(RegressorMixin, _Spy):
@@ -188,144 +191,3 @@ def kinds(quick: Any = QUICK, of: Any = tuple(KINDS)) -> list[Any]:
 
 
 DETECTABLE = {name: kind for name, kind in KINDS.items() if kind.detector is not None}
-
-
-# positions that fit and that calibrate, as predictors draw them
-
-
-def split_of(n: int, size: float = 0.5) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [tuple(train_test_split(np.arange(n), test_size=size, random_state=SEED))]
-
-
-def folds_of(n: int, cv: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return list(KFold(cv, shuffle=True, random_state=SEED).split(np.arange(n)))
-
-
-def splits_of(n: int, number: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return list(ShuffleSplit(number, test_size=0.5, random_state=SEED).split(np.arange(n)))
-
-
-def each_of(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return list(LeaveOneOut().split(np.arange(n)))
-
-
-# labels
-
-
-def at_least(calibrating: np.ndarray, scores: np.ndarray, floor: float = 1.0) -> np.ndarray:
-    """Count the calibration scores that are not below each score; they are equal within 1e-10, relative above floor."""
-    slack = 1e-10 * np.maximum(floor, np.abs(scores))
-    return (calibrating.reshape(-1, *(1,) * scores.ndim) >= scores - slack).sum(axis=0)
-
-
-def fitted_on(model: Any, X: Any, y: np.ndarray, fitting: np.ndarray) -> Any:
-    fitting = np.sort(fitting)
-    return clone(model).fit(rows(X, fitting), y[fitting])
-
-
-def label_counts(model: Any, X: Any, y: np.ndarray, X_test: Any, parts: Any) -> list[tuple[np.ndarray, int]]:
-    """Return for each part how many examples have a probability of their label at most that of each candidate."""
-    found = []
-    for fitting, out in parts:
-        fitted = fitted_on(model, X, y, fitting)
-        own = fitted.predict_proba(rows(X, out))[np.arange(out.size), np.searchsorted(fitted.classes_, y[out])]
-        found.append((at_least(-own, -fitted.predict_proba(X_test)), out.size))
-    return found
-
-
-def summed_p(counts: list[tuple[np.ndarray, int]]) -> np.ndarray:
-    return (sum(count for count, _ in counts) + 1) / (sum(n for _, n in counts) + 1)
-
-
-def mean_p(counts: list[tuple[np.ndarray, int]]) -> np.ndarray:
-    exact = [[[Fraction(int(c) + 1, n + 1) for c in row] for row in count] for count, n in counts]
-    sums = np.sum(np.array(exact, dtype=object), axis=0)
-    return np.vectorize(float, otypes=[float])(sums / len(counts))
-
-
-def full_p(kind: Kind, n: int, m: int, *, by_label: bool) -> np.ndarray:
-    """Return the p-values of full CP, by Algorithm 1: every example is left out of the bag with the candidate."""
-    labels, p = np.unique(kind.y[:n]), np.empty((m, 3))
-    for t in range(m):
-        places = np.append(np.arange(n), n + t)
-        for code, label in enumerate(labels):
-            y, scores = np.append(kind.y[:n], label), np.empty(n + 1)
-            for i in range(n + 1):
-                others = np.delete(np.arange(n + 1), i)
-                model = clone(kind.classifier).fit(rows(kind.objects, places[others]), y[others])
-                said = model.predict_proba(rows(kind.objects, places[i : i + 1]))[0]
-                scores[i] = -said[list(model.classes_).index(y[i])]
-            compared = scores[y == label] if by_label else scores
-            p[t, code] = at_least(compared, scores[-1]) / compared.size
-    return p
-
-
-def venn_abers(model: Any, X: Any, y: np.ndarray, X_test: Any, parts: Any) -> np.ndarray:
-    """Return lower and upper probabilities (m, l, 2): isotonic regressions with the test object at either outcome."""
-    means = []
-    for fitting, out in parts:
-        fitted = fitted_on(model, X, y, fitting)
-        known, new = (fitted.predict_proba(one).round(10) for one in (rows(X, out), X_test))
-        pairs = np.empty((*new.shape, 2))
-        for (t, c), score in np.ndenumerate(new):
-            for outcome in (0, 1):
-                scores, outcomes = np.append(known[:, c], score), np.append(y[out] == fitted.classes_[c], outcome)
-                pairs[t, c, outcome] = IsotonicRegression().fit(scores, outcomes).predict([score])[0]
-        means.append(pairs)
-    return np.mean(means, axis=0)
-
-
-# targets
-
-
-def needed(n: int) -> int:
-    """Return the smallest count of examples at least as strange with which a target is in a region."""
-    return next(m for m in range(n + 1) if Fraction(m + 1, n + 1) > EPSILON)
-
-
-def split_interval(model: Any, X: Any, t: np.ndarray, X_test: Any, parts: Any) -> np.ndarray:
-    ((fitting, out),) = parts
-    fitted = fitted_on(model, X, t, fitting)
-    residuals = np.sort(np.abs(t[out] - fitted.predict(rows(X, out))))
-    width, points = residuals[-needed(out.size)], fitted.predict(X_test)
-    return np.column_stack([points - width, points + width])
-
-
-def plus_interval(left_out: np.ndarray, at_test: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Return jackknife+ intervals: predictions of each example (n,) and of test objects (m, n) by models without it."""
-    residuals, m = np.abs(t - left_out), needed(t.size)
-    lower, upper = np.sort(at_test - residuals, axis=1)[:, m - 1], np.sort(at_test + residuals, axis=1)[:, -m]
-    return np.column_stack([lower, upper])
-
-
-def cv_plus_interval(model: Any, X: Any, t: np.ndarray, X_test: Any, parts: Any) -> np.ndarray:
-    left_out, at_test = np.empty(t.size), None
-    for fitting, out in parts:
-        fitted = fitted_on(model, X, t, fitting)
-        left_out[out], said = fitted.predict(rows(X, out)), fitted.predict(X_test)
-        at_test = np.empty((said.size, t.size)) if at_test is None else at_test
-        at_test[:, out] = said[:, None]
-    return plus_interval(left_out, at_test, t)
-
-
-def after_bootstrap_interval(model: Any, X: Any, t: np.ndarray, X_test: Any, number: int) -> np.ndarray:
-    """Return jackknife+-after-bootstrap intervals: means of the models whose samples lack an example."""
-    n, generator = t.size, np.random.RandomState(SEED)
-    drawn = [generator.randint(0, n, n) for _ in range(generator.binomial(number, (1 - 1 / (n + 1)) ** n))]
-    models = [clone(model).fit(rows(X, sample), t[sample]) for sample in drawn]
-    here, there = (np.array([one.predict(objects) for one in models]) for objects in (X, X_test))
-    lacks = np.array([~np.isin(np.arange(n), sample) for sample in drawn])
-    means = [(t.sum() - t[i]) / (n - 1) for i in range(n)]  # where all samples hold an example
-    left_out = np.array([here[lacks[:, i], i].mean() if lacks[:, i].any() else means[i] for i in range(n)])
-    at_test = [
-        there[lacks[:, i]].mean(axis=0) if lacks[:, i].any() else np.full(there.shape[1], means[i]) for i in range(n)
-    ]
-    return plus_interval(left_out, np.transpose(at_test), t)
-
-
-def full_target_p(kind: Kind, n: int, t: int, y: float) -> float:
-    """Return the p-value of a target of the t-th test object: residuals of one fit on all examples and it."""
-    places, targets = np.append(np.arange(n), n + t), np.append(kind.t[:n], y)
-    objects = rows(kind.objects, places)
-    residuals = np.abs(targets - clone(kind.regressor).fit(objects, targets).predict(objects))
-    return float(at_least(residuals, residuals[-1]) / (n + 1))
