@@ -13,11 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from exactcp import ExchangeabilityTest, FullConformalClassifier, SplitConformalClassifier, textbook
+from exactcp import ExchangeabilityTest, FullConformalClassifier
 from exactcp.checks import _check_bag
 from exactcp.measures import ModelScore
-from exactcp.measures._algorithm_1 import StandardBag
-from exactcp.measures.models._score import SCORES, SHARE
+from exactcp.measures.models._score import SCORES
 from exactcp.pvalues import compare_scores, smoothed_p, tau_of_steps
 from slices import slow_but
 
@@ -48,37 +47,6 @@ class TestEqualsAlgorithm1:
         measure = ModelScore(FrozenEstimator(GaussianNB().fit(X[::3], Y[::3])), score=score, random_state=4)
         rows = np.r_[1:150:9, 2:5]
         _check_bag(measure, (X[rows], Y[rows], X[2:150:40]), "iris")
-
-
-@pytest.mark.parametrize(
-    ("score", "function"),
-    [
-        ("probability", lambda p, y: -p[y]),
-        ("odds", textbook.label_scores.odds_score),
-        ("margin", textbook.label_scores.margin_score),
-        ("topk", textbook.label_scores.rank_score),
-        (
-            "aps",
-            lambda p, y: textbook.label_scores.aps_score(
-                p, y, textbook.algorithm.tau_of_object(7 ^ SHARE, np.array(p))
-            ),
-        ),
-        (
-            "raps",
-            lambda p, y: textbook.label_scores.raps_score(
-                p, y, textbook.algorithm.tau_of_object(7 ^ SHARE, np.array(p)), 0.01, 1
-            ),
-        ),
-    ],
-)
-def test_equals_the_textbook(score, function):
-    """Algorithm 1 with a score that the textbook computes from the outputs."""
-    scored = lambda x, y, *_: function(x.tolist(), int(y))  # noqa: E731
-    expected = textbook.counts(scored, EIGHTHS[:22], CODES, EIGHTHS[22:], np.arange(3), floor=1.0)
-    bag = ModelScore("precomputed", score=score, random_state=7).bag(EIGHTHS[:22], CODES, 3)
-    found = bag.label_counts(EIGHTHS[22:])
-    np.testing.assert_array_equal(found.greater_same + found.greater_other, expected.greater)
-    np.testing.assert_array_equal(found.equal_same + found.equal_other, expected.equal)
 
 
 class TestChanges:
@@ -148,12 +116,6 @@ class TestPredictors:
         ExchangeabilityTest(measure, random_state=0).update_many(X, Y)
         assert sum(asked) <= 151
 
-    def test_full_is_split_that_calibrates_with_all(self):
-        P, measure = GaussianNB().fit(X[::2], Y[::2]).predict_proba(X), ModelScore("precomputed", score="margin")
-        full = FullConformalClassifier(measure).fit(P[1::2], Y[1::2])
-        split = SplitConformalClassifier(measure).fit(P[::2], Y[::2], P[1::2], Y[1::2])
-        np.testing.assert_array_equal(full.predict_p(P[::2]), split.predict_p(P[::2]))
-
     @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression(max_iter=500), LinearSVC()])
     def test_frozen_scores_are_those_of_the_fitted_model(self, model):
         fitted = ModelScore(model, score="margin").fit(X, Y)
@@ -188,55 +150,21 @@ class TestPredictors:
             np.testing.assert_allclose(given.score(logits, Y), expected.score(P, Y), rtol=1e-9, atol=1e-12)
         assert np.isfinite(given.score(logits, Y)).all()
 
-    def test_frames_and_lists(self):
-        pandas = pytest.importorskip("pandas")
-        P = EIGHTHS
-        expected = ModelScore("precomputed").fit(P[:22], CODES).score_labels(P, [0, 1, 2])
-        for given in (P.tolist(), pandas.DataFrame(P, columns=["a", "b", "c"]), P.astype(np.float32)):
-            found = ModelScore("precomputed", score="probability", classes=[0, 1, 2]).fit(given, [0] * 30)
-            np.testing.assert_array_equal(found.score_labels(given, [0, 1, 2]), expected)
-
     def test_a_model_that_knows_other_labels(self):
         frozen = ModelScore(FrozenEstimator(GaussianNB().fit(X, Y)))
         with pytest.raises(ValueError, match=r"there are 2 labels, and GaussianNB knows 3: expected .*\[0, 1, 2\]"):
             frozen.bag(X[:100], Y[:100], 2)
 
 
-def test_the_standard_algorithm_agrees():
-    measure = ModelScore(FrozenEstimator(GaussianNB().fit(X, Y)), score="aps", random_state=0)
-    rows = np.arange(0, 150, 8)
-    fast, slow = measure.bag(X[rows], Y[rows], 3), StandardBag(clone(measure), X[rows], Y[rows], 3)
-    _assert_equal(fast.label_counts(X[1:150:30]), slow.label_counts(X[1:150:30]))
-
-
-class TestLabelsOfAFrozenModel:
+def test_streams_know_the_labels_of_a_frozen_model():
     """They are strings, and come in another order than theirs."""
-
-    NAMES = np.array(["c", "a", "b"])[Y]
-    ROWS = np.random.default_rng(0).permutation(150)[:40]
-    FROZEN = FrozenEstimator(GaussianNB().fit(X[::3], NAMES[::3]))
-
-    @pytest.mark.parametrize("score", ["odds", "aps"])
-    def test_algorithm_1_knows_them(self, score):
-        measure = ModelScore(self.FROZEN, score=score)
-        fast, slow = (
-            FullConformalClassifier(measure, random_state=0, algorithm=algorithm).fit(
-                X[self.ROWS], self.NAMES[self.ROWS]
-            )
-            for algorithm in ("optimized", "standard")
-        )
-        assert fast.classes_.tolist() == ["a", "b", "c"]
-        np.testing.assert_array_equal(fast.predict_p(X[:150:60]), slow.predict_p(X[:150:60]))
-
-    def test_streams_know_them(self):
-        X_stream, names = X[self.ROWS], self.NAMES[self.ROWS]
-        scores = ModelScore(self.FROZEN, score="odds").fit(X_stream, names).score(X_stream, names)
-        test = ExchangeabilityTest(ModelScore(self.FROZEN, score="odds"), random_state=0)
-        p = test.update_many(X_stream, names)
-        tau = tau_of_steps(0, 0, 40)
-        before = [compare_scores(scores[None, :i], scores[i : i + 1], floor=1.0, tolerance=1e-10) for i in range(40)]
-        expected = [smoothed_p(counts, tau[i : i + 1])[0] for i, counts in enumerate(before)]
-        np.testing.assert_array_equal(p, expected)
-        again = ExchangeabilityTest(ModelScore(self.FROZEN, score="odds"), random_state=0)
-        np.testing.assert_array_equal([again.update(x, y) for x, y in zip(X_stream, names, strict=True)], p)
-        assert test.classes_.tolist() == ["a", "b", "c"]
+    names, order = np.array(["c", "a", "b"])[Y], np.random.default_rng(0).permutation(150)[:40]
+    measure = ModelScore(FrozenEstimator(GaussianNB().fit(X[::3], names[::3])), score="odds")
+    X_stream, y = X[order], names[order]
+    scores = clone(measure).fit(X_stream, y).score(X_stream, y)
+    test, again = (ExchangeabilityTest(measure, random_state=0) for _ in range(2))
+    p, tau = test.update_many(X_stream, y), tau_of_steps(0, 0, 40)
+    before = [compare_scores(scores[None, :i], scores[i : i + 1], floor=1.0, tolerance=1e-10) for i in range(40)]
+    np.testing.assert_array_equal(p, [smoothed_p(one, tau[i : i + 1])[0] for i, one in enumerate(before)])
+    np.testing.assert_array_equal([again.update(x, name) for x, name in zip(X_stream, y, strict=True)], p)
+    assert test.classes_.tolist() == ["a", "b", "c"]

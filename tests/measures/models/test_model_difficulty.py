@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from exactcp import SplitConformalRegressor
@@ -82,33 +80,26 @@ class TestWidthsAdapt:
 
     def test_frames_go_through_untouched(self):
         frame = pd.DataFrame({"kind": np.where(X[:, 1] > 0, "a", "b"), "x": X[:, 0]})
-        encode = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
-        measure = ModelResidual(make_pipeline(encode, Ridge()), difficulty=make_pipeline(encode, LinearRegression()))
-        measure.fit(frame, Y)
-        assert measure.scale(frame)[X[:, 1] > 0].min() > measure.scale(frame)[X[:, 1] < 0].max()
         Spy.seen.clear()
         ModelResidual(Spy(), difficulty=Spy(), cv=KFold(2)).fit(frame, Y)
         assert all(isinstance(rows, pd.DataFrame) and list(rows) == ["kind", "x"] for rows, _ in Spy.seen)
 
 
 class TestNeighbours:
-    def _expected(self, kind, k, residuals):
-        scaler = MinMaxScaler(clip=True).fit(X)
-        tree = NearestNeighbors(n_neighbors=k).fit(scaler.transform(X))
-        distances, places = tree.kneighbors(scaler.transform(X_TEST))
-        values = {"knn": residuals, "knn spread": Y}.get(kind)
-        return (
-            distances.sum(axis=1)
-            if values is None
-            else getattr(values[places], "mean" if kind == "knn" else "std")(axis=1)
-        )
-
     @pytest.mark.parametrize("kind", ["knn", "knn distance", "knn spread"])
     @pytest.mark.parametrize("k", [None, 4])
     def test_by_hand(self, kind, k):
         model = Ridge().fit(X, Y)
         measure = ModelResidual(FrozenEstimator(model), difficulty=kind, neighbours=k, floor=0.0).fit(X, Y)
-        expected = self._expected(kind, k or 25, np.abs(Y - model.predict(X)))
+        scaler = MinMaxScaler(clip=True).fit(X)
+        neighbours = NearestNeighbors(n_neighbors=k or 25).fit(scaler.transform(X))
+        distances, places = neighbours.kneighbors(scaler.transform(X_TEST))
+        residuals = np.abs(Y - model.predict(X))
+        expected = {
+            "knn": residuals[places].mean(axis=1),
+            "knn distance": distances.sum(axis=1),
+            "knn spread": Y[places].std(axis=1),
+        }[kind]
         np.testing.assert_allclose(measure.scale(X_TEST), expected, rtol=1e-12)
 
     @pytest.mark.parametrize("kind", ["knn", "knn distance", "knn spread"])
@@ -116,21 +107,12 @@ class TestNeighbours:
     def test_few_examples(self, kind, n):
         assert (ModelResidual(Ridge(), difficulty=kind).fit(X[:n], Y[:n]).scale(X_TEST) > 0).all()
 
-    def test_text_is_refused(self):
-        with pytest.raises(ValueError, match="difficulty='knn' measures distances between vectors of numbers"):
-            ModelResidual(DummyRegressor(), difficulty="knn").fit(["one", "two", "three"], [1.0, 2.0, 3.0])
-
 
 class TestFloor:
     def test_it_is_added(self):
         for floor in (0.0, 0.25):
             measure = ModelResidual(Ridge(), difficulty=lambda Z: np.abs(Z[:, 0]), floor=floor).fit(X, Y)
             np.testing.assert_array_equal(measure.scale(X_TEST), np.abs(X_TEST[:, 0]) + floor)
-
-    def test_nothing_is_added_to_a_function_and_a_zero_is_refused(self):
-        measure = ModelResidual(Ridge(), difficulty=lambda Z: np.maximum(Z[:, 0], 0.0)).fit(X, Y)
-        with pytest.raises(ValueError, match=r"object \d has difficulty 0.*give a floor above 0, such as floor=0\.01"):
-            measure.scale(X_TEST)
 
     def test_perfect_predictions(self):
         measure = ModelResidual(LinearRegression(), difficulty=DummyRegressor()).fit(np.zeros((4, 1)), np.zeros(4))
@@ -145,24 +127,11 @@ class TestFloor:
             ValueError,
             r"difficulty returned shape \(9, 2\) for 9 objects",
         ),
-        ({"difficulty": lambda Z: -np.ones(len(Z))}, ValueError, r"difficulty returned -1\.0 for object 0"),
         ({"difficulty": lambda Z: np.full(len(Z), np.nan)}, ValueError, "difficulty returned nan for object 0"),
         ({"difficulty": KNeighborsRegressor}, TypeError, "KNeighborsRegressor is a class"),
-        ({"difficulty": LogisticRegression()}, TypeError, "LogisticRegression predicts labels"),
-        ({"difficulty": "nearest"}, TypeError, "difficulty='nearest' is not a regressor: use .*'knn distance'"),
-        ({"difficulty": "knn", "floor": -1.0}, ValueError, "floor=-1.0 is not a difficulty to add"),
-        ({"floor": 1.0}, ValueError, "floor=1.0 is added to a difficulty, and difficulty=None"),
         ({"neighbours": 3}, ValueError, "neighbours=3 is for difficulty='knn'"),
-        ({"difficulty": "knn", "neighbours": 0}, ValueError, "neighbours=0 is not a number of neighbours"),
-        ({"difficulty": "knn", "cv": 1}, ValueError, "cv=1 is not a number of folds"),
         ({"difficulty": "knn", "cv": ShuffleSplit(2)}, ValueError, "leaves example .* times: expected once"),
-        (
-            {"estimator": LogisticRegression()},
-            TypeError,
-            "LogisticRegression predicts labels: use it in FullConformalC",
-        ),
         ({"estimator": KMeans()}, TypeError, "KMeans finds clusters"),
-        ({"estimator": "frozen"}, TypeError, "estimator='frozen' is not a regressor: use .* or 'precomputed'"),
         ({"estimator": OneHotEncoder()}, TypeError, "is not a regressor: use an instance with fit and predict"),
     ],
 )
@@ -171,42 +140,7 @@ def test_bad_parameters_get_a_sentence(parameters, error, message):
         ModelResidual(**{"estimator": Ridge(), **parameters}).fit(X, Y).scale(X_TEST)
 
 
-class Broken(RegressorMixin, BaseEstimator):
-    """Returns what it is told to."""
-
-    def __init__(self, said=None):
-        self.said = said
-
-    def fit(self, X, y):
-        """Learn nothing."""
-        self.fitted_ = True
-        return self
-
-    def predict(self, X):
-        """Return it."""
-        return self.said
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        (np.full(9, np.nan), r"Broken\.predict returned nan for object 0"),
-        (np.ones((9, 2)), r"Broken\.predict returned shape \(9, 2\) for 9 objects.*ModelQuantile"),
-        (np.ones(3), r"Broken\.predict returned shape \(3,\) for 9 objects"),
-    ],
-)
-def test_bad_answers_of_a_model_get_a_sentence(said, message):
-    with pytest.raises(ValueError, match=message):
-        ModelResidual(Broken(said)).fit(X, Y).predict(X_TEST)
-
-
 class TestPrecomputed:
-    def test_predictions(self):
-        for shape in ((80,), (80, 1)):
-            measure = ModelResidual("precomputed").fit(X[:, 0].reshape(shape), Y)
-            np.testing.assert_array_equal(measure.score(X[:, 0].reshape(shape), Y), np.abs(Y - X[:, 0]))
-            assert clone(measure).is_fixed
-
     def test_a_difficulty_of_the_prediction(self):
         measure = ModelResidual("precomputed", difficulty=KNeighborsRegressor(5), floor=0.0).fit(X[:, 0], Y)
         expected = KNeighborsRegressor(5).fit(X[:, :1], np.abs(Y - X[:, 0])).predict(X_TEST[:, :1])
@@ -215,10 +149,6 @@ class TestPrecomputed:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (
-                X,
-                r"X has shape \(80, 2\).* holds predictions: expected shape \(n,\) or \(n, 1\)",
-            ),
             (np.full(80, np.nan), r"row 0 is \[nan\]: expected finite numbers"),
             (["a"] * 80, "must be numbers"),
             (X[:9, 0], "X has 9 rows and y 80 targets"),

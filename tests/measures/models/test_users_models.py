@@ -105,6 +105,7 @@ CASES = {
         lambda model: FullConformalClassifier(Bootstrap(model, 2, random_state=3)), 20, n=9, m=2, changes=BOTH[:1]
     ),
     "split regressor": Case(SplitConformalRegressor, 20, "predict_interval", changes=BOTH),
+    "quantiles": Case(lambda model: SplitConformalRegressor(ModelQuantile(model, model)), 20, "predict_interval"),
     "CV+": Case(lambda model: CVPlusRegressor(model, cv=4), 40, "predict_interval"),
     "jackknife+": Case(JackknifePlusRegressor, 12, "predict_interval", n=12),
     "jackknife+ after bootstrap": Case(
