@@ -1,21 +1,16 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from callable_kernels import callable_kernel
 from exactcp import textbook
-from exactcp._parallel import Effort
 from exactcp.counting.categories import Within
 from exactcp.measures import KNNResidual
 from exactcp.measures.neighbours._target_bag import ResidualBag
-from exactcp.measures.neighbours.kernels.lists import sort_in_place
 from exactcp.pvalues import Counts, deterministic_p
 from slices import sliced
-from target_problems import TARGET_PROBLEMS, at_most_as_promised, candidates, same_p_everywhere
+from target_problems import TARGET_PROBLEMS, at_most_as_promised, same_p_everywhere
 
 KS = (1, 3, 8, 30)
 TWINS = {k: textbook.regression.knn_residual(k) for k in KS}
@@ -39,20 +34,6 @@ def test_counts_and_regions_equal_the_textbook(name: str, k: int, path: str) -> 
     assert same_p_everywhere(KNNResidual(k=k), TWINS[k], (X, y, X_test), thresholds(len(y))) > 0
 
 
-@pytest.mark.parametrize("name", ["grid with ties", "duplicates only", "random"])
-def test_counts_equal_those_recomputed_from_scratch(name: str) -> None:
-    X, y, X_test = TARGET_PROBLEMS[name]
-    bag = KNNResidual(k=4).bag(X, y)
-    targets = candidates(float(bag.predict(X_test[:1])[0]), y, np.empty(0))[::6]
-    objects = np.repeat(X_test[:1], targets.size, axis=0)
-    wanted = textbook.target_counts(
-        textbook.regression.absolute(textbook.regression.knn_residual(4)), X, y, objects, targets
-    )
-    greater, equal, _ = bag.counts(objects, targets)
-    np.testing.assert_array_equal(greater, wanted.greater)
-    np.testing.assert_array_equal(equal, wanted.equal)
-
-
 @pytest.mark.parametrize(("name", "k"), sliced(2, TARGET_PROBLEMS, KS))
 def test_one_by_one_equals_many_and_affine_pieces(name: str, k: int, path: str) -> None:
     X, y, X_test = TARGET_PROBLEMS[name]
@@ -69,6 +50,11 @@ def state_of(bag: ResidualBag) -> list[np.ndarray]:
     state = bag._state
     names = ("boundary", "inner_count", "inner_sum", "at_count", "at_sum", "residual")
     return [getattr(state, name)[: bag.n][bag.order] for name in names]
+
+
+def assert_same_state(bag: ResidualBag, fresh: ResidualBag, rtol: float = 0.0) -> None:
+    for one, other in zip(state_of(bag), state_of(fresh), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
@@ -93,8 +79,7 @@ def test_learning_and_unlearning_is_a_fresh_fit(name: str, k: int, metric: str) 
             bag.unlearn(gone)
             known = np.delete(known, gone)
         fresh = measure.bag(rows(known[:0], known), y[known])
-        for one, other in zip(state_of(bag), state_of(fresh), strict=True):
-            np.testing.assert_array_equal(one, other)
+        assert_same_state(bag, fresh)
         np.testing.assert_array_equal(bag.targets(), fresh.targets())
     gone = np.arange(known.size - 1)
     bag.unlearn(gone)
@@ -113,8 +98,7 @@ def test_unlearning_with_a_metric_that_depends_on_the_direction_in_its_last_bits
         bag.unlearn(np.array([position]))
     kept = np.delete(np.arange(len(X)), [3, 12, 30])
     fresh = KNNResidual(k=3, metric="manhattan").bag(X[kept], y[kept])
-    for one, other in zip(state_of(bag), state_of(fresh), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert_same_state(bag, fresh, rtol=1e-12)
 
 
 def test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise() -> None:
@@ -132,8 +116,7 @@ def test_the_last_of_a_list_is_forgotten_though_the_metric_rounds_it_otherwise()
         bag.unlearn(np.flatnonzero(known == gone))
         known, rounds_up = known[known != gone], False
     fresh = KNNResidual(k=k, metric="manhattan").bag(X[known], y[known])
-    for one, other in zip(state_of(bag), state_of(fresh), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert_same_state(bag, fresh, rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -144,8 +127,7 @@ def test_a_list_that_lacks_one_of_those_at_the_boundary_is_made_anew(k: int) -> 
     while bag.n > 8:  # with all equally far, a list has room for 2 k + 6 of them
         bag.unlearn(np.array([bag.n // 2]))
         fresh = KNNResidual(k=k).bag(X[: bag.n], bag.targets())
-        for one, other in zip(state_of(bag), state_of(fresh), strict=True):
-            np.testing.assert_array_equal(one, other)
+        assert_same_state(bag, fresh)
 
 
 def test_a_list_of_all_others_takes_up_the_farthest() -> None:
@@ -168,18 +150,6 @@ def test_a_fork_changes_no_neighbourhood_of_its_origin() -> None:
     learns.learn(X[1:2] + 0.01, y[1:2])
     for one, other in zip(state_of(bag), before, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_learning_many_at_once_is_a_fresh_fit() -> None:
-    X, y, X_test = TARGET_PROBLEMS["grid with ties"]
-    bag = KNNResidual(k=3).bag(X[:20], y[:20])
-    bag.learn(X[20:], y[20:])
-    bag.unlearn(np.arange(0, len(X), 2))
-    fresh = KNNResidual(k=3).bag(X[1::2], y[1::2])
-    for one, other in zip(state_of(bag), state_of(fresh), strict=True):
-        np.testing.assert_array_equal(one, other)
-    levels = np.full(len(X_test), 4)
-    np.testing.assert_array_equal(bag.intervals(X_test, levels), fresh.intervals(X_test, levels))
 
 
 def test_what_a_prediction_keeps_is_forgotten_with_the_next_change(path: str) -> None:
@@ -215,20 +185,20 @@ def test_the_origin_follows_the_targets() -> None:
     np.testing.assert_array_equal(bag.residuals(), KNNResidual(k=3).bag(X[40:], y[40:]).residuals())
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", lambda a, b: float(np.abs(a - b).sum()), "precomputed"])
-def test_any_metric(metric: object) -> None:
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "manhattan", "chebyshev", lambda a, b: float(np.abs(a - b).sum()), "precomputed"]
+)
+def test_any_metric_counts_as_scores_computed_from_scratch(metric: object) -> None:
     X, y, X_test = TARGET_PROBLEMS["grid with ties"]
-    distance = (lambda a, b: float(np.abs(a - b).max())) if metric == "chebyshev" else lambda a, b: np.abs(a - b).sum()
+    targets, given = np.linspace(-4, 4, len(X_test)), (X, X_test)
     if metric == "precomputed":
-        bag = KNNResidual(k=3, metric="precomputed").bag(cdist(X, X, "cityblock"), y)
-        asked = cdist(X_test, X, "cityblock")
-    else:
-        bag, asked = KNNResidual(k=3, metric=metric).bag(X, y), X_test
-    targets = np.linspace(-4, 4, len(asked))
-    wanted = textbook.target_counts(
-        textbook.regression.absolute(textbook.regression.knn_residual(3, distance)), X, y, X_test, targets
+        given = (cdist(X, X, "cityblock"), cdist(X_test, X, "cityblock"))
+    name = metric if metric in ("euclidean", "chebyshev") else "cityblock"
+    score = textbook.regression.absolute(
+        textbook.regression.knn_residual(3, lambda a, b: float(cdist(a[None], b[None], name)[0, 0]))
     )
-    greater, equal, _ = bag.counts(asked, targets)
+    wanted = textbook.target_counts(score, X, y, X_test, targets)
+    greater, equal, _ = KNNResidual(k=3, metric=metric).bag(given[0], y).counts(given[1], targets)
     np.testing.assert_array_equal(greater, wanted.greater)
     np.testing.assert_array_equal(equal, wanted.equal)
 
@@ -308,43 +278,9 @@ def test_a_target_as_strange_as_an_example_is_inside() -> None:
         assert ((intervals[:, 0] <= targets) & (targets <= intervals[:, 1])).all()
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_do_not_change_the_result(n_jobs: int) -> None:
-    rng = np.random.default_rng(0)
-    X, y, X_test = rng.normal(size=(400, 3)), rng.normal(size=400), rng.normal(size=(600, 3))
-    levels = np.full(600, 20)
-    bag = KNNResidual(k=4).bag(X, y, effort=Effort(n_jobs))
-    np.testing.assert_array_equal(
-        bag.intervals(X_test, levels, effort=Effort(n_jobs)), KNNResidual(k=4).bag(X, y).intervals(X_test, levels)
-    )
-
-
-def test_bag_is_pickled() -> None:
-    X, y, X_test = TARGET_PROBLEMS["random"]
-    bag = KNNResidual(k=4).bag(X, y)
-    levels = np.full(len(X_test), 5)
-    pickled = pickle.dumps(bag)
-    assert b"numba" not in pickled
-    np.testing.assert_array_equal(pickle.loads(pickled).intervals(X_test, levels), bag.intervals(X_test, levels))
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, "3", True])
-def test_refuses_what_is_no_number_of_neighbours(k: object) -> None:
-    with pytest.raises(ValueError, match="number of neighbours"):
-        KNNResidual(k=k).fit([[0.0]], [1.0])
-
-
 def test_scores_are_distances_from_the_mean_of_the_nearest() -> None:
     X, y, X_test = TARGET_PROBLEMS["grid with ties"]
     measure = KNNResidual(k=4).fit(X, y)
     means = [textbook.regression.knn_mean(x, X, y, 4) for x in X_test]
     np.testing.assert_allclose(measure.predict(X_test), means, rtol=1e-14)
     np.testing.assert_allclose(measure.score(X_test, y[: len(X_test)]), np.abs(y[: len(X_test)] - means), atol=1e-14)
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 17, 1000])
-def test_sorting_in_place(size: int) -> None:
-    values = np.random.default_rng(size).integers(0, 50, size).astype(float)
-    expected = np.sort(values)
-    callable_kernel(sort_in_place)(values)
-    np.testing.assert_array_equal(values, expected)
