@@ -19,7 +19,6 @@ from exactcp.measures import KNN, NN, KNNResidual, SimplifiedKNN
 from exactcp.measures.neighbours import _filling, _search, _tuning
 from exactcp.pvalues import compare_scores
 from hostile import ROWS, hostile_rows
-from shards import AtOnce, label_shards, target_shards
 from slices import sliced
 
 METRICS = ["cosine", "correlation", "manhattan", "chebyshev"]
@@ -186,30 +185,6 @@ def test_distances_are_those_of_the_textbook_bit_for_bit(metric, p):
     rows = distance.prepared(X)
     found = distance.between(rows[::3], rows)
     assert found.tolist() == [[expected(a, b) for b in X] for a in X[::3]]
-
-
-@pytest.mark.slow  # kernels of shards are compiled for what metrics alone give them
-@pytest.mark.parametrize("metric", METRICS)
-def test_shards_of_labels_count_as_one_bag_does(metric, forced):
-    X, y, asked = hostile_rows("parallel", 6, 60, 3)
-    forced("screened")
-    measure, tasks = KNN(k=3, metric=metric), AtOnce()
-    states = measure.sharded().states(tasks, label_shards(X, y, np.array([0, 22, 23, 60])), 3)
-    found = measure.sharded().label_counts(tasks, states, asked)
-    for some, expected in zip(found, measure.bag(X, y, 3).label_counts(asked), strict=True):
-        np.testing.assert_array_equal(some, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
-def test_shards_of_targets_count_as_one_bag_does(metric, forced):
-    X, y, asked = hostile_rows("parallel", 6, 60, 3)
-    targets, candidates = y + np.arange(60.0) % 7, np.arange(12.0) % 8
-    forced("screened")
-    measure, tasks = KNNResidual(k=3, metric=metric), AtOnce()
-    states = measure.sharded().states(tasks, target_shards(X, targets, np.array([0, 22, 23, 60])))
-    counts = measure.sharded().counts(tasks, states, asked, candidates)
-    np.testing.assert_array_equal(np.asarray(counts), np.stack(measure.bag(X, targets).counts(asked, candidates)))
 
 
 def test_nothing_is_farther_than_2_from_a_direction(rng):
