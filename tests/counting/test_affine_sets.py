@@ -1,8 +1,11 @@
+"""Where enough sets of targets are, and the k-th largest of the ends that folds have."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from exactcp.counting.folds import kth_largest
 from exactcp.counting.targets import count_affine, covered, origin_of, sorted_ends, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, _on_piece, counted_from_zero, merged
 
@@ -107,3 +110,19 @@ def test_ends_counted_from_an_origin_are_inside() -> None:
         assert (back[wide, 0] >= inside[wide, 0]).all()
         assert (back[wide, 1] <= inside[wide, 1]).all()
         np.testing.assert_allclose(found, inside + origin, rtol=2.0**-52, atol=0)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4, 4), (7, 1, 3), (1, 1, 1, 12)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_rank_over_folds_is_that_of_one_list(sizes: tuple[int, ...], ties: bool) -> None:
+    rng = np.random.default_rng(sum(sizes))
+    draw = (
+        (lambda *shape: rng.integers(-2, 3, shape).astype(float)) if ties else (lambda *shape: rng.normal(size=shape))
+    )
+    starts, folds = np.concatenate([[0], np.cumsum(sizes)]), len(sizes)
+    residuals = np.concatenate([np.sort(draw(size)) for size in sizes])
+    edges, scales = draw(6, folds), np.abs(draw(6, folds)) + 1.0
+    fold = np.repeat(np.arange(folds), sizes)
+    ends = np.sort(edges[:, fold] + residuals * scales[:, fold], axis=1)[:, ::-1]
+    for k in range(1, residuals.size + 1):
+        np.testing.assert_array_equal(kth_largest(residuals, starts, edges, scales, k), ends[:, k - 1])

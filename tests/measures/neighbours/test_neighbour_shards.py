@@ -214,13 +214,13 @@ def test_numbers_that_round_are_summed_in_one_order(n_shards, rng):
     _assert_same_answers(KNNResidual(7), X, y, X[:20], rng.integers(1, 80, 20), n_shards)
 
 
-@pytest.mark.parametrize("quantiles", [1, 2, 7])
+@pytest.mark.parametrize("quantiles", [1, 7, 1024])
 @pytest.mark.parametrize("k", [1, 5, 20])
-def test_few_quantiles_find_the_rank_too(k, quantiles, monkeypatch, rng):
+def test_few_or_all_quantiles_find_the_rank(k, quantiles, monkeypatch, rng):
     """Also that of one object at a time, whose window no other widens, and who moves the sizes of many."""
     monkeypatch.setattr(_residual_windows, "QUANTILES", quantiles)
     X, y = rng.normal(size=(120, 2)), rng.normal(size=120).round(1)
-    asked, thresholds = rng.normal(size=(30, 2)), rng.integers(1, 120, 30)
+    asked, thresholds = rng.normal(size=(60, 2)), rng.integers(1, 120, 60)
     _assert_same_answers(KNNResidual(k), X, y, asked, thresholds, 4)
     bag, sharded = KNNResidual(k).bag(X, y), KNNResidual(k).sharded()
     states = sharded.states(AtOnce(), target_shards(X, y, cuts(120, 4, seed=1)))

@@ -1,9 +1,10 @@
-"""Cosine, correlation, Manhattan and Chebyshev: by every route, in a stream or at once, the textbook's counts."""
+"""Metrics besides the Euclidean one: by every route the textbook's counts, what they mean, and what is refused."""
 
 from __future__ import annotations
 
 import pickle
 import time
+from decimal import Decimal, localcontext
 from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
@@ -58,22 +59,22 @@ def forced(monkeypatch):
     return force
 
 
-def _scores_of_textbook(metric, kind, name):
-    """Training and candidate scores of Algorithm 1."""
-    X, y, asked = hostile_rows(kind, 1, 24, 4)
-    score = _measure(name, metric).twin()
-    return [[textbook.algorithm_1(score, X, y, x, label) for label in range(3)] for x in asked]
-
-
 @pytest.mark.parametrize(("metric", "kind", "name"), sliced(ALL, METRICS, ROWS, MEASURES, also=COUNTED))
 def test_counts_are_the_textbooks(metric, kind, name, forced):
     X, y, asked = hostile_rows(kind, 1, 24, 4)
-    expected = _scores_of_textbook(metric, kind, name)
+    score = _measure(name, metric).twin()
+    expected = [[textbook.algorithm_1(score, X, y, x, label) for label in range(3)] for x in asked]
     for route in ("plain", "screened", "sketched"):
         forced(route)
         bag = _measure(name, metric).bag(X, y, 3)
         _assert_counts(bag.label_counts(asked), y, expected)
         assert (bag.search._screen is None) == (route == "plain")
+
+
+def _assert_all_same(found):
+    for others in found[1:]:
+        for some, more in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(some, more)
 
 
 def _assert_counts(found, y, expected):
@@ -95,9 +96,7 @@ def test_routes_give_the_same_bits(metric, kind, name, p, forced):
         forced(route)
         bag = _measure(name, metric).bag(X, y, 3)
         found.append([bag._lists.values[:, :, : bag.k], *bag.label_counts(asked)])
-    for others in found[1:]:
-        for some, more in zip(found[0], others, strict=True):
-            np.testing.assert_array_equal(some, more)
+    _assert_all_same(found)
 
 
 @pytest.mark.slow  # kernels of votes and of ends are compiled for what metrics alone give them
@@ -113,9 +112,7 @@ def test_regression_and_votes_do_not_depend_on_the_route(metric, kind, forced):
         venn = VennPredictor(k=4, metric=metric).fit(X, y)
         counts = bag.counts(asked, np.full(len(asked), 20.0))
         found.append([*counts, bag.intervals_at(asked, thresholds), bag.residuals(), *venn.predict_proba(asked)])
-    for others in found[1:]:
-        for some, more in zip(found[0], others, strict=True):
-            np.testing.assert_array_equal(some, more)
+    _assert_all_same(found)
 
 
 @pytest.mark.parametrize(
@@ -194,27 +191,37 @@ def test_nothing_is_farther_than_2_from_a_direction(rng):
     assert max(opposite) == 2.0
 
 
+@pytest.fixture
+def jobs(monkeypatch):
+    """Return the numbers of threads that blocks of distances are given to, as they come."""
+    given, map_blocks = [], _filling.map_blocks
+
+    def mapped(*args, effort, **how):
+        given.append(effort.n_jobs)
+        return map_blocks(*args, effort=effort, **how)
+
+    monkeypatch.setattr(_filling, "map_blocks", mapped)
+    return given
+
+
 @pytest.mark.parametrize("metric", [*METRICS, "canberra", "precomputed"])
-def test_lists_do_not_depend_on_threads_or_blocks(metric, monkeypatch):
+def test_lists_do_not_depend_on_threads_or_blocks(metric, monkeypatch, jobs):
     X, y, _ = hostile_rows("grid", 4, 200, 4)
     if metric == "precomputed":
         X = Distance("canberra").between(X, X)
-    asked, used = [], []
-    monkeypatch.setattr(
-        _filling,
-        "map_blocks",
-        lambda *args, effort, **how: (used.append(effort.n_jobs), _map_blocks(*args, effort=effort, **how)),
-    )
-    for block_bytes, jobs in ((2**24, 1), (2**12, 1), (2**12, 2), (2**15, 3)):
+    found = []
+    for block_bytes, n_jobs in ((2**24, 1), (2**12, 1), (2**12, 2), (2**15, 3)):
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.NeighbourTuning(block_bytes=block_bytes))
-        bag = KNN(k=5, metric=metric).bag(X, y, 3, effort=Effort(jobs))
-        asked.append(bag._lists.values[:, :, :5])
-        assert used[-1] == jobs
-    for others in asked[1:]:
-        np.testing.assert_array_equal(asked[0], others)
+        found.append(KNN(k=5, metric=metric).bag(X, y, 3, effort=Effort(n_jobs))._lists.values[:, :, :5])
+        assert jobs[-1] == n_jobs
+    _assert_all_same(found)
 
 
-_map_blocks = _filling.map_blocks
+def test_a_function_is_asked_by_one_thread(monkeypatch, jobs):
+    monkeypatch.setattr(_tuning, "KNOBS", _tuning.NeighbourTuning(block_bytes=2**10))
+    X, y, _ = hostile_rows("grid", 4, 60, 3)
+    KNN(k=2, metric=lambda a, b: float(np.abs(a - b).sum())).bag(X, y, 3, effort=Effort(2))
+    assert set(jobs) == {1}
 
 
 def test_each_pair_of_parts_meets_once_and_no_part_is_worked_on_twice_at_a_time():
@@ -232,19 +239,6 @@ def test_each_pair_of_parts_meets_once_and_no_part_is_worked_on_twice_at_a_time(
     parts = list(pairwise(bounds))
     assert sorted(met) == list(combinations_with_replacement(parts, 2))
     assert not clashes
-
-
-def test_a_function_is_asked_by_one_thread(monkeypatch):
-    used = []
-    monkeypatch.setattr(
-        _filling,
-        "map_blocks",
-        lambda *args, effort, **how: (used.append(effort.n_jobs), _map_blocks(*args, effort=effort, **how)),
-    )
-    monkeypatch.setattr(_tuning, "KNOBS", _tuning.NeighbourTuning(block_bytes=2**10))
-    X, y, _ = hostile_rows("grid", 4, 60, 3)
-    KNN(k=2, metric=lambda a, b: float(np.abs(a - b).sum())).bag(X, y, 3, effort=Effort(2))
-    assert set(used) == {1}
 
 
 def test_rows_kept_as_they_came_become_directions():
@@ -267,3 +261,91 @@ def test_what_is_learned_has_a_direction(predictor):
     with pytest.raises(ValueError, match=r"got an object of zeros only \(row 1 of 2\), which has no direction: leave"):
         predictor.partial_fit([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]], [0, 1])
     np.testing.assert_array_equal(predictor.predict(X), expected)
+
+
+def in_forty_digits(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the cosine distance, with 40 digits in between."""
+    with localcontext() as context:
+        context.prec = 40
+        a, b = ([Decimal(float(v)) for v in row] for row in (a, b))
+        ab, aa, bb = (sum(u * v for u, v in zip(x, z, strict=True)) for x, z in ((a, b), (a, a), (b, b)))
+        d = 1 - ab / (aa * bb).sqrt()
+        return 0.0 if abs(d) < Decimal("1e-30") else float(d)
+
+
+@pytest.fixture
+def parallel_rows(rng):
+    X = rng.integers(-2, 3, (24, 3)).astype(float)
+    X[~X.any(axis=1)] = 1.0
+    X[12:] = X[:12] * rng.choice([1.0, 3.0, 0.1, 7e5], (12, 1))  # duplicates and parallel rows
+    return X, rng.integers(0, 2, 24)
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=str)
+def test_parallel_rows_are_as_far_apart_as_in_forty_digits(measure, parallel_rows):
+    X, y = parallel_rows
+    tests = np.concatenate([X[:6], 2.0 * X[6:12], X[12:16] + 0.5])
+    found, expected = (
+        FullConformalClassifier(clone(measure).set_params(metric=metric)).fit(X, y).predict_p(tests)
+        for metric in ("cosine", in_forty_digits)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("metric", "row"), [("cosine", [0.0, 0.0, 0.0]), ("correlation", [0.1, 0.1, 0.1])])
+def test_objects_without_a_direction_are_refused(metric, row, parallel_rows):
+    X, y = parallel_rows
+    X = X + 5.0 * np.arange(3)
+    clf = FullConformalClassifier(KNN(k=1, metric=metric)).fit(X, y)
+    for refused in (
+        lambda: clf.predict_p([row]),
+        lambda: clf.partial_fit([row], [0]),
+        lambda: clf.fit([row, *X], [0, *y]),
+    ):
+        with pytest.raises(ValueError, match="has no direction: leave it out"):
+            refused()
+
+
+@pytest.mark.parametrize(
+    "name", ["dice", "yule", "russellrao", "hamming", "minkowski", "m", "seuclidean", "mahalanobis"]
+)
+def test_a_function_may_have_any_name(name, rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+
+    def distance(a, b):
+        return float(np.abs(a - b).sum())
+
+    expected = FullConformalClassifier(KNN(k=2, metric=distance)).fit(X, y).predict_p(X[:5] + 0.1)
+    distance.__name__ = name
+    np.testing.assert_array_equal(
+        FullConformalClassifier(KNN(k=2, metric=distance)).fit(X, y).predict_p(X[:5] + 0.1), expected
+    )
+    plain = FullConformalClassifier(KNN(k=2, metric="l1")).fit(X, y).predict_p(X[:5] + 0.1)
+    np.testing.assert_array_equal(plain, expected)
+
+
+@pytest.mark.parametrize(
+    ("predictor", "measure"), [(FullConformalClassifier, KNN(k=2)), (FullConformalRegressor, KNNResidual(k=2))]
+)
+def test_a_function_that_is_not_symmetric_is_refused(predictor, measure, rng):
+    measure = measure.set_params(metric=lambda a, b: float(np.abs(a).sum()))
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"expected a symmetric function\. Use the mean or the larger"):
+        predictor(measure).fit(X, y)
+
+
+def test_a_function_is_asked_in_one_order(rng):
+    """Whoever asks: a difference between directions, even in the last bits, cannot make two answers of one question."""
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+
+    def almost_symmetric(a, b):
+        return float(np.abs(a - b).sum() * (1.0 + 1e-7 * (a[0] > b[0])))
+
+    clf = FullConformalClassifier(KNN(k=2, metric=almost_symmetric)).fit(X[:20], y[:20])
+    for i in range(20, 30):
+        clf.partial_fit(X[i : i + 1], y[i : i + 1])
+    fresh = FullConformalClassifier(KNN(k=2, metric=almost_symmetric)).fit(X, y)
+    standard = FullConformalClassifier(KNN(k=2, metric=almost_symmetric), algorithm="standard").fit(X, y)
+    tests = np.concatenate([X[:5], rng.normal(size=(5, 2))])
+    np.testing.assert_array_equal(clf.predict_p(tests), fresh.predict_p(tests))
+    np.testing.assert_array_equal(clf.predict_p(tests), standard.predict_p(tests))
