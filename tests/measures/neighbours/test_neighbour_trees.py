@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from exactcp import (
-    ConformalAnomalyDetector,
     ConformalClusterer,
     FullConformalClassifier,
     FullConformalRegressor,
@@ -42,23 +41,17 @@ def _assert_same_counts(found, expected):
 
 
 def _assert_same_lists(tree, brute, k):
-    np.testing.assert_array_equal(tree._lists.lengths, brute._lists.lengths)
-    used = np.arange(k) < tree._lists.lengths[..., None]
-    for bag in (tree, brute):
-        np.testing.assert_array_equal(bag._lists.lengths.max() <= k, True)
-    np.testing.assert_array_equal(
-        np.where(used, tree._lists.values[..., :k], 0.0), np.where(used, brute._lists.values[..., :k], 0.0)
-    )
+    lengths = tree._lists.lengths
+    np.testing.assert_array_equal(lengths, brute._lists.lengths)
+    assert lengths.max() <= k
+    used = np.arange(k) < lengths[..., None]
+    np.testing.assert_array_equal(*(np.where(used, bag._lists.values[..., :k], 0.0) for bag in (tree, brute)))
     np.testing.assert_array_equal(tree._scores, brute._scores)
 
 
-@pytest.mark.parametrize("measure_name", MEASURES)
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_lists_and_counts_are_those_of_brute_force(kind, labels, measure_name):
-    measure = MEASURES[measure_name]
+def _assert_same_answers(measure, kind, labels, features):
     seed = KINDS.index(kind) * 10 + LABELS.index(labels)
-    X, y, asked = hostile(kind, labels, seed, n=[33, 150, 400][seed % 3], p=[1, 2, 3, 5][seed % 4])
+    X, y, asked = hostile(kind, labels, seed, n=[33, 150, 400][seed % 3], p=features[seed % 4])
     tree, brute = _bags(measure, X, y)
     _assert_same_lists(tree, brute, measure.k)
     _assert_same_counts(tree.label_counts(asked), brute.label_counts(asked))
@@ -68,26 +61,23 @@ def test_lists_and_counts_are_those_of_brute_force(kind, labels, measure_name):
     np.testing.assert_array_equal(
         *(bag.search.candidate_scores(asked, bag.order, measure.k, use_ratio=use_ratio) for bag in (tree, brute))
     )
+    return tree
+
+
+@pytest.mark.parametrize("measure_name", MEASURES)
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_and_counts_are_those_of_brute_force(kind, labels, measure_name):
+    _assert_same_answers(MEASURES[measure_name], kind, labels, [1, 2, 3, 5])
 
 
 @pytest.mark.parametrize("measure_name", ["KNN 4", "SimplifiedKNN 3"])
 @pytest.mark.parametrize("labels", ["two", "a tiny one"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_contracted_trees_give_those_of_brute_force(kind, labels, measure_name, monkeypatch):
-    seed = KINDS.index(kind) * 10 + LABELS.index(labels)
-    p = [2, 3, 6, 12][seed % 4]
-    contracting(monkeypatch, [1, 2, 5][seed % 3])
-    X, y, asked = hostile(kind, labels, seed, n=[33, 150, 400][seed % 3], p=p)
-    measure = MEASURES[measure_name]
-    tree, brute = _bags(measure, X, y)
-    assert tree.search.near().grove.points.shape[1] == tree.search.contraction().shape[1] + 1 <= p
-    _assert_same_lists(tree, brute, measure.k)
-    _assert_same_counts(tree.label_counts(asked), brute.label_counts(asked))
-    for row in asked[:2]:
-        _assert_same_counts(tree.label_counts(row[None]), brute.label_counts(row[None]))
-    np.testing.assert_array_equal(
-        *(bag.search.candidate_scores(asked, bag.order, measure.k, use_ratio=True) for bag in (tree, brute))
-    )
+    contracting(monkeypatch, [1, 2, 5][KINDS.index(kind) % 3])
+    tree = _assert_same_answers(MEASURES[measure_name], kind, labels, [2, 3, 6, 12])
+    assert tree.search.near().grove.points.shape[1] == tree.search.contraction().shape[1] + 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -143,13 +133,9 @@ def test_streams_are_those_of_brute_force(kind, measure_name, labels, monkeypatc
     """With trees that are grown anew in between, over examples that came by `fit` or one by one."""
     monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(stream_part=40))
     _assert_same_streams(kind, MEASURES[measure_name], labels, p=2)
-
-
-@pytest.mark.parametrize(("kind", "labels"), sliced(2, KINDS, ["five", "a tiny one"]))
-def test_streams_by_contracted_trees_are_those_of_brute_force(kind, labels, monkeypatch):
-    contracting(monkeypatch)
-    monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(stream_part=40))
-    _assert_same_streams(kind, KNN(4), labels, p=4)
+    if measure_name == "KNN 4" and labels == "five":
+        contracting(monkeypatch)
+        _assert_same_streams(kind, MEASURES[measure_name], labels, p=4)
 
 
 def _assert_same_streams(kind, measure, labels, p):
@@ -204,18 +190,12 @@ def _targets(X, y, kind):
     return y + (0.0 if kind in ("grid", "duplicates") else X[:, 0] / np.abs(X[:, 0]).max())
 
 
+@pytest.mark.parametrize("is_contracted", [False, True])
 @pytest.mark.parametrize(("kind", "k"), sliced(3, KINDS, [1, 4, 500]))
-def test_regression_and_venn_prediction_are_those_of_brute_force(kind, k):
-    _assert_same_predictions(kind, k, p=3)
-
-
-@pytest.mark.parametrize(("kind", "k"), sliced(3, KINDS, [1, 4, 500]))
-def test_regression_and_venn_prediction_by_contracted_trees(kind, k, monkeypatch):
-    contracting(monkeypatch)
-    _assert_same_predictions(kind, k, p=5)
-
-
-def _assert_same_predictions(kind, k, p):
+def test_regression_and_venn_prediction_are_those_of_brute_force(kind, k, is_contracted, monkeypatch):
+    if is_contracted:
+        contracting(monkeypatch)
+    p = 5 if is_contracted else 3
     X, y, asked = hostile(kind, "five", KINDS.index(kind), 350, p)
     targets, answers = _targets(X, y, kind), {}
     for search in ("tree", "brute"):
@@ -239,15 +219,6 @@ def _assert_same_predictions(kind, k, p):
         answers[search] += [reg.predict_interval(asked, 0.8), venn.predict_proba_interval(asked)]
     for found, expected in zip(answers["tree"], answers["brute"], strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-def test_anomalies_are_those_of_brute_force():
-    X, _, asked = hostile("densities", "one", 0, 300, 3)
-    tree, brute = (
-        ConformalAnomalyDetector(SimplifiedKNN(4, search=search)).fit(X).predict_p(asked)
-        for search in ("tree", "brute")
-    )
-    np.testing.assert_array_equal(tree, brute)
 
 
 def test_clusters_are_those_of_brute_force():
@@ -326,12 +297,20 @@ def test_rows_that_come_one_by_one_are_screened_when_many_have_come(monkeypatch)
 
 
 class TestChoice:
-    def test_few_examples_are_not_asked(self):
-        X, y, _ = hostile("normal", "two", 0, 200, 2)
-        clf = FullConformalClassifier(KNN(3)).fit(X, y)
-        assert clf.measure_.search_.name == "brute"
-        assert clf.measure_.search_.reason == "fewer than 5,000 examples"
-        assert KNN(3).fit(X, y).search_.name == "brute"
+    @pytest.mark.parametrize(
+        ("metric", "p", "least", "reason"),
+        [
+            ("euclidean", 2, 5000, "fewer than 5,000 examples"),
+            ("euclidean", 17, 20, "more than 16 features"),
+            ("manhattan", 2, 20, "only Euclidean distances have trees"),
+        ],
+    )
+    def test_where_trees_are_not_tried(self, metric, p, least, reason, monkeypatch):
+        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=least))
+        X, y, _ = hostile("normal", "two", 0, 200, p)
+        measure = KNN(3, metric=metric)
+        assert FullConformalClassifier(measure).fit(X, y).measure_.search_ == ("brute", reason)
+        assert measure.fit(X, y).search_.name == "brute"
 
     def test_what_is_asked_for_is_done(self):
         X, y, asked = hostile("normal", "two", 0, 200, 2)
@@ -367,19 +346,13 @@ class TestChoice:
         _assert_same_lists(bag, brute, 3)
         _assert_same_counts(bag.label_counts(asked), brute.label_counts(asked))
 
-    @pytest.mark.parametrize("is_near_a_plane", [True, False])
-    def test_trees_near_a_plane_have_fewer_coordinates(self, is_near_a_plane, monkeypatch):
+    def test_trees_near_a_plane_have_fewer_coordinates(self, monkeypatch):
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=100, contract_least=1000))
         monkeypatch.setattr(_choosing, "_rate", lambda *_: _choosing.Rate(1.0, 1.0))
-        X, y, asked = hostile("normal", "two", 0, 3000, 3 if is_near_a_plane else 20)
-        if is_near_a_plane:
-            plane = np.random.default_rng(1).normal(size=(3, 20))
-            X, asked = X @ plane, asked @ plane
+        X, y, asked = hostile("normal", "two", 0, 3000, 3)
+        plane = np.random.default_rng(1).normal(size=(3, 20))
+        X, asked = X @ plane, asked @ plane
         bag, brute = KNN(3).bag(X, y, 5), KNN(3, search="brute").bag(X, y, 5)
-        if not is_near_a_plane:
-            assert bag.search.route == ("brute", "more than 16 features")
-            assert KNN(3, search="tree").fit(X, y).search_ == ("tree", "asked for")
-            return
         text = "with 4 coordinates instead of 20 features"
         assert bag.search.route.name == "tree"
         assert bag.search.route.reason.startswith(f"measured: filling the lists by trees {text} takes ")
@@ -406,16 +379,7 @@ class TestChoice:
         _assert_same_counts(bag.label_counts(asked[:1]), brute.label_counts(asked[:1]))
         assert bag._standing is not None
 
-    def test_many_features_and_other_metrics_are_not_asked(self, monkeypatch):
-        monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(trees_from=20))
-        X, y, _ = hostile("normal", "two", 0, 120, 17)
-        assert KNN(3).bag(X, y, 5).search.route == ("brute", "more than 16 features")
-        bag = KNN(3, metric="manhattan").bag(X, y, 5)
-        assert bag.search.route == ("brute", "only Euclidean distances have trees")
-
     @pytest.mark.parametrize("measure", [NN, KNN, SimplifiedKNN, KNNResidual, VennPredictor])
     def test_trees_without_the_metric_for_them_are_refused(self, measure):
         with pytest.raises(ValueError, match="search='tree' needs the Euclidean metric, and metric='manhattan' has no"):
             measure(metric="manhattan", search="tree").fit([[0.0], [1.0]], [0, 1])
-        with pytest.raises(ValueError, match="search='ball' is not known: use 'auto' or 'tree' or 'brute'"):
-            measure(search="ball").fit([[0.0], [1.0]], [0, 1])
