@@ -24,13 +24,14 @@ def start() -> None:
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
     try:
-        for package in ("typer", "rich"):
-            require(package, "cli", "The command line")
-    except ImportError as error:
-        sys.exit(f"exactcp: {error}")
-    from exactcp.cli import main
-
-    signal.signal(signal.SIGINT, before)
+        try:
+            for package in ("typer", "rich"):
+                require(package, "cli", "The command line")
+        except ImportError as error:
+            sys.exit(f"exactcp: {error}")
+        from exactcp.cli import main
+    finally:
+        signal.signal(signal.SIGINT, before)
     main()
 
 

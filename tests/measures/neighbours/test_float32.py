@@ -20,8 +20,7 @@ from exactcp import (
     VennAbersPredictor,
     VennPredictor,
 )
-from exactcp.geometry.metric import Distance
-from exactcp.geometry.objects import NARROW_FROM, VectorStore
+from exactcp.geometry.objects import NARROW_FROM
 from exactcp.measures import KDE, KNN, LSSVM, NN, KNNResidual, RandomForest, RidgeResidual, SimplifiedKNN
 from families import are_equal
 from hostile import KINDS, hostile
@@ -238,34 +237,6 @@ class TestMemory:
         assert kept < 2.5 * X.nbytes
         assert peak < 3.0 * X.nbytes
         assert dtype_of(predictor) == np.float32
-
-    def test_a_store_takes_its_objects_over(self):
-        X = np.ones((3, 64), np.float32)
-        store = VectorStore(X, Distance("euclidean"))
-        assert np.shares_memory(store.objects, X)
-
-    @pytest.mark.parametrize("name", FAMILIES)
-    def test_lists_have_a_long_reserve_only_once_something_is_forgotten(self, name):
-        X, y, asked = problem("normal", 5, n=60)
-        predictor, k = fitted(name, X, y), 1 if name == "NN" else 3
-
-        def width():
-            bag = predictor._bag
-            return (bag._lists if hasattr(bag, "_lists") else bag._state).values.shape[-1]
-
-        assert width() == k + 4
-        predictor.partial_fit(X[:2], y[:2])
-        assert width() == k + 4
-        before = predictor._bag
-        predictor.unlearn(60)
-        assert width() == 2 * k + 6
-        assert before.n == 62
-        predictor.partial_fit(X[:20], y[:20])
-        assert width() == 2 * k + 6
-        predictor.unlearn(np.arange(61, 81))
-        assert width() == 2 * k + 6
-        X = np.concatenate([X, X[1:2]])[: predictor.n_examples_]
-        assert_alike(predictor, fitted(name, X, np.append(y, y[1])[: len(X)]), asked)
 
 
 def test_an_anomaly_detector_keeps_float32():
