@@ -1,23 +1,29 @@
-"""The screen may keep too much, never drop what matters."""
+"""The screen may keep too much, never drop what matters; distances have one order of summation."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from conftest import some_basis
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
+from scipy.spatial.distance import cdist
 
 from callable_kernels import callable_kernel
 from exactcp.geometry import differences
 from exactcp.geometry import screen as screens
 from exactcp.geometry import sketch as sketches
 from exactcp.geometry.angles import directions
-from exactcp.geometry.distances import euclidean_block
+from exactcp.geometry.distances import euclidean_block, euclidean_distance
 from exactcp.geometry.kinds import ANGLE, CHEBYSHEV, EUCLIDEAN, MANHATTAN, distance_block
+from exactcp.geometry.words import WORD, read_word, word_at
 from exactcp.measures import NN
 from exactcp.measures.neighbours import _search as _neighbour_search
 from hostile import ROWS, hostile_rows
+from plain_lanes import squared_distance
 
 row_threshold, column_reach = map(callable_kernel, (screens.row_threshold, screens.column_reach))
 certain_product, product_threshold = map(callable_kernel, (screens.certain_product, screens.product_threshold))
@@ -281,3 +287,36 @@ def test_the_screen_does_drop_pairs(kind):
     least = np.array([row_threshold(*pair, screen.units) for pair in zip(tests.norms, d, strict=True)])
     # ten are closer than d, and one lies at d itself
     assert (_products(tests, screen) > least[:, None]).sum() == 10 * 11
+
+
+# --- distances, and flags
+
+
+@pytest.mark.parametrize("p", [*range(1, 50), 255, 784])
+def test_every_bit_is_that_of_the_written_order(rng: np.random.Generator, p: int) -> None:
+    A, B = (rng.normal(size=(7, p)) * 10.0 ** rng.integers(-3, 4, p) for _ in range(2))
+    distances = euclidean_block(A, B)
+    assert distances.tolist() == [[math.sqrt(squared_distance(a, b)) for b in B] for a in A]
+    assert euclidean_block(B, A).T.tolist() == distances.tolist()
+    np.testing.assert_allclose(distances, cdist(A, B), rtol=1e-13)
+
+
+def test_no_feature_no_distance() -> None:
+    assert callable_kernel(euclidean_distance)(np.empty(0), np.empty(0)) == 0.0
+
+
+@njit
+def _word(flags, w):
+    return word_at(flags, w)
+
+
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_a_word_is_eight_flags_wherever_they_begin(first: int) -> None:
+    flags = np.zeros(64, np.uint8)[first : first + 3 * WORD]
+    assert [_word(flags, w) for w in range(3)] == [0, 0, 0]
+    for j in range(flags.size):
+        flags[:] = 0
+        flags[j] = 1
+        words = [int(_word(flags, w)) for w in range(3)]
+        assert words == [int(read_word(flags, w)) for w in range(3)]
+        assert [w for w, word in enumerate(words) if word] == [j // WORD]

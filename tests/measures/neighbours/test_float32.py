@@ -123,8 +123,7 @@ class TestAnswers:
     def test_smoothing_and_categories_do_not_depend_on_the_precision(self):
         X, y, _ = problem("normal", 64)
         X[::3, 0] = 0.1  # as a float64, it is more than 0.1
-        taxonomies = {"function": lambda X: X[:, 0] > 0.1, "none": None, "label": "label"}
-        for mondrian in taxonomies.values():
+        for mondrian in (lambda X: X[:, 0] > 0.1, None, "label"):
             clf = FullConformalClassifier(KNN(k=3), mondrian=mondrian, smoothed=True, random_state=0)
             narrow = clf.fit(X, y).predict_p(X)
             np.testing.assert_array_equal(narrow, clf.fit(X.astype(np.float64), y).predict_p(X.astype(np.float64)))
@@ -142,10 +141,9 @@ class TestAnswers:
             FullConformalClassifier(KNN(k=3, metric="cosine")),
             FullConformalClassifier(KNN(k=3, metric=lambda a, b: float(np.abs(a - b).sum()))),
             VennAbersPredictor(),
+            ConformalAnomalyDetector(SimplifiedKNN(k=3)),
         ],
-        ids=lambda predictor: (
-            f"{type(predictor).__name__} {type(predictor.measure).__name__}"
-        ),  # a function's is random
+        ids=lambda one: f"{type(one).__name__} {type(one.measure).__name__}",  # a function's is random
     )
     def test_of_all_others(self, predictor):
         X, y, asked = problem("normal", 64, n=40)
@@ -153,9 +151,8 @@ class TestAnswers:
         said = []
         for objects in (X, X.astype(np.float64)):
             predictor.fit(objects, y)
-            ask = next(
-                getattr(predictor, one) for one in ("predict_p", "predict_proba", "predict") if hasattr(predictor, one)
-            )
+            question = next(one for one in ("predict_p", "predict_proba", "predict") if hasattr(predictor, one))
+            ask = getattr(predictor, question)
             is_regression = isinstance(predictor, FullConformalRegressor)
             said.append(ask(asked, np.zeros(len(asked))) if is_regression else ask(asked))
         np.testing.assert_array_equal(*said)
@@ -185,16 +182,12 @@ class TestChanges:
         assert_alike(before, fitted(name, X[:80], y[:80]), asked)
 
     @pytest.mark.parametrize("m", [1, 40])
-    def test_float64_that_fits_is_narrowed(self, m):
+    @pytest.mark.parametrize("kept", [np.float32, np.float64])
+    def test_what_comes_takes_the_precision_of_what_is_kept(self, m, kept):
         X, y, asked = problem("normal", 64, n=80 + m)
-        predictor = fitted("KNN", X[:80], y[:80]).partial_fit(X[80:].astype(np.float64), y[80:])
-        assert dtype_of(predictor) == np.float32
-        assert_alike(predictor, fitted("KNN", X, y), asked)
-
-    def test_float32_joins_float64(self):
-        X, y, asked = problem("normal", 64)
-        predictor = fitted("KNN", X[:80].astype(np.float64), y[:80]).partial_fit(X[80:], y[80:])
-        assert dtype_of(predictor) == np.float64
+        came = np.float64 if kept == np.float32 else np.float32
+        predictor = fitted("KNN", X[:80].astype(kept), y[:80]).partial_fit(X[80:].astype(came), y[80:])
+        assert dtype_of(predictor) == kept
         assert_alike(predictor, fitted("KNN", X, y), asked)
 
     @pytest.mark.parametrize("together", slow_but([False], [True, False]))
@@ -205,11 +198,9 @@ class TestChanges:
         narrow, wide = (ExchangeabilityTest(KNN(k=3), random_state=0) for _ in range(2))
         narrow.update_many(X[:40], y[:40])
         assert dtype_of(narrow) == np.float32
-        if together:
-            narrow.update_many(other, y[40:])
-        else:
-            for x, label in zip(other, y[40:], strict=True):
-                narrow.update(x, label)
+        size = 20 if together else 1
+        for i in range(0, 20, size):
+            narrow.update_many(other[i : i + size], y[40 + i : 40 + i + size])
         assert dtype_of(narrow) == np.float64
         wide.update_many(np.concatenate([X[:40], other]), y)
         np.testing.assert_array_equal(narrow.p_values_, wide.p_values_)
@@ -237,10 +228,3 @@ class TestMemory:
         assert kept < 2.5 * X.nbytes
         assert peak < 3.0 * X.nbytes
         assert dtype_of(predictor) == np.float32
-
-
-def test_an_anomaly_detector_keeps_float32():
-    X, _, asked = problem("normal", 64)
-    narrow, wide = (ConformalAnomalyDetector().fit(objects) for objects in (X, X.astype(np.float64)))
-    assert dtype_of(narrow) == np.float32
-    np.testing.assert_array_equal(narrow.predict_p(asked), wide.predict_p(asked))
