@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from multiprocessing import current_process
 from queue import SimpleQueue
-from threading import Lock, current_thread, main_thread
+from threading import Lock, current_thread, local, main_thread
 from typing import Any, NamedTuple, TypeVar
 
 import scipy.linalg  # noqa: F401  (loads the BLAS that compiled code calls, so that the controller below sees it)
@@ -116,8 +116,16 @@ class _BlasLimits:
         """Start anew in a forked process, which has no threads but one."""
         self._limits.clear()
         self._lock = Lock()
+        _held.limit = None
 
 
+class _Held(local):
+    """The smallest limit that holds for a thread."""
+
+    limit: int | None = None
+
+
+_held = _Held()
 _blas_limits = _BlasLimits()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_limits.forget)
@@ -126,14 +134,19 @@ if hasattr(os, "register_at_fork"):
 @contextmanager
 def blas_threads(n_jobs: int | None) -> Iterator[None]:
     """Limit BLAS to as many threads as `n_jobs` means; several limits at a time, also of other threads, all hold."""
-    context, limit = object(), thread_count(n_jobs)
+    context, limit, held = object(), thread_count(n_jobs), _held.limit
+    if held is not None and held <= limit:  # by a limit around this one
+        yield
+        return
     own = [(library, library.get_num_threads()) for library in _libraries(per_thread=True)]
     try:
         _blas_limits.change(context, limit)
         for library, usual in own:
             _set_threads(library, min(limit, usual))
+        _held.limit = limit
         yield
     finally:
+        _held.limit = held
         try:
             _restore(context, own)
         except BaseException:  # an interruption: what it left undone is done now
@@ -148,6 +161,7 @@ def _restore(context: object, own: list[tuple[Any, int]]) -> None:
 
 
 def _limit_this_thread() -> None:
+    _held.limit = 1  # by who has started it, and waits
     for library in _libraries(per_thread=True):
         _set_threads(library, 1)
 
