@@ -119,13 +119,13 @@ class _BlasLimits:
         _held.limit = None
 
 
-class _Held(local):
+class _HeldLimit(local):
     """The smallest limit that holds for a thread."""
 
     limit: int | None = None
 
 
-_held = _Held()
+_held = _HeldLimit()
 _blas_limits = _BlasLimits()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas_limits.forget)
