@@ -43,10 +43,12 @@ def _kth_largest(ascending, starts, edges, scales, k, first, last, beyond, reach
         if greater < k <= at_least:
             return pivot
         if greater >= k:
-            first[:] = beyond
+            for f in range(folds):
+                first[f] = beyond[f]
         else:
             k -= at_least
-            last[:] = reaching
+            for f in range(folds):
+                last[f] = reaching[f]
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.neighbours.kernels.lists import insert, position_of, remove, sum_first
+from exactcp.measures.neighbours.kernels.lists import copy_numbers, insert, position_of, remove, sum_first
 from exactcp.measures.neighbours.kernels.scores import score_of
 
 PASSED = 256  # places that are compared at once
@@ -70,10 +70,11 @@ def _learn_one(distances, label, k, examples):
 def store_object(x, n, is_matrix, rows):
     """Put an object, or its distances to the n before it and itself, into slot n."""
     if is_matrix:
-        rows[n, : n + 1] = x[: n + 1]
-        rows[:n, n] = x[:n]
+        copy_numbers(x[: n + 1], rows[n])
+        for i in range(n):
+            rows[i, n] = x[i]
     else:
-        rows[n] = x
+        copy_numbers(x, rows[n])
 
 
 @compiled(nogil=False)
@@ -133,7 +134,7 @@ def take_out(distances, holding, short, made_anew, lengths, k, examples):
             refresh(relation, i, k, lists, examples.sums, examples.scores)
     for r in range(short.shape[0]):
         relation, i = short[r, 0], short[r, 1]
-        lists.values[relation, i] = made_anew[r]
+        copy_numbers(made_anew[r], lists.values[relation, i])
         lists.lengths[relation, i] = lengths[r]
         refresh(relation, i, k, lists, examples.sums, examples.scores)
 
@@ -143,7 +144,7 @@ def move(source, target, examples):
     """Copy what is known of the example in slot `source` to slot `target`."""
     lists, sums = examples.lists, examples.sums
     for relation in range(lists.values.shape[0]):
-        lists.values[relation, target] = lists.values[relation, source]
+        copy_numbers(lists.values[relation, source], lists.values[relation, target])
         lists.lengths[relation, target] = lists.lengths[relation, source]
         sums[relation, target] = sums[relation, source]
         if examples.entrances.shape[1] > 0:
@@ -171,10 +172,11 @@ def _rename_slot(old, new, stop, order):
 def free_slot(slot, position, last, is_matrix, order, rows):
     """Forget the object in `slot`, which arrived as number `position`; that in slot `last` takes its slot."""
     if is_matrix:
-        rows[slot, : last + 1] = rows[last, : last + 1]
-        rows[: last + 1, slot] = rows[: last + 1, last]
+        copy_numbers(rows[last, : last + 1], rows[slot])
+        for i in range(last + 1):
+            rows[i, slot] = rows[i, last]
     else:
-        rows[slot] = rows[last]
+        copy_numbers(rows[last], rows[slot])
     _rename_slot(last, slot, last + 1, order)
     for j in range(position, last):
         order[j] = order[j + 1]

@@ -103,6 +103,13 @@ def kth(values, length, k):
 
 
 @inner
+def copy_numbers(source, target):
+    """Write the numbers of one array to the start of another (a loop compiles faster than an assignment to a slice)."""
+    for j in range(source.shape[0]):
+        target[j] = source[j]
+
+
+@inner
 def sum_first(values, length, k):
     """F: the sum of the k smallest in ascending order (of all, if fewer), +inf if none exists."""
     used = min(length, k)

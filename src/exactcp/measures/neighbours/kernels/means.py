@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.measures.neighbours.kernels.lists import insert_with, kth, sort_in_place
+from exactcp.measures.neighbours.kernels.lists import copy_numbers, insert_with, kth, sort_in_place
 from exactcp.measures.neighbours.kernels.members import find_members
 
 
@@ -159,7 +159,9 @@ def scan(slots, own, gone, distances, targets, k, rows):
 @inner
 def put_row(r, rows, i, state):
     """Copy row r of some neighbourhoods to row i of others."""
-    state.values[i], state.partners[i], state.lengths[i] = rows.values[r], rows.partners[r], rows.lengths[r]
+    copy_numbers(rows.values[r], state.values[i])
+    copy_numbers(rows.partners[r], state.partners[i])
+    state.lengths[i] = rows.lengths[r]
     state.boundary[i], state.residual[i] = rows.boundary[r], rows.residual[r]
     state.inner_count[i], state.inner_sum[i] = rows.inner_count[r], rows.inner_sum[r]
     state.at_count[i], state.at_sum[i] = rows.at_count[r], rows.at_sum[r]

@@ -89,7 +89,8 @@ def merge_changes(own, gone, come, out):
             used += 1
         out[used] = own[i]
         used += 1
-    out[used:] = come[arrived:]
+    for j in range(arrived, come.shape[0]):
+        out[used + j - arrived] = come[j]
 
 
 @inner

@@ -108,7 +108,8 @@ def write_lists_without(short, distances, examples, standing, values, lengths):
         if relation == 0:
             length = remove(longer, length, 0.0)  # itself
         lengths[r] = min(remove(longer, length, distances[i]), width)
-        values[r, : lengths[r]] = longer[: lengths[r]]
+        for j in range(lengths[r]):
+            values[r, j] = longer[j]
 
 
 @compiled(nogil=False, error_model="numpy")
