@@ -6,12 +6,9 @@ equal those of the textbook's algorithm count for count.
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from exactcp._version import __version__
-
-if TYPE_CHECKING:
-    from exactcp._public import *
 
 __all__ = [
     "AggregatedConformalClassifier",
@@ -37,13 +34,33 @@ __all__ = [
     "save",
 ]
 
+_MODULES = {  # of the names above
+    "_warning": ("ValidityWarning",),
+    "anomaly": ("ConformalAnomalyDetector",),
+    "classification": (
+        "AggregatedConformalClassifier", "CrossConformalClassifier", "FullConformalClassifier",
+        "SplitConformalClassifier",
+    ),
+    "clustering": ("ConformalClusterer",),
+    "comparing": ("compare",),
+    "exchangeability": ("ExchangeabilityTest",),
+    "exchangeability.selection": ("ExchangeabilitySelector",),
+    "regression": (
+        "CVPlusRegressor", "FullConformalRegressor", "JackknifeAfterBootstrapRegressor", "JackknifePlusRegressor",
+        "SplitConformalRegressor",
+    ),
+    "saving": ("load", "save"),
+    "sequences": ("ConformalSequencePredictor",),
+    "venn": ("VennAbersPredictor", "VennPredictor"),
+}  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is, so that the command line can say what it does at once."""
-    if name in __all__:
-        public = import_module("exactcp._public")
-        globals().update({own: getattr(public, own) for own in public.__all__})
-        return globals()[name]
+    """Import what is asked for when it is asked for."""
+    for module, names in _MODULES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"exactcp.{module}"), name)
+            return found
     if not name.startswith("_") and find_spec(f"exactcp.{name}") is not None:
         return import_module(f"exactcp.{name}")
     msg = f"module 'exactcp' has no attribute {name!r}"

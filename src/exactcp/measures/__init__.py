@@ -12,19 +12,8 @@ needs no refit.
 - `_algorithm_1` answers for measures without a bag; `_choice` picks the measure and the bag of a predictor.
 """
 
-from exactcp.measures._bags import LabelBag, TargetBag
-from exactcp.measures._contract import Measure, Objects, RegressionMeasure
-from exactcp.measures.density._kde import KDE
-from exactcp.measures.forest._bootstrap import Bootstrap
-from exactcp.measures.forest._random_forest import RandomForest
-from exactcp.measures.lasso._lasso import LassoResidual
-from exactcp.measures.least_squares._lssvm import LSSVM
-from exactcp.measures.least_squares._ridge import RidgeResidual
-from exactcp.measures.models._quantile import ModelQuantile
-from exactcp.measures.models._residual import ModelResidual
-from exactcp.measures.models._score import ModelScore
-from exactcp.measures.neighbours._classification import KNN, NN, SimplifiedKNN
-from exactcp.measures.neighbours._regression import KNNResidual
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "KDE",
@@ -46,3 +35,44 @@ __all__ = [
     "SimplifiedKNN",
     "TargetBag",
 ]
+
+_MODULES = {  # of the names above
+    "_bags": (
+        "LabelBag",
+        "TargetBag",
+    ),
+    "_contract": (
+        "Measure",
+        "Objects",
+        "RegressionMeasure",
+    ),
+    "density._kde": ("KDE",),
+    "forest._bootstrap": ("Bootstrap",),
+    "forest._random_forest": ("RandomForest",),
+    "lasso._lasso": ("LassoResidual",),
+    "least_squares._lssvm": ("LSSVM",),
+    "least_squares._ridge": ("RidgeResidual",),
+    "models._quantile": ("ModelQuantile",),
+    "models._residual": ("ModelResidual",),
+    "models._score": ("ModelScore",),
+    "neighbours._classification": (
+        "KNN",
+        "NN",
+        "SimplifiedKNN",
+    ),
+    "neighbours._regression": ("KNNResidual",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a family when one of its measures is asked for."""
+    for module, names in _MODULES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"exactcp.measures.{module}"), name)
+            return found
+    msg = f"module 'exactcp.measures' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,12 +17,6 @@ from exactcp.measures._algorithm_1 import LABELLED, StandardBag, StandardTargetB
 from exactcp.measures._bags import ForeignBag, LabelBag, TargetBag
 from exactcp.measures._contract import Measure, Objects, RegressionMeasure
 from exactcp.measures._model import may_be, task_of, unshared, why_no
-from exactcp.measures.least_squares._lssvm import LSSVM
-from exactcp.measures.models._label_outputs import has_probabilities
-from exactcp.measures.models._residual import ModelResidual
-from exactcp.measures.models._score import ModelScore
-from exactcp.measures.neighbours._classification import KNN, SimplifiedKNN
-from exactcp.measures.neighbours._regression import KNNResidual
 
 
 def _is_label_measure(value: Any) -> bool:
@@ -67,20 +61,29 @@ TARGET_MEASURE = (
 def classification_measure(measure: Any, seed: int | None = None) -> Measure:
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
+        from exactcp.measures.neighbours._classification import KNN
+
         return KNN()
     chosen = unshared(clone(measure) if isinstance(measure, Measure) else _wrapped(measure))
     return _seeded(chosen, seed)
 
 
-def _wrapped(classifier: Any) -> ModelScore:
+def _wrapped(classifier: Any) -> Measure:
     """Return the measure around a classifier: its probabilities, or margins of decision values where it has none."""
+    from exactcp.measures.models._label_outputs import has_probabilities
+    from exactcp.measures.models._score import ModelScore
+
     return ModelScore(clone(classifier), score="probability" if has_probabilities(classifier) else "margin")
 
 
 def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
     """Return a fresh measure for examples without labels, which takes the seed if it has none; None: SimplifiedKNN."""
     if measure is None:
+        from exactcp.measures.neighbours._classification import SimplifiedKNN
+
         return SimplifiedKNN()
+    from exactcp.measures.models._score import ModelScore
+
     chosen = classification_measure(measure, seed)
     if isinstance(chosen, ModelScore):
         msg = (
@@ -94,6 +97,8 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
             "others: every example is equally strange, so p-values tell nothing. Use SimplifiedKNN."
         )
         warn(msg)
+    from exactcp.measures.least_squares._lssvm import LSSVM
+
     if isinstance(chosen, LSSVM) and chosen.fit_intercept:
         msg = (
             "LSSVM's intercept fits examples of one class exactly: every example is equally strange, so p-values tell "
@@ -106,9 +111,14 @@ def one_class_measure(measure: Any, seed: int | None = None) -> Measure:
 def regression_measure(measure: Any, seed: int | None = None) -> RegressionMeasure:
     """Return a fresh measure of an allowed one, which takes the seed if it has none; None means k-NN."""
     if measure is None:
+        from exactcp.measures.neighbours._regression import KNNResidual
+
         return KNNResidual()
-    chosen = unshared(clone(measure) if isinstance(measure, RegressionMeasure) else ModelResidual(clone(measure)))
-    return _seeded(chosen, seed)
+    if isinstance(measure, RegressionMeasure):
+        return _seeded(unshared(clone(measure)), seed)
+    from exactcp.measures.models._residual import ModelResidual
+
+    return _seeded(unshared(ModelResidual(clone(measure))), seed)
 
 
 def label_bag(

@@ -1,5 +1,4 @@
-"""All that `exactcp` offers by its own name, which `exactcp` imports when the first of it is asked for."""
-
+from exactcp._version import __version__ as __version__
 from exactcp._warning import ValidityWarning
 from exactcp.anomaly import ConformalAnomalyDetector
 from exactcp.classification import (
@@ -41,6 +40,7 @@ __all__ = [
     "ValidityWarning",
     "VennAbersPredictor",
     "VennPredictor",
+    "__version__",
     "compare",
     "load",
     "save",
