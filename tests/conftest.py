@@ -17,7 +17,7 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 import plain_lanes
-from exactcp import _parallel
+from exactcp import _jit, _numpy_first, _parallel
 from exactcp.geometry import angles, distances, kinds
 from exactcp.measures.neighbours import _filling, _trees, _tuning
 from exactcp.measures.neighbours import _search as _neighbour_search
@@ -33,6 +33,8 @@ from exactcp.measures.neighbours.kernels import (
     tree_search,
 )
 from slices import slow_but
+
+_jit.load_kernels()  # which tests import: they are then what they will be
 
 LANES = ("within", "within_cones", "within_either", "near_box", "lowest", "join", "keep_largest", "hits_among")
 
@@ -94,7 +96,7 @@ ALWAYS_SCREENED = {"few": 0, "small": -1, "screen_from": 0, "plain_up_to": 0}
 ALWAYS_INTERVALS = {**ALWAYS_SCREENED, "many_labels": 0, "open_pairs": 10**9}
 
 
-PATHS = ["plain", "screened", "sketched", "tree", "contracted", "intervals"]
+PATHS = ["plain", "numpy", "screened", "sketched", "tree", "contracted", "intervals"]
 
 
 # intervals of scores concern labels only, and have a file of tests of their own, and contracted trees are trees: the
@@ -102,6 +104,7 @@ PATHS = ["plain", "screened", "sketched", "tree", "contracted", "intervals"]
 @pytest.fixture(params=slow_but(PATHS[:-2], PATHS))
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a test on all code paths of the nearest-neighbour bag, whatever the size of the data."""
+    monkeypatch.setattr(_numpy_first, "_forced", request.param == "numpy")
     if request.param == "sketched":
         monkeypatch.setattr(_neighbour_search, "find_basis", some_basis)
     if request.param == "contracted":
@@ -109,7 +112,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     if request.param in ("tree", "contracted"):
         monkeypatch.setattr(_filling, "choose_route", always_trees)
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(regrow=0, plain_share=0))
-    elif request.param != "plain":
+    elif request.param not in ("plain", "numpy"):
         knobs = ALWAYS_INTERVALS if request.param == "intervals" else ALWAYS_SCREENED
         monkeypatch.setattr(_tuning, "KNOBS", _tuning.KNOBS._replace(**knobs))
     return request.param

@@ -32,12 +32,14 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
-from exactcp._compiling import STOPWATCH
+from exactcp._compiling import AT_IMPORT, STOPWATCH, stamps
 from exactcp._linking import rebuilt, reduced
 
 PACKAGE = __name__.rpartition(".")[0]
 # the package's version, and how code is compiled and kept
-ALWAYS = {"/__init__.py", "/_jit.py", "/_kernel_cache.py", "/_linking.py"}
+ALWAYS = {
+    "/__init__.py", "/_dispatchers.py", "/_jit.py", "/_kernel_cache.py", "/_linking.py", "/_numpy_first.py",
+}  # fmt: skip
 USES_JIT = f"{PACKAGE}._jit import".encode()
 # settings of numba that change the code it makes
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "USING_SVML")
@@ -76,6 +78,8 @@ def find_folder() -> tuple[Path | None, str]:
     )
     if not os.path.isabs(base):
         return None, "the user has no home"
+    if stamps() != AT_IMPORT:
+        return None, "the package's sources have changed since they were imported"
     try:
         folder = Path(base, "compiled", digest())
     except Exception as error:  # noqa: BLE001  (whatever loads a package may raise; it is then compiled without a cache)
@@ -85,7 +89,7 @@ def find_folder() -> tuple[Path | None, str]:
     return folder, ""
 
 
-FOLDER, REASON = find_folder()  # at once: later the sources may be others than those that were imported
+FOLDER, REASON = find_folder()
 
 
 class KernelCache(_Cache):
@@ -97,6 +101,7 @@ class KernelCache(_Cache):
         self._code = function.__code__
         closure = [cell.cell_contents for cell in function.__closure__ or ()]
         self._identity = (options, self._code.co_code, dumps(closure) if closure else b"")
+        self._module = function.__module__
         self._is_inner = options.get("no_cpython_wrapper", False)
         self._name = re.sub(
             r"[^\w.-]", "", f"{function.__module__}.{function.__qualname__}-{self._code.co_firstlineno}"
@@ -127,7 +132,7 @@ class KernelCache(_Cache):
         target_context.refresh()
         found = self._load(sig, target_context) if self._enabled else None
         if found is None:
-            STOPWATCH.begin()
+            STOPWATCH.begin(self._module, FOLDER.parent if FOLDER and not KernelCache.has_failed else None)
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:

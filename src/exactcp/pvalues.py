@@ -19,7 +19,7 @@ from exactcp._levels import list_levels as list_levels
 from exactcp._levels import significance
 from exactcp._rows import is_ragged, row_words
 from exactcp.counting.labels import LabelCounts
-from exactcp.counting.randomness import row_taus, step_taus
+from exactcp.counting.small import row_taus, step_taus
 from exactcp.counting.targets import origin_of as origin_of
 from exactcp.counting.targets import own_slack, slack_of
 from exactcp.counting.targets import typical_size as typical_size

@@ -116,19 +116,15 @@ def test_progress_needs_no_package(monkeypatch, capsys):
 
 
 def test_compiling_is_told_once_and_only_where_it_is_wanted(monkeypatch):
-    told = []
-    watch = _compiling.Stopwatch()
-    watch.begin()
-    watch.end()
+    monkeypatch.setattr(_compiling, "NOTICE_AFTER", -1.0)
+    told, watch = [], _compiling.Stopwatch()
     with _compiling.shown(told.append):
-        assert told == []
         for _ in range(3):
-            watch.begin()
+            watch.begin("exactcp.measures.forest.kernels.cuts", "here")
             watch.begin()
             watch.end()
             watch.end()
-    watch.begin()
-    assert told == ["Compiling (first use only; cached for next time)."]
+    assert (told, watch.kernels) == (["Compiling random-forest kernels (once; cached in here)."], 6)
 
 
 # --- the demo
@@ -183,7 +179,7 @@ PREAMBLE = """
 import numpy as np, pandas as pd
 from exactcp import *
 from exactcp.measures import *
-from exactcp import _compiling
+from exactcp import _compiling, _numpy_first
 rng = np.random.default_rng(1)
 X = rng.normal(size=(300, 4))
 targets = X[:, 0] + rng.normal(size=300)
@@ -228,7 +224,8 @@ def test_after_it_the_first_call_of_a_process_compiles_nothing(family, tmp_path)
         return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, check=True).stdout
 
     assert re.fullmatch(r"compiled \d+ kernels; (.*) holds \d+\.\d MB\.\n", say("-m", "exactcp", "warm-up", family))
-    assert say("-c", f"{PREAMBLE}with _compiling.shown(print): {FIRST_CALLS[family]}") == ""
+    kernels = "print(_compiling.STOPWATCH.kernels)"
+    assert say("-c", f"{PREAMBLE}with _numpy_first.forced(numpy=False): {FIRST_CALLS[family]}\n{kernels}") == "0\n"
 
 
 # --- the page

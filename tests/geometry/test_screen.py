@@ -16,9 +16,9 @@ from callable_kernels import callable_kernel
 from exactcp.geometry import differences
 from exactcp.geometry import screen as screens
 from exactcp.geometry import sketch as sketches
-from exactcp.geometry.angles import directions
-from exactcp.geometry.distances import euclidean_block, euclidean_distance
+from exactcp.geometry.distances import euclidean_distance
 from exactcp.geometry.kinds import ANGLE, CHEBYSHEV, EUCLIDEAN, MANHATTAN, distance_block
+from exactcp.geometry.metric import directions
 from exactcp.geometry.words import WORD, read_word, word_at
 from exactcp.measures import NN
 from exactcp.measures.neighbours import _search as _neighbour_search
@@ -59,7 +59,7 @@ def test_every_pair_closer_than_the_threshold_is_kept(seed, p, scale, shift, spr
     tests, near = screens.prepare_tests(screen, X_test)
     norms, products = tests.norms, tests.sketch @ screen.sketch.T
     whole = tests.rows @ screen.rows.T
-    exact = euclidean_block(X_test, X[screen.slots])
+    exact = distance_block(X_test, X[screen.slots], EUCLIDEAN)
     half = screens.row_half(norms, screen.units).astype(dtype)
     for t in np.flatnonzero(near):
         for d in np.quantile(exact[t], [0.0, 0.1, 0.5, 1.0]):
@@ -106,7 +106,7 @@ def test_the_largest_rounding_error_drops_no_pair(p, rng):
     error = units.growth * (0.5 * tests.norms[:, None] + screen.norms) - 2.0**-25 * screen.norms
     folded = a @ b.T + screen.rows[:, -1].astype(float)
     least, most = folded - error - screens.ETA, folded + error + screens.ETA
-    exact = euclidean_block(X_test, X[screen.slots])
+    exact = distance_block(X_test, X[screen.slots], EUCLIDEAN)
     _assert_room(screen, tests, exact, least, most, true, 0.5 * units.growth)
 
 
@@ -295,9 +295,9 @@ def test_the_screen_does_drop_pairs(kind):
 @pytest.mark.parametrize("p", [*range(1, 50), 255, 784])
 def test_every_bit_is_that_of_the_written_order(rng: np.random.Generator, p: int) -> None:
     A, B = (rng.normal(size=(7, p)) * 10.0 ** rng.integers(-3, 4, p) for _ in range(2))
-    distances = euclidean_block(A, B)
+    distances = distance_block(A, B, EUCLIDEAN)
     assert distances.tolist() == [[math.sqrt(squared_distance(a, b)) for b in B] for a in A]
-    assert euclidean_block(B, A).T.tolist() == distances.tolist()
+    assert distance_block(B, A, EUCLIDEAN).T.tolist() == distances.tolist()
     np.testing.assert_allclose(distances, cdist(A, B), rtol=1e-13)
 
 

@@ -11,8 +11,8 @@ import plain_lanes
 from exactcp._jit import compiled
 from exactcp.geometry import lanes, trees
 from exactcp.geometry.contraction import contract, coordinates_of, find_contraction
-from exactcp.geometry.distances import euclidean_block
 from exactcp.geometry.growing import Asking, grow_grove
+from exactcp.geometry.kinds import EUCLIDEAN, distance_block
 from exactcp.geometry.screen import centred, middle_of
 from hostile import KINDS, hostile
 from tree_bounds import Placing, gap_of, limit_of, room_if_placed
@@ -87,7 +87,7 @@ def test_every_point_is_in_its_tree_once_and_every_node_bounds_its_points(n, kin
 def _assert_no_pair_is_dropped(X, Z, near, parts, asked):
     """Neither by its points nor by any box around them, however the distance is measured; return how many rows fit."""
     grove, _ = grow_grove(Z, parts)
-    exact, z, fitting = euclidean_block(asked, X), np.empty(Z.shape[1], np.float32), 0
+    exact, z, fitting = distance_block(asked, X, EUCLIDEAN), np.empty(Z.shape[1], np.float32), 0
     for x, distances in zip(asked, exact, strict=True):
         room = room_if_placed(x, near, z)
         if np.isinf(room):
@@ -115,7 +115,7 @@ def test_no_limit_drops_a_pair_that_is_as_close(kind, p):
 def test_limits_do_drop_pairs():
     """A limit that keeps everything would pass the test above."""
     X, Z, near, _, asked = _grove("normal", 400, 3)
-    exact = euclidean_block(asked[:8], X)
+    exact = distance_block(asked[:8], X, EUCLIDEAN)
     kept = 0
     for x, distances in zip(asked[:8], exact, strict=True):
         z = np.empty(3, np.float32)

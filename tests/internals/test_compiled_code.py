@@ -47,7 +47,8 @@ def toy(tmp_path):
     """Two kernels in two files, with a constant in a third one, and the package's own way to compile them."""
     package = tmp_path / "toy"
     package.mkdir()
-    for name in ("_compiling.py", "_interrupts.py", "_jit.py", "_kernel_cache.py", "_linking.py"):
+    for source in _kernel_cache.ALWAYS - {"/__init__.py"} | {"/_compiling.py", "/_interrupts.py"}:
+        name = source.removeprefix("/")
         (package / name).write_text((HOME / name).read_text().replace("exactcp", "toy"))
     for name, source in TOY.items():
         (package / name).write_text(source)

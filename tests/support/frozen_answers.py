@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from exactcp import FullConformalClassifier, FullConformalRegressor
+from exactcp import FullConformalClassifier, FullConformalRegressor, _numpy_first
 from exactcp.geometry import screen
 from exactcp.geometry.kinds import KIND_OF
 from exactcp.measures import KNN, LSSVM, KNNResidual, LassoResidual, RidgeResidual, SimplifiedKNN
@@ -52,8 +52,9 @@ def _densities(patch: pytest.MonkeyPatch, compact: float) -> None:
 
 @contextmanager
 def route(name: str) -> Iterator[None]:
-    """Let measures answer by this route, whatever the size of the data: the plain one, or trees, need no force."""
+    """Let measures answer by this route, whatever the size of the data; trees are asked for by a parameter."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_numpy_first, "_forced", name == "numpy")
         if name == "screened float64":
             patch.setattr(screen, "_float32_resolves", lambda *_: False)
         if name in ("screened", "screened float64", "differences"):
@@ -92,14 +93,14 @@ def routes_of(measure: Any) -> list[str]:
     parameters = measure.get_params()
     if "metric" in parameters:
         if not _is_fast(measure):
-            return ["plain", "one row", "float32"]
+            return ["plain", "numpy", "one row", "float32"]
         if parameters["metric"] != "euclidean":
-            return ["plain", "one row", "differences", "screened float64", "intervals", "float32"]
+            return ["plain", "numpy", "one row", "differences", "screened float64", "intervals", "float32"]
         screens = ["screened", "screened float64", "sketched"]
-        return ["plain", "one row", *screens, "tree", "tree one row", "contracted", "intervals", "float32"]
+        return ["plain", "numpy", "one row", *screens, "tree", "tree one row", "contracted", "intervals", "float32"]
     if "bandwidth" in parameters:
-        return ["plain", "one row", "sums dense", "sums direct", "sums screened", "float32"]
-    return ["plain", "one row", "float32"]
+        return ["plain", "numpy", "one row", "sums dense", "sums direct", "sums screened", "float32"]
+    return ["plain", "numpy", "one row", "float32"]
 
 
 def _narrowed(route_name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:

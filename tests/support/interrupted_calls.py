@@ -33,6 +33,11 @@ from numba.core.utils import stream_list
 register, registered = event.register, []
 event.register = lambda *told: registered.append(told)
 
+from exactcp import _jit, _numpy_first  # noqa: E402
+
+_numpy_first._forced = False
+_jit.load_kernels()
+
 from families import CHANGES, FAMILIES, QUESTIONS, answers, are_equal, calls_of  # noqa: E402
 
 event.register = register

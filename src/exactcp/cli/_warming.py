@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import exactcp as cp
+from exactcp._numpy_first import forced
 from exactcp.cli import _options as typed
 from exactcp.cli._mistakes import MisuseError, did_you_mean
 from exactcp.cli._tables import print_result, say
@@ -65,8 +66,8 @@ def _compile_elsewhere(family: str) -> str:
 
 
 def _compile(family: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nobody looks at what these predict
+    with warnings.catch_warnings(), forced(numpy=False):
+        warnings.simplefilter("ignore")  # what these predict is not read
         for n in FAMILIES[family].sizes:
             for predictor in FAMILIES[family].predictors():
                 _use(predictor, FAMILIES[family], n)

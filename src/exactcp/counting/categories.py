@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled
+from exactcp._numpy_first import numpy_first
 from exactcp.counting.labels import LabelCounts, count_below, new_label_counts
 
 
@@ -27,7 +28,7 @@ def rank_within(scores: np.ndarray, categories: np.ndarray) -> CategoryRanks:
 
 
 @compiled
-def count_ranked(ranks, wanted, lo, hi):
+def _count_ranked(ranks, wanted, lo, hi):
     """Count, for tie bands (m,), the scores of the wanted categories that are >= lo and > hi, (2, m).
 
     A category that no example has, of which -1 is one, has nothing to count.
@@ -38,6 +39,18 @@ def count_ranked(ranks, wanted, lo, hi):
             own = ranks.ascending[ranks.starts[wanted[t]] : ranks.starts[wanted[t] + 1]]
             out[0, t] = own.shape[0] - count_below(own, lo[t], False)
             out[1, t] = own.shape[0] - count_below(own, hi[t], True)
+    return out
+
+
+@numpy_first(_count_ranked, lambda _, wanted, *__: 1e4 * wanted.size)
+def count_ranked(ranks: CategoryRanks, wanted: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Do the same in NumPy."""
+    out = np.zeros((2, wanted.size), np.int64)
+    for category, objects in objects_by_category(wanted):
+        if 0 <= category < ranks.starts.size - 1:
+            own = ranks.ascending[ranks.starts[category] : ranks.starts[category + 1]]
+            out[0, objects] = own.size - np.searchsorted(own, lo[objects], side="left")
+            out[1, objects] = own.size - np.searchsorted(own, hi[objects], side="right")
     return out
 
 

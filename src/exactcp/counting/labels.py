@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.counting.ties import TOLERANCE, tie_band
+from exactcp._numpy_first import numpy_first
+from exactcp.counting.ties import TOLERANCE, tie_band, tie_bands
 
 RUN = 24  # labels that are sorted by insertion
 
@@ -112,11 +113,19 @@ def _fill_bands(scores, floor, bands):
     _fill(scores, floor, bands.lo, bands.hi, bands.order, bands.lo_sorted, bands.hi_sorted)
 
 
-def make_bands(scores, floor):
+@numpy_first(_fill_bands, lambda scores, *_: 50.0 * scores.size)
+def _fill_in_numpy(scores: np.ndarray, floor: float, bands: Bands) -> None:
+    lo_hi = tie_bands(scores, floor, TOLERANCE)
+    bands.order[:] = np.argsort(scores, axis=1, kind="stable")
+    for band, by_label, in_order in zip(lo_hi, bands[:2], bands[3:], strict=True):
+        by_label[:], in_order[:] = band, np.take_along_axis(band, bands.order, axis=1)
+
+
+def make_bands(scores: np.ndarray, floor: float) -> Bands:
     """Return what `bands_of` gives, to Python."""
     lo, hi, lo_sorted, hi_sorted = (np.empty(scores.shape) for _ in range(4))
     bands = Bands(lo, hi, np.empty(scores.shape, np.int64), lo_sorted, hi_sorted)
-    _fill_bands(np.ascontiguousarray(scores), floor, bands)
+    _fill_in_numpy(np.ascontiguousarray(scores), floor, bands)
     return bands
 
 
@@ -142,18 +151,3 @@ def add_suffix_sums(jumps, order, counts):
         for rank in range(n_labels - 1, -1, -1):
             total += jumps[t, rank + 1]
             counts[t, order[t, rank]] += total
-
-
-@compiled
-def choose_labels(p, scores, best, confidence, credibility):
-    """Write the column with the largest p of each row (ties: smaller score, then first), 1 - the second p, and p."""
-    for t in range(p.shape[0]):
-        chosen, second = 0, 0.0
-        for label in range(1, p.shape[1]):
-            is_tied = p[t, label] == p[t, chosen]
-            if p[t, label] > p[t, chosen] or (is_tied and scores[t, label] < scores[t, chosen]):
-                second = p[t, chosen]
-                chosen = label
-            else:
-                second = max(second, p[t, label])
-        best[t], confidence[t], credibility[t] = chosen, 1.0 - second, p[t, chosen]

@@ -15,11 +15,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaincc, gammaln, ndtr
 
+from exactcp._numpy_first import python_first
 from exactcp._parameters import Allowed
 from exactcp.exchangeability._record import Record
-from exactcp.exchangeability.kernels.jumpers import bet_with_jumpers
+from exactcp.exchangeability.kernels import jumpers
 
 BETS_BLOCK = 256  # terms of the mixture's series that are summed together
+
+_bet_with_jumpers = python_first(jumpers.bet_with_jumpers, lambda p_values, *_: 5e3 * p_values.size)
 
 
 class Betting:
@@ -186,7 +189,7 @@ class Jumpers(NamedTuple):
     def after(self, p_values: Sequence[float]) -> tuple[Jumpers, list[float]]:
         """Return them after bets on p-values, and the logarithms of what these multiply the mean capital by."""
         shares, logs, growths = self.shares.copy(), self.logs.copy(), np.empty(len(p_values))
-        bet_with_jumpers(np.array(p_values, dtype=np.float64), self.jumps, shares, logs, growths)
+        _bet_with_jumpers(np.array(p_values, dtype=np.float64), self.jumps, shares, logs, growths)
         return Jumpers(self.jumps, shares, logs), growths.tolist()
 
 

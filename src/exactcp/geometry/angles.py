@@ -17,7 +17,7 @@ LONGEST = 2.0  # of all cosine distances
 @inner
 def cosine_distance(a, b):
     """1 - ab of rows of length 1: 0 below the rounding error of parallel rows, and at most 2."""
-    d = 1.0 - inner_product(a, b)  # type: ignore[call-arg]
+    d = 1.0 - inner_product(a, b)
     return 0.0 if d < (2 * a.shape[0] + 24) * 2.0**-53 else min(d, LONGEST)
 
 
@@ -30,7 +30,7 @@ def angle_error(p):
 
 
 @compiled
-def _unit_rows(X):
+def unit_rows(X):
     """Return the rows divided by their lengths; a row of zeros stays what it is."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
@@ -39,39 +39,7 @@ def _unit_rows(X):
             largest = max(largest, abs(X[i, j]))
         for j in range(X.shape[1]):
             out[i, j] = X[i, j] / largest if largest > 0.0 else 0.0
-        length = math.sqrt(inner_product(out[i], out[i]))  # type: ignore[call-arg]
+        length = math.sqrt(inner_product(out[i], out[i]))
         for j in range(X.shape[1]):
             out[i, j] = out[i, j] / length if length > 0.0 else 0.0
     return out
-
-
-def _centred(X):
-    """Return rows less their means; a row of one value becomes zeros, whatever its mean rounds to."""
-    scale = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
-    scaled = X / np.where(scale > 0, scale, 1.0)
-    return np.where((X[:, :1] == X).all(axis=1, keepdims=True), 0.0, scaled - scaled.mean(axis=1, keepdims=True))
-
-
-def directions(X, metric):
-    """Return rows of length 1, centred for the correlation; refuse those without a direction.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    metric : {"cosine", "correlation"}
-
-    Returns
-    -------
-    ndarray of shape (n, p)
-    """
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    rows = _unit_rows(X if metric == "cosine" else _centred(X))
-    lost = np.flatnonzero(~rows.any(axis=1))
-    if lost.size:
-        what = "zeros" if metric == "cosine" else "one value"
-        msg = (
-            f"metric={metric!r} got an object of {what} only (row {lost[0]} of {X.shape[0]}), which has no direction: "
-            "leave it out, or use another metric."
-        )
-        raise ValueError(msg)
-    return rows

@@ -7,14 +7,7 @@ that the bits of a distance are those of the same numbers in float64.
 import math
 from functools import partial
 
-import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.imputils import impl_ret_untracked
-from numba.extending import intrinsic
-
-from exactcp._jit import compiled, inner
+from exactcp._jit import cgutils, inner, intrinsic, ir, types
 
 LANES = 16  # partial sums
 
@@ -94,8 +87,7 @@ def _sum_in_order(term, join, context, builder, signature, args):
         with builder.if_then(builder.icmp_signed("!=", here, length.type(0))):
             builder.store(_with_terms(term, join, builder, builder.load(total), rows, start, width), total)
         start, summed, width = builder.add(start, here), builder.load(total), width // 2
-    result = builder.extract_element(summed, ir.Constant(ir.IntType(32), 0))
-    return impl_ret_untracked(context, builder, signature.return_type, result)
+    return builder.extract_element(summed, ir.Constant(ir.IntType(32), 0))
 
 
 def _vector(width):
@@ -131,14 +123,4 @@ def _halved(join, builder, total, width):
 @inner
 def euclidean_distance(a, b):
     """sqrt(sum (a - b)^2) in a fixed order: the same bits for (a, b) and (b, a)."""
-    return math.sqrt(squared_distance(a, b))  # type: ignore[call-arg]
-
-
-@compiled
-def euclidean_block(A, B):
-    """Return the matrix of distances between the rows of A and of B."""
-    out = np.empty((A.shape[0], B.shape[0]))
-    for i in range(A.shape[0]):
-        for j in range(B.shape[0]):
-            out[i, j] = euclidean_distance(A[i], B[j])
-    return out
+    return math.sqrt(squared_distance(a, b))

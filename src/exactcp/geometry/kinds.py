@@ -31,8 +31,8 @@ def _other_distance(a, b, kind):
     if kind == ANGLE:
         return cosine_distance(a, b)
     if kind == MANHATTAN:
-        return manhattan_distance(a, b)  # type: ignore[call-arg]
-    return chebyshev_distance(a, b)  # type: ignore[call-arg]
+        return manhattan_distance(a, b)
+    return chebyshev_distance(a, b)
 
 
 @inner(forceinline=True)

@@ -117,9 +117,12 @@ class FunctionStore:
 
     def arrived(self, X: np.ndarray) -> FunctionStore:
         """Return the store when new objects have taken the slots after the others."""
+        return self._of(self._with(X))
+
+    def _with(self, X: np.ndarray) -> np.ndarray:
         if self.n < SAMPLE_PAIRS:  # a stream, whose first object had none to be compared with
             self.distance.check_symmetric(self._column[-1], X[0, 0])
-        return self._of(np.concatenate([self._column, X[:, 0]]))
+        return np.concatenate([self._column, X[:, 0]])
 
     def departed(self, slot: int) -> FunctionStore:
         """Return the store when the last object has taken the slot of one that is forgotten."""
@@ -130,7 +133,7 @@ class FunctionStore:
 
     def extended(self, X: np.ndarray) -> FunctionStore:
         """Return a store with new objects in new slots, and no more room."""
-        store = self._of(np.concatenate([self._column, X[:, 0]]))
+        store = self._of(self._with(X))
         return store.shell(np.empty((store.n, 0)))
 
     def kept(self, slots: np.ndarray) -> FunctionStore:

@@ -12,8 +12,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import VALID_METRICS
 
 from exactcp._parameters import NONE, Allowed, integer, shown
-from exactcp.geometry.angles import directions
-from exactcp.geometry.kinds import ANGLE, EUCLIDEAN, KIND_OF, OTHER, distance_block
+from exactcp.geometry.kinds import ANGLE, EUCLIDEAN, KIND_OF, OTHER
+from exactcp.geometry.small import distance_block, unit_rows
 
 Metric = str | Callable[..., float]
 METRICS = sorted(set(VALID_METRICS["brute"]) - {"nan_euclidean"})
@@ -151,3 +151,35 @@ def _number_said(said: Any) -> float:
         return float(said)
     except (TypeError, ValueError):
         return math.nan
+
+
+def _centred(X: np.ndarray) -> np.ndarray:
+    """Return rows less their means; a row of one value becomes zeros, whatever its mean rounds to."""
+    scale = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
+    scaled = X / np.where(scale > 0, scale, 1.0)
+    return np.where((X[:, :1] == X).all(axis=1, keepdims=True), 0.0, scaled - scaled.mean(axis=1, keepdims=True))
+
+
+def directions(X: np.ndarray, metric: Metric) -> np.ndarray:
+    """Return rows of length 1, centred for the correlation; refuse those without a direction.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    metric : {"cosine", "correlation"}
+
+    Returns
+    -------
+    ndarray of shape (n, p)
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    rows = unit_rows(X if metric == "cosine" else _centred(X))
+    lost = np.flatnonzero(~rows.any(axis=1))
+    if lost.size:
+        what = "zeros" if metric == "cosine" else "one value"
+        msg = (
+            f"metric={metric!r} got an object of {what} only (row {lost[0]} of {X.shape[0]}), which has no direction: "
+            "leave it out, or use another metric."
+        )
+        raise ValueError(msg)
+    return rows

@@ -4,10 +4,7 @@ numba does not vectorise such loops, which are short; these are three times fast
 whole groups of GROUP. What is found here only bounds or screens, so that any rounding has its allowance elsewhere.
 """
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from exactcp._jit import cgutils, intrinsic, ir, types
 
 GROUP = 32  # test objects of a group
 

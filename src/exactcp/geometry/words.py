@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import config, types
-from numba.extending import intrinsic
+
+from exactcp._jit import IS_INTERPRETED, intrinsic, ir, types
 
 WORD = 8  # flags, a byte each
 
@@ -35,4 +34,4 @@ def _load_word(typing_context: Any, flags: Any, w: Any) -> Any:  # noqa: ARG001
     return types.uint64(flags, types.intp), generate
 
 
-word_at: Any = read_word if getattr(config, "DISABLE_JIT", False) else _load_word
+word_at: Any = read_word if IS_INTERPRETED else _load_word

@@ -9,7 +9,8 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort
 from exactcp.counting.categories import Within
-from exactcp.counting.targets import count_affine, covered, sorted_ends, typical_size
+from exactcp.counting.small import count_affine, covered, sorted_ends
+from exactcp.counting.targets import typical_size
 from exactcp.measures._bags import TargetBagBase
 
 

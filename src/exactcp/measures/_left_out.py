@@ -10,7 +10,7 @@ import numpy as np
 
 from exactcp._parallel import FREE, Effort, map_blocks
 from exactcp._rows import count_rows, take_rows
-from exactcp.counting.folds import kth_largest
+from exactcp.counting.small import kth_largest
 
 BLOCK_BYTES = 2**24  # of left-out predictions at a time
 TOGETHER = 2**12  # columns that make blocks of a few hundred objects

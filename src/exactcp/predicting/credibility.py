@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from exactcp.counting.labels import choose_labels
 from exactcp.regions import ConfidencePrediction
 
 
@@ -15,11 +14,10 @@ def most_credible(p: np.ndarray, scores: np.ndarray) -> ConfidencePrediction:
 
     Ties go to the smaller score, then to the first.
     """
-    m = p.shape[0]
-    best, confidence, credibility = np.empty(m, np.intp), np.empty(m), np.empty(m)
-    matrices = (np.ascontiguousarray(one, dtype=np.float64) for one in (p, scores))
-    choose_labels(*matrices, best, confidence, credibility)
-    return ConfidencePrediction(best, confidence, credibility)
+    rows = np.arange(p.shape[0])
+    best = np.lexsort((scores, -p), axis=1)[:, 0]
+    second = np.partition(p, -2, axis=1)[:, -2] if p.shape[1] > 1 else np.zeros(rows.size)
+    return ConfidencePrediction(best, 1.0 - second, p[rows, best])
 
 
 def confidence_prediction(p: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> ConfidencePrediction:

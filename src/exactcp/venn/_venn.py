@@ -12,12 +12,13 @@ from exactcp._answers import check_two_classes, encode
 from exactcp._changes import changes, reads
 from exactcp._parallel import effort_of
 from exactcp._parameters import EFFORT, check_parameters
-from exactcp._validation import check_square
 from exactcp.geometry.metric import NEIGHBOURS, Distance
-from exactcp.geometry.objects import store_of
 from exactcp.measures._contract import Objects, objects_by_metric
+from exactcp.measures._small_bag import NumpyFirst
 from exactcp.measures.neighbours._category_bag import VennBag
-from exactcp.measures.neighbours._route import ROUTES, check_search
+from exactcp.measures.neighbours._route import ROUTES, check_search, goes_to_numpy, in_numpy
+from exactcp.measures.neighbours._search import own_store, stored
+from exactcp.measures.neighbours.small_means import SmallVotes
 from exactcp.predicting.frames import ProbabilityPrediction
 from exactcp.predicting.learning import LabelledLearning
 
@@ -35,9 +36,10 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         "chebyshev" are the fast ones.
     metric_params : dict, default=None
         Keyword arguments of the metric.
-    search : {"auto", "tree", "brute"}, default="auto"
-        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
-        how long a result takes, never what it is. Only the Euclidean metric has trees.
+    search : {"auto", "tree", "brute", "numpy"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
+        found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0
@@ -107,7 +109,7 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
            [0.007, 0.047, 0.947]])
     """
 
-    _bag: VennBag
+    _bag: Any
     search: str = "auto"
     _keeps_float32: ClassVar[bool] = True
     _metric: Any  # of the examples that were learned
@@ -186,14 +188,16 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
         classes = np.unique(y if declared is None else declared)
         check_two_classes(classes, self)
         codes = encode(y, classes, what="y", remedy="give all labels in classes=.")
-        if distance.is_precomputed:
-            check_square(X)
-        # scrambled, so that lists fill evenly when examples come sorted
-        slots = np.random.default_rng(0).permutation(X.shape[0]) if not distance.is_precomputed else np.arange(len(X))
-        store = store_of(X[slots], distance)
-        bag = VennBag(store, codes[slots], np.argsort(slots), classes.size, k=int(self.k), search=self.search)
-        self._bag = bag.fill(effort=effort_of(self))
-        self.search_ = bag.search.route
+        k, search = int(self.k), self.search
+        if goes_to_numpy(search, X):
+            small = SmallVotes(own_store(X, distance), codes, classes.size, k=k, search=search)
+            small.is_forced, self.search_, self._bag = search == "numpy", in_numpy(search), NumpyFirst(small)
+        else:
+            # scrambled, so that lists fill evenly when examples come sorted
+            store, slots, order = stored(X, np.zeros(codes.size, np.int64), distance)
+            bag = VennBag(store, codes[slots], order, classes.size, k=k, search=search)
+            self._bag = bag.fill(effort=effort_of(self))
+            self.search_ = bag.search.route
         self.classes_, self._declared = classes, declared
         return self
 

@@ -17,10 +17,10 @@ from exactcp.measures.density.kernels import dense as dense_kernels
 from exactcp.measures.density.kernels import kernel_functions
 from exactcp.measures.density.kernels.kernel_functions import (
     KERNEL_CODES,
-    kernel_block,
     log_kernels,
     squared_block,
 )
+from exactcp.measures.density.small import kernel_block
 from exactcp.pvalues import compare_scores
 from frozen_answers import route
 from problems import PROBLEMS

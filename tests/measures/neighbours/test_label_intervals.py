@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from exactcp import FullConformalClassifier, pvalues
-from exactcp.counting.labels import choose_labels
 from exactcp.measures import KNN, NN, SimplifiedKNN
 from exactcp.measures.neighbours import _label_bag, _search, _tuning
 from exactcp.measures.neighbours._tuning import NeighbourTuning
+from exactcp.predicting.credibility import most_credible
 from hostile import KINDS, hostile
 
 MEASURES = {"NN": NN(), "KNN 4": KNN(4), "KNN 15": KNN(), "SimplifiedKNN 3": SimplifiedKNN(3)}
@@ -78,9 +78,7 @@ def _best(counts, sizes):
     found, tau = [], np.full(counts.scores.shape[0], 0.37)
     for compared in (pvalues.marginal(counts, int(sizes.sum())), pvalues.label_conditional(counts, sizes)):
         for p in (pvalues.deterministic_p(compared), pvalues.smoothed_p(compared, tau)):
-            best, confidence, credibility = np.empty(len(p), np.int64), np.empty(len(p)), np.empty(len(p))
-            choose_labels(p, counts.scores, best, confidence, credibility)
-            found.append(best)
+            found += [most_credible(p, counts.scores).label]
     return found
 
 

@@ -25,7 +25,8 @@ from exactcp.measures.density._routes import (
     scores_from_sums,
     sum_kernels,
 )
-from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, alternative_sums, log_sum
+from exactcp.measures.density.kernels.log_sums import LOG_FLOOR
+from exactcp.measures.density.small import alternative_sums, log_sum
 
 SHARE_ANEW = 8  # changing more than one example in this many of a label makes its sums anew
 SORT_FROM = 64  # candidates from which sorting the training scores pays

@@ -11,16 +11,14 @@ from exactcp._growing import Rows
 from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.geometry.screen import Screen, prepare_training
 from exactcp.measures.density.kernels.dense import Dense, prepare_dense, product_error
-from exactcp.measures.density.kernels.kernel_functions import log_kernels
-from exactcp.measures.density.kernels.learning import DIRECT, Sums, learn_logs, new_sums, unlearn_logs
+from exactcp.measures.density.kernels.learning import DIRECT, Sums, new_sums
 from exactcp.measures.density.kernels.log_sums import (
     EVERYONE,
     LOG_FLOOR,
     SummedExamples,
     empty_sums,
-    sum_all_pairs,
-    sum_known,
 )
+from exactcp.measures.density.small import learn_logs, log_kernels, sum_all_pairs, sum_known, unlearn_logs
 
 NOTHING = np.empty(0)
 # whose squares still neither overflow nor vanish

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from exactcp._numpy_first import is_small
 from exactcp._parallel import Effort, map_blocks
 from exactcp.counting.categories import CategoryRanks, count_ranked
 from exactcp.counting.ties import TOLERANCE, tie_bands
@@ -31,18 +32,16 @@ from exactcp.measures.density.kernels.dense import (
     may_underflow,
     prepare_rows,
     product_block,
-    sum_block,
     symmetric_sums,
 )
-from exactcp.measures.density.kernels.kernel_functions import kernel_block
 from exactcp.measures.density.kernels.log_sums import (
     LOG_FLOOR,
     SummedExamples,
     SumsAndCounts,
     empty_sums,
-    sum_all_pairs,
 )
 from exactcp.measures.density.kernels.screened import sum_screened_pairs
+from exactcp.measures.density.small import kernel_block, sum_all_pairs, sum_block, work_of
 
 FEW_OBJECTS = 8  # for fewer objects than this all pairs are summed
 FEW_MULTIPLICATIONS = 10**6  # so they are for fewer multiplications than this
@@ -177,8 +176,8 @@ class Summation:
         rows = np.flatnonzero(self._left)
         if rows.size == 0:
             return []
-        if self._is_small(rows.size):
-            return self._cut(rows, self._sum_all_pairs)
+        if self._is_small(rows.size) or is_small(work_of(rows.size, *self._examples.objects.shape)):
+            return self._cut(rows, self._sum_all_pairs)  # whose sums are those of the screened pairs
         self._label.screen()  # made here, not in every thread
         return self._cut(rows, partial(self._sum_screened_pairs, buffers))
 

@@ -10,7 +10,8 @@ from scipy.stats import nbinom
 
 from exactcp._parameters import integer
 from exactcp._seeds import draw_seed
-from exactcp.counting.randomness import mix, row_keys
+from exactcp.counting.randomness import mix
+from exactcp.counting.small import row_keys
 
 SHARE_IN_SAMPLE = 1 - math.exp(-1)  # of the examples that are in a sample
 AT_ONCE = 2**18  # elements and samples whose hashes are in memory

@@ -14,11 +14,11 @@ from exactcp.measures.least_squares.kernels.leave_one_out import (
     CHUNK_EXAMPLES,
     ByLabel,
     Candidates,
-    count_exactly,
     count_without_division,
     without_itself,
 )
 from exactcp.measures.least_squares.kernels.windows import Windowed, count_windows
+from exactcp.measures.least_squares.small import count_exactly
 
 LSSVM_ROWS = 128  # test objects of one product
 LSSVM_COLUMNS = 2 * CHUNK_EXAMPLES  # training examples of one product

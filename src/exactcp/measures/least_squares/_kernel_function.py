@@ -14,8 +14,9 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from exactcp._parallel import Effort, blas_threads, map_blocks
 from exactcp._parameters import NONE, Allowed, integer, number
-from exactcp.geometry.distances import euclidean_block
-from exactcp.measures.least_squares.kernels.updates import rows_times
+from exactcp.geometry.kinds import EUCLIDEAN
+from exactcp.geometry.small import distance_block
+from exactcp.measures.least_squares.small import rows_times
 
 Kernel = str | Callable[[np.ndarray, np.ndarray], float]
 EXPLICIT_MONOMIALS = 200  # of a polynomial kernel, up to which it has a feature map for however few objects
@@ -110,7 +111,8 @@ class KernelFunction:
                 with blas_threads(1):
                     values = np.asarray(pairwise_kernels(A, B, metric=self.kernel), dtype=np.float64)
             elif self.kernel == "rbf":
-                values = np.exp(-gamma * euclidean_block(np.ascontiguousarray(A), np.ascontiguousarray(B)) ** 2)
+                distances = distance_block(np.ascontiguousarray(A), np.ascontiguousarray(B), EUCLIDEAN)
+                values = np.exp(-gamma * distances**2)
             elif self.kernel == "laplacian":
                 values = np.exp(-gamma * cdist(A, B, "cityblock"))
             else:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from exactcp.measures.least_squares.kernels.leave_one_out import loo_values
+from exactcp.measures.least_squares.small import loo_values
 
 
 class LeaveOneOut(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 
 from exactcp._changes import twin
 from exactcp._growing import Rows
+from exactcp._numpy_first import is_small
 from exactcp._parallel import ALONE, FREE, Effort, Result, map_blocks
 from exactcp.counting.categories import Members, count_by_column, objects_by_category
 from exactcp.counting.labels import LabelCounts
@@ -29,8 +30,9 @@ from exactcp.measures.least_squares._features import FeatureStore
 from exactcp.measures.least_squares._kernel_matrix import KernelStore
 from exactcp.measures.least_squares._leave_one_out import LeaveOneOut
 from exactcp.measures.least_squares.factorisations.form import some_multipliers
-from exactcp.measures.least_squares.kernels.leave_one_out import alternative_loo_scores, finish, new_candidates
+from exactcp.measures.least_squares.kernels.leave_one_out import new_candidates
 from exactcp.measures.least_squares.kernels.windows import count_windows
+from exactcp.measures.least_squares.small import alternative_loo_scores, finish, work_of
 
 FEW_ASKED = 4  # fewer test objects than this, since the last change, are counted without ordering the examples by label
 MANY_ASKED = 32  # as many are worth ordering them by label and ratio
@@ -141,9 +143,13 @@ class LSSVMBag(FactorisedBag, LabelBag):
             fitted = self._fitted = Arrived(factorisation, solution, own, factorisation.divisors, codes, self._n_labels)
         return fitted
 
-    def _order(self, fitted: Arrived, ordered: Ordered | None, asked: int) -> Ordered | None:
+    def _work(self, m: int) -> float:
+        """Return about how many elementary operations it takes to count for m test objects."""
+        return work_of(m, self.n, self._n_labels)
+
+    def _order(self, fitted: Arrived, ordered: Ordered | None, asked: int, m: int) -> Ordered | None:
         """Return the examples in order, if enough test objects have asked since the last change."""
-        if self._n_labels > LABELS_BY_RANK or asked < FEW_ASKED or not fitted.own.size:
+        if self._n_labels > LABELS_BY_RANK or asked < FEW_ASKED or not fitted.own.size or is_small(self._work(m)):
             return ordered
         if ordered is None and asked < MANY_ASKED:
             return by_label(fitted)
@@ -156,7 +162,7 @@ class LSSVMBag(FactorisedBag, LabelBag):
         m, fitted = X.shape[0], self._ready(effort)
         prepared = self._store.prepare(X)
         self._asked += m
-        ordered = self._ordered = self._order(fitted, self._ordered, self._asked)
+        ordered = self._ordered = self._order(fitted, self._ordered, self._asked, m)
         size = LSSVM_ROWS if ordered is None or m <= LSSVM_ROWS else _block_size(ordered.at_once, m, effort)
         everyone = [(AskedWithin(fitted, ordered, m), slice(None))]
         blocks = [slice(first, first + size) for first in range(0, max(m, 1), size)]
@@ -175,7 +181,7 @@ class LSSVMBag(FactorisedBag, LabelBag):
         """Return counts among the examples of the candidates' categories only, and candidate scores."""
         fitted, prepared = self._ready(effort), self._store.prepare(X)
         self._asked += X.shape[0]
-        windows = self._windows_within(fitted, categories)
+        windows = self._windows_within(fitted, categories, X.shape[0])
         if windows.windowed is None:
             return self._count_separately(fitted, prepared, categories, wanted, effort)
         numbers, size = np.ascontiguousarray(wanted), _block_size(windows.at_once, X.shape[0], effort)
@@ -197,11 +203,16 @@ class LSSVMBag(FactorisedBag, LabelBag):
                 field[rest] = counted
         return LabelCounts(*counts)
 
-    def _windows_within(self, fitted: Arrived, categories: np.ndarray) -> CategoryWindows:
+    def _windows_within(self, fitted: Arrived, categories: np.ndarray, m: int) -> CategoryWindows:
         """Return the windows of all categories, if enough test objects have asked since the last change."""
         windows = self._windows
         if windows is None or windows.categories is not categories:
-            if self._n_labels > LABELS_BY_RANK or self._asked < MANY_ASKED or not fitted.own.size:
+            if (
+                is_small(self._work(m))
+                or self._n_labels > LABELS_BY_RANK
+                or self._asked < MANY_ASKED
+                or not fitted.own.size
+            ):
                 return CategoryWindows(categories, None)
             windows = self._windows = by_category(fitted, categories)
         return windows

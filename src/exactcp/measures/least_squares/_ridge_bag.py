@@ -10,7 +10,8 @@ import numpy as np
 
 from exactcp._parallel import ALONE, FREE, Effort, map_blocks
 from exactcp.counting.categories import Within, groups_of
-from exactcp.counting.targets import origin_of, slack_of, typical_size, widened
+from exactcp.counting.small import widened
+from exactcp.counting.targets import origin_of, slack_of, typical_size
 from exactcp.measures._affine_bag import AffineBag, Piece, counted_from_zero, regions_of
 from exactcp.measures.least_squares._factorised_bag import FactorisedBag
 from exactcp.measures.least_squares._features import FeatureStore
@@ -22,11 +23,9 @@ from exactcp.measures.least_squares.kernels.extents import (
     STUDENTIZED,
     RidgeExamples,
     collect,
-    count_ridge,
-    extents,
-    kappas,
 )
 from exactcp.measures.least_squares.kernels.leave_one_out import without_itself
+from exactcp.measures.least_squares.small import count_ridge, extents, kappas
 
 RESIDUAL_CODES = {"ordinary": ORDINARY, "deleted": DELETED, "studentized": STUDENTIZED}
 RIDGE_ROWS = 64  # test objects of one product

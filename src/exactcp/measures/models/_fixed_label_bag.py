@@ -83,7 +83,10 @@ class FixedLabelBag(ReplacingBag, LabelBag):
         everyone = rank_within(self._scored, categories)
         for c in range(self._labels.size):
             same = self._codes == c
-            asked = np.ascontiguousarray(wanted[:, c]), *tie_bands(np.ascontiguousarray(scores[:, c]), **self._rule)
+            asked = (
+                np.ascontiguousarray(wanted[:, c]),
+                *tie_bands(np.ascontiguousarray(scores[:, c]), *self._rule.values()),
+            )
             at_least, above = count_ranked(rank_within(self._scored[same], categories[same]), *asked)
             all_at_least, all_above = count_ranked(everyone, *asked)
             fields = above, at_least - above, all_above - above, all_at_least - all_above - (at_least - above)

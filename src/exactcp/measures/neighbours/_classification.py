@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,15 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from exactcp import textbook
 from exactcp._answers import positions_of
 from exactcp._changes import changes
+from exactcp._numpy_first import counted
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_examples, check_objects
 from exactcp.geometry.metric import METRIC, METRIC_PARAMS, NEIGHBOURS, Distance
+from exactcp.measures._bags import LabelBag
 from exactcp.measures._contract import Measure, Objects, objects_by_metric
+from exactcp.measures._small_bag import NumpyFirst
 from exactcp.measures.neighbours._label_bag import NeighbourBag
-from exactcp.measures.neighbours._route import ROUTES, Route, check_search
-from exactcp.measures.neighbours._search import NeighbourSearch, stored
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy
+from exactcp.measures.neighbours._search import NeighbourSearch, own_store, stored
 from exactcp.measures.neighbours._shard_forgetting import ChangingNeighbours
+from exactcp.measures.neighbours.small import SmallNeighbours, candidate_scores
 from exactcp.textbook.algorithm import ScoreFunction
 from exactcp.textbook.neighbours import DistanceFunction
 
@@ -101,10 +105,22 @@ class NeighbourMeasure(Measure):
         k, _ = self._checked()
         X = check_objects(self, X)
         position, is_known = positions_of(np.asarray(labels), self.classes_)
-        scores = self._search.candidate_scores(X, self._order, k, use_ratio=self.compares_labels, effort=effort)
+        scores = self._scores_of(X, k, effort)
         return np.where(is_known, scores[:, position], np.inf)  # a label that is not known has no neighbours
 
-    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> NeighbourBag:
+    def _scores_of(self, X: Any, k: int, effort: Effort) -> np.ndarray:
+        """Return the scores (m, labels of `fit`) of rows against the examples of `fit`."""
+        search, use_ratio = self._search, self.compares_labels
+        if not search.is_small(X.shape[0]):
+            return search.candidate_scores(X, self._order, k, use_ratio=use_ratio, effort=effort)
+        store = search.store
+        with counted():
+            rows = store.by_slot(X, self._order)
+            store.check_new(rows)
+            distances = store.rows_from(rows)
+            return candidate_scores(distances, search.codes[: store.n], search.n_labels, k, use_ratio=use_ratio)
+
+    def bag(self, X: np.ndarray, codes: np.ndarray, n_labels: int, *, effort: Effort = FREE) -> LabelBag:
         """Return the bag of these examples.
 
         Parameters
@@ -118,11 +134,16 @@ class NeighbourMeasure(Measure):
 
         Returns
         -------
-        NeighbourBag
+        LabelBag
         """
         k, distance = self._checked()
-        store, examples, order = stored(X, codes, distance)
         use_ratio, search = self.compares_labels, self.search
+        if goes_to_numpy(search, X):
+            store = own_store(X, distance)
+            small = SmallNeighbours(store, codes, n_labels, k=k, use_ratio=use_ratio, search=search)
+            small.is_forced, self.search_ = search == "numpy", in_numpy(search)
+            return cast("LabelBag", NumpyFirst(small))
+        store, examples, order = stored(X, codes, distance)
         bag = NeighbourBag(store, codes[examples], order, n_labels, k=k, use_ratio=use_ratio, search=search)
         bag.fill(effort=effort)
         self.search_ = bag.search.route
@@ -146,9 +167,10 @@ class NN(NeighbourMeasure):
     metric_params : dict, default=None
         Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
         learn them on other rows, or use the predictor's `preprocess`.
-    search : {"auto", "tree", "brute"}, default="auto"
-        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
-        how long a result takes, never what it is. Only the Euclidean metric has trees.
+    search : {"auto", "tree", "brute", "numpy"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
+        found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
 
     Attributes
     ----------
@@ -205,9 +227,10 @@ class KNN(NeighbourMeasure):
     metric_params : dict, default=None
         Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
         learn them on other rows, or use the predictor's `preprocess`.
-    search : {"auto", "tree", "brute"}, default="auto"
-        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
-        how long a result takes, never what it is. Only the Euclidean metric has trees.
+    search : {"auto", "tree", "brute", "numpy"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
+        found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
 
     Attributes
     ----------
@@ -268,9 +291,10 @@ class SimplifiedKNN(NeighbourMeasure):
     metric_params : dict, default=None
         Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
         learn them on other rows, or use the predictor's `preprocess`.
-    search : {"auto", "tree", "brute"}, default="auto"
-        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
-        how long a result takes, never what it is. Only the Euclidean metric has trees.
+    search : {"auto", "tree", "brute", "numpy"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
+        found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
 
     Attributes
     ----------

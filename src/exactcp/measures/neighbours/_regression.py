@@ -15,13 +15,16 @@ from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
 from exactcp.geometry.metric import NEIGHBOURS, Distance
+from exactcp.measures._bags import TargetBag
 from exactcp.measures._contract import Objects, RegressionMeasure, objects_by_metric
 from exactcp.measures._shards import ShardedTargets
+from exactcp.measures._small_bag import NumpyFirst
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
-from exactcp.measures.neighbours._route import ROUTES, Route, check_search
-from exactcp.measures.neighbours._search import stored
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy
+from exactcp.measures.neighbours._search import own_store, stored
 from exactcp.measures.neighbours._sharded_targets import ShardedResiduals
 from exactcp.measures.neighbours._target_bag import ResidualBag
+from exactcp.measures.neighbours.small_means import SmallResiduals
 from exactcp.textbook.regression import ResidualFunction
 
 
@@ -39,9 +42,10 @@ class KNNResidual(RegressionMeasure):
     metric_params : dict, default=None
         Keyword arguments of the metric. Constants such as a covariance must not be learned on the training examples:
         learn them on other rows, or use the predictor's `preprocess`.
-    search : {"auto", "tree", "brute"}, default="auto"
-        How neighbours are found: by trees, by products with all examples, or by what is found to be faster. It decides
-        how long a result takes, never what it is. Only the Euclidean metric has trees.
+    search : {"auto", "tree", "brute", "numpy"}, default="auto"
+        How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
+        found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
 
     Attributes
     ----------
@@ -155,7 +159,7 @@ class KNNResidual(RegressionMeasure):
         check_is_fitted(self)
         return self._fitted.predict(check_objects(self, X), effort=effort)
 
-    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> ResidualBag:
+    def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:
         """Return the bag of these examples.
 
         Parameters
@@ -167,8 +171,18 @@ class KNNResidual(RegressionMeasure):
 
         Returns
         -------
-        ResidualBag
+        TargetBag
         """
+        check_parameters(self)
+        if goes_to_numpy(self.search, X):
+            distance, search = Distance(self.metric, self.metric_params), self.search
+            small = SmallResiduals(own_store(X, distance), y, k=int(self.k), search=search)
+            small.is_forced, self.search_ = search == "numpy", in_numpy(search)
+            return NumpyFirst(small)
+        return self._filled(X, y, effort)
+
+    def _filled(self, X: np.ndarray, y: np.ndarray, effort: Effort) -> ResidualBag:
+        """Return the bag of kernels."""
         bag = self._bag(X, y).fill(effort=effort)
         self.search_ = bag.search.route
         return bag
@@ -202,4 +216,4 @@ class KNNResidual(RegressionMeasure):
         """
         n = y.size  # where n <= k, all the others are the nearest
         measure = self if self._bag(X, y).k < n else clone(self).set_params(k=n - 1)
-        return NeighbourLeftOut(measure.bag(X, y, effort=effort))
+        return NeighbourLeftOut(measure._filled(X, y, effort))  # noqa: SLF001

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from exactcp._numpy_first import is_small
 from exactcp._parameters import one_of
 from exactcp.geometry.metric import Distance
 
-ROUTES = one_of("auto", "tree", "brute")
+ROUTES = one_of("auto", "tree", "brute", "numpy")
 
 
 class Route(NamedTuple):
     """How neighbours are searched for; the results do not depend on it."""
 
-    name: str  # "tree" or "brute"
+    name: str  # "tree", "brute" or "numpy"
     reason: str
 
     def __str__(self) -> str:
@@ -37,3 +38,14 @@ def check_search(search: str, distance: Distance) -> None:
             "search='auto', which then takes the other way, or metric='euclidean'."
         )
         raise ValueError(msg)
+
+
+def goes_to_numpy(search: str, X: Any) -> bool:
+    """Tell whether a bag of these objects starts in NumPy."""
+    n, p = X.shape
+    return search == "numpy" or (search == "auto" and is_small(n * n * (3.0 * p + 30.0)))
+
+
+def in_numpy(search: str) -> Route:
+    """Return the route of a bag that starts in NumPy."""
+    return Route("numpy", ASKED_FOR if search == "numpy" else "small, while no kernel is loaded")

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exactcp._numpy_first import is_small
 from exactcp._parallel import FREE, Effort, Result, blas_threads, map_blocks
 from exactcp._validation import check_square
 from exactcp.geometry.kinds import EUCLIDEAN, OTHER, has_products
@@ -32,11 +33,17 @@ NO_ORDER = np.empty(0, np.int64)  # of vectors
 NO_LIMITS = np.empty((0, LEAF), np.float32)  # of newcomers
 
 
+def own_store(X: np.ndarray, distance: Distance) -> Store:
+    """Put objects into a store in the order of arrival."""
+    if distance.is_precomputed:
+        check_square(X)
+    return store_of(X, distance)
+
+
 def stored(X: np.ndarray, codes: np.ndarray, distance: Distance) -> tuple[Store, np.ndarray, np.ndarray]:
     """Put objects into a store; return it, the example in each slot, and the slot of each example."""
     if distance.is_precomputed:
-        check_square(X)
-        return store_of(X, distance), np.arange(X.shape[0]), np.arange(X.shape[0])
+        return own_store(X, distance), np.arange(X.shape[0]), np.arange(X.shape[0])
     examples = good_order(codes)
     order = np.empty_like(examples)
     order[examples] = np.arange(examples.size)
@@ -184,6 +191,11 @@ class NeighbourSearch:
             reaches = column_reaches(np.full(size, -np.inf) if touch is None else touch, screen.units)
             kept = self._reach = touch, reaches[screen.slots].astype(screen.rows.dtype)
         return kept[1]
+
+    def is_small(self, m: int) -> bool:
+        """Tell whether m rows are compared with the stored examples in NumPy."""
+        work = m * self.store.n * (3.0 * self.store.objects.shape[1] + 30.0)
+        return self.wanted == "numpy" or (self.wanted == "auto" and is_small(work))
 
     def candidate_scores(
         self, X: np.ndarray, order: np.ndarray, k: int, *, use_ratio: bool, effort: Effort = FREE

@@ -17,9 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.counting.ties import TOLERANCE, tie_bands
 from exactcp.measures.density.kernels.kernel_functions import EXPONENTIAL, GAUSSIAN
-from exactcp.measures.density.kernels.log_sums import LOG_FLOOR, SumsAndCounts
 
 TRUST = 3e-11
 SMALLEST_SUM = 1e-280
@@ -112,7 +110,7 @@ def _count_category(kernels, sums, category, wanted, at_most, below):
 
 
 @compiled
-def _count_block(kernels, sums, category, wanted, at_most, below, at_least, above):
+def count_block(kernels, sums, category, wanted, at_most, below, at_least, above):
     for t in range(kernels.shape[0]):
         if category.shape[0] == 0:
             at_least[t], above[t] = _count_row(kernels[t], sums, at_most[t], below[t])
@@ -150,22 +148,3 @@ def symmetric_sums(dense, first, last, tile):
             after = max(left, bottom)
             columns[after - first : right - first] += kernels[:, after - left :].sum(axis=0)
     return own, columns
-
-
-def sum_block(kernels, sums, examples, wanted, known):
-    """Sum a block (m, n) of kernels over examples of a label, and count for the candidates, given linear sums.
-
-    They are compared with the wanted categories (m,) of the examples' (n,), or with all where there are none. Their
-    own sums over all of the label are known (m,), or (0,) those of the block.
-    """
-    m, category = kernels.shape[0], examples.category
-    totals = kernels.sum(axis=1)
-    at_least, above = np.zeros(m, np.int64), np.zeros(m, np.int64)
-    if sums.shape[0]:
-        whole = known if known.shape[0] else totals
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.log(examples.size) - np.log(whole)
-            lo, hi = tie_bands(scores, LOG_FLOOR, TOLERANCE)
-            at_most, below = (whole * np.exp(np.where(whole > 0, scores - edge, 0.0)) for edge in (lo, hi))
-        _count_block(kernels, sums, category, wanted, at_most, below, at_least, above)
-    return SumsAndCounts(np.where(totals > 0, 0.0, -np.inf), totals, at_least, above)

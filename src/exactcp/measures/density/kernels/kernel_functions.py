@@ -110,7 +110,8 @@ def squared_block(X, objects, out):
             for f in range(p):
                 tile[f, j] = objects[first + j, f]
         for t in range(X.shape[0]):
-            x[:p] = X[t]
+            for f in range(p):
+                x[f] = X[t, f]
             total = out[t, first : first + width]
             total[:] = 0.0
             for f in range(0, padded, 4):
@@ -119,30 +120,3 @@ def squared_block(X, objects, out):
                     tile[f, :width], tile[f + 1, :width], tile[f + 2, :width], tile[f + 3, :width],
                     total,
                 )  # fmt: skip
-
-
-def kernel_block(X, objects, bandwidth, kernel, out):
-    """Fill out with K between the rows of X and the objects: the exponential of `log_kernel`, block by block."""
-    squared_block(X, objects, out)
-    np.sqrt(out, out=out)
-    inside = None if kernel in (GAUSSIAN, EXPONENTIAL) else out < bandwidth
-    out /= bandwidth
-    if kernel == GAUSSIAN:
-        out *= out
-        out *= -0.5
-        np.exp(out, out=out)
-    elif kernel == EXPONENTIAL:
-        np.negative(out, out=out)
-        np.exp(out, out=out)
-    elif kernel == TOPHAT:
-        out[:] = inside
-    elif kernel == EPANECHNIKOV:
-        out *= out
-        np.subtract(1.0, out, out=out)
-    elif kernel == LINEAR:
-        np.subtract(1.0, out, out=out)
-    else:
-        out *= 0.5 * math.pi
-        np.cos(out, out=out)
-    if inside is not None:
-        out *= inside

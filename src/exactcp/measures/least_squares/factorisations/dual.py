@@ -20,7 +20,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     split_levels,
 )
 from exactcp.measures.least_squares.factorisations.tiled_cholesky import positive_inverse
-from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
+from exactcp.measures.least_squares.small import add_outer, rows_times
 
 
 class Dual:

@@ -21,7 +21,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     Solution,
     split_levels,
 )
-from exactcp.measures.least_squares.kernels.updates import add_outer, rows_times
+from exactcp.measures.least_squares.small import add_outer, rows_times
 
 WELL_CONDITIONED = 1e-4  # reciprocal condition number from which the plain primal form keeps 12 digits
 DIVISOR_ROWS = 1 << 16

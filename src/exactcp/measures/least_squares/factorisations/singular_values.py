@@ -16,7 +16,7 @@ from exactcp.measures.least_squares.factorisations.form import (
     Solution,
     split_levels,
 )
-from exactcp.measures.least_squares.kernels.updates import rows_times
+from exactcp.measures.least_squares.small import rows_times
 
 HIGH_LEVERAGE = 1e-2  # 1 - h below which it is computed as a squared norm, without cancellation
 GAP = 1e-6  # a kernel matrix whose smallest eigenvalue but zero is larger than this, relatively, has a finite rank

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from exactcp._parallel import Effort, blas_threads, map_blocks
-from exactcp.measures.least_squares.kernels.updates import solve_lower
+from exactcp.measures.least_squares.small import solve_lower
 
 TILE = 256  # rows and columns
 TILE_STEP = 32  # rows that are solved one by one, before a product takes them to the next

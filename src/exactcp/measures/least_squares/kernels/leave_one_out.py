@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exactcp._jit import compiled, inner
-from exactcp.counting.labels import Bands, LabelCounts, add_suffix_sums, count_below, make_bands
+from exactcp.counting.labels import Bands, add_suffix_sums, count_below, make_bands
 
 SIGNED_FLOOR = 1.0  # signed scores
 CHUNK_EXAMPLES = 512  # training examples screened together: their work space stays in the first-level cache
@@ -216,15 +216,7 @@ def count_without_division(G, first, examples, candidates):
 
 
 @compiled
-def _add_ranks(tally, order):
-    """Sum the ranks from the top."""
-    add_suffix_sums(tally.jumps_at_least, order, tally.at_least[:, 1])
-    add_suffix_sums(tally.jumps_above, order, tally.above[:, 1])
-
-
-def finish(candidates):
-    """Return what has been counted."""
-    tally = candidates.tally
-    _add_ranks(tally, candidates.bands.order)
-    above, equal = tally.above, tally.at_least - tally.above
-    return LabelCounts(above[:, 0], equal[:, 0], above[:, 1], equal[:, 1], -candidates.F)
+def add_ranks(jumps_at_least, jumps_above, order, at_least, above):
+    """Sum the ranks from the top, and add them to the counts (m, l) of other labels."""
+    add_suffix_sums(jumps_at_least, order, at_least)
+    add_suffix_sums(jumps_above, order, above)

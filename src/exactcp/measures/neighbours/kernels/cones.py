@@ -71,15 +71,15 @@ def _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored)
     (values, lengths, _), sums, scores, k = scored
     at_least, above = 0, 0
     while hits != 0:
-        i = slots[leaf, lowest(hits)]  # type: ignore[call-arg]
+        i = slots[leaf, lowest(hits)]
         hits &= hits - 1
         if relation == 1 and stored.codes[i] == label:
             continue
         d = euclidean_distance(x, stored.objects[i])
         if d < kth(values[relation, i], lengths[relation, i], k):
             new, old = score_with(relation, values, lengths, sums, i, k, d), scores[i]
-            at_least += np.int64(new >= lo) - np.int64(old >= lo)
-            above += np.int64(new > hi) - np.int64(old > hi)
+            at_least += np.int64(new >= lo) - np.int64(old >= lo)  # type: ignore[assignment]
+            above += np.int64(new > hi) - np.int64(old > hi)  # type: ignore[assignment]
     return at_least, above
 
 
@@ -108,9 +108,7 @@ def correct_by_cones(z, x, room, relation, label, lo, hi, stored, standing, scor
             used += 2
             continue
         leaf = np.int64(link[node, 1])
-        hits = within_cones(  # type: ignore[call-arg, var-annotated]
-            z, points, leaf, radii, slopes, tops, least, most, room, grow
-        )
+        hits = within_cones(z, points, leaf, radii, slopes, tops, least, most, room, grow)
         if hits != 0:
             more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored)
             at_least, above = at_least + more[0], above + more[1]
@@ -120,7 +118,7 @@ def correct_by_cones(z, x, room, relation, label, lo, hi, stored, standing, scor
     for here in range(loose.used[0]):
         leaf = np.int64(here)
         if (loose.label[leaf] == label) == (relation == 0):
-            hits = within_cones(z, points, leaf, radii, slopes, tops, least, most, room, grow)  # type: ignore[call-arg]
+            hits = within_cones(z, points, leaf, radii, slopes, tops, least, most, room, grow)
             if hits != 0:
                 more = _correct_hits(hits, leaf, slots, x, relation, label, lo, hi, stored, scored)
                 at_least, above = at_least + more[0], above + more[1]

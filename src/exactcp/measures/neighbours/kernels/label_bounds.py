@@ -150,7 +150,7 @@ def bound_labels(block, k, use_ratio):
                 largest = 0.0
             largest, length = max(largest, norms[j]), min(j - starts[label] + 1, k)
             for g in range(groups):
-                keep_largest(column, best, g, length)  # type: ignore[call-arg]
+                keep_largest(column, best, g, length)
                 hits = hits_among(column, g, least_product, reach[j], half)
                 while hits != 0:
                     t = g * GROUP + lowest(hits)

@@ -8,17 +8,19 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from exactcp._jit import inner
+from exactcp._jit import cgutils, inner, intrinsic, ir, types
 from exactcp.geometry.lanes import LEAF, spread_value
 
 ROOM = 8  # entries of a register
 
-_KEYS, _PARTNERS = (ir.VectorType(kind, ROOM) for kind in (ir.DoubleType(), ir.IntType(64)))
+
+def _keys():
+    return ir.VectorType(ir.DoubleType(), ROOM)
+
+
+def _partners():
+    return ir.VectorType(ir.IntType(64), ROOM)
 
 
 class LaneLists(NamedTuple):
@@ -53,24 +55,24 @@ def join(typingctx, keys, partners, found, row, d, partner):  # noqa: ARG001  (t
 
     def code(context, builder, signature, args):  # noqa: ARG001
         keys, partners, found = (context.make_array(kind)(context, builder, args[i]) for i, kind in enumerate(arrays))
-        row, d, partner = args[3], spread_value(builder, args[4], _KEYS), spread_value(builder, args[5], _PARTNERS)
+        row, d, partner = args[3], spread_value(builder, args[4], _keys()), spread_value(builder, args[5], _partners())
         place = builder.gep(found.data, [row])
         size = builder.load(place)
         width = cgutils.unpack_tuple(builder, partners.shape)[1]
         with builder.if_else(builder.icmp_signed("==", width, width.type(0))) as (alone, accompanied):
             with alone, _registers_from_the_end(builder, keys, row) as (at, _):
-                own, before = (_load_register(builder, keys.data, at, back, _KEYS) for back in (0, 1))
+                own, before = (_load_register(builder, keys.data, at, back, _keys()) for back in (0, 1))
                 larger = builder.select(builder.fcmp_ordered(">", d, before), d, before)
                 _store_register(
                     builder, builder.select(builder.fcmp_ordered("<", own, larger), own, larger), keys.data, at
                 )
             with accompanied, _registers_from_the_end(builder, keys, row) as (at, first):
-                own, before = (_load_register(builder, keys.data, at, back, _KEYS) for back in (0, 1))
+                own, before = (_load_register(builder, keys.data, at, back, _keys()) for back in (0, 1))
                 companion, companion_before = (
-                    _load_register(builder, partners.data, at, back, _PARTNERS) for back in (0, 1)
+                    _load_register(builder, partners.data, at, back, _partners()) for back in (0, 1)
                 )
                 is_used = builder.icmp_signed(
-                    "<", _numbers_from(builder, first), spread_value(builder, size, _PARTNERS)
+                    "<", _numbers_from(builder, first), spread_value(builder, size, _partners())
                 )
                 stays = builder.and_(builder.fcmp_ordered("<=", own, d), is_used)  # also where d is infinite
                 moves = builder.fcmp_ordered(">", before, d)
@@ -102,7 +104,7 @@ def _registers_from_the_end(builder, keys, row):
 
 def _numbers_from(builder, first):
     """A register of first, first + 1, ..."""
-    return builder.add(spread_value(builder, first, _PARTNERS), ir.Constant(_PARTNERS, list(range(ROOM))))
+    return builder.add(spread_value(builder, first, _partners()), ir.Constant(_partners(), list(range(ROOM))))
 
 
 def _load_register(builder, data, at, back, vector):

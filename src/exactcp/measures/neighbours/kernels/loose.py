@@ -62,7 +62,7 @@ def meet_loose(x, z, label, first, stop, distances, examples, own, used, loose, 
     n_relations, width = values.shape
     limit = _limit_of_own(own, room, units)
     for leaf in range((stop - first + LEAF - 1) // LEAF):
-        hits = within_either(z, points, leaf, limit, limits)  # type: ignore[call-arg, var-annotated]
+        hits = within_either(z, points, leaf, limit, limits)
         if hits == 0:
             continue
         while hits != 0:

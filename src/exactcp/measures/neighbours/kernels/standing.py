@@ -76,7 +76,7 @@ def nearest_of_label(z, x, room, label, k, objects, near, loose, lists, values, 
     for leaf in range(loose.used[0]):
         if loose.label[leaf] != label:
             continue
-        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
+        hits = within(z, points, leaf, limit)
         if hits == 0:
             continue
         while hits != 0:
@@ -92,7 +92,7 @@ def note_loose_balls(z, x, objects, loose, limits, rows, distances, used):
     """Note the newcomers whose balls a row may be in, after those found already; return how many are in all."""
     points, names = loose.points, loose.slot
     for leaf in range(loose.used[0]):
-        hits = within_either(z, points, leaf, np.float32(-1), limits)  # type: ignore[call-arg, var-annotated]
+        hits = within_either(z, points, leaf, np.float32(-1), limits)
         while hits != 0:
             i = names[leaf, lowest(hits)]
             hits &= hits - 1

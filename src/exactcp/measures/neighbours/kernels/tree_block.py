@@ -42,7 +42,7 @@ def _walk_together(X, z, points, searched, objects, touch, balls, kept):
     while left > 0:  # the walk of `note_touched`, for which rows go together
         left -= 1
         node = waiting[left]
-        rows = near_box(points, 0, box, node, largest[node]) & searched  # type: ignore[call-arg]
+        rows = near_box(points, 0, box, node, largest[node]) & searched
         if rows == 0:
             continue
         if link[node, 0] != 0:

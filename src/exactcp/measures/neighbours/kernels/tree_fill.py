@@ -58,7 +58,7 @@ def _meet_leaf(leaf, other, reached, k, rows, points, slots, units, asking):
     z, rooms, limits, (keys, partners, found) = asking
     here, there, one = LEAF * leaf, LEAF * other, np.int64(1)
     while reached != 0:
-        j = lowest(reached)  # type: ignore[call-arg, var-annotated]
+        j = lowest(reached)
         reached &= reached - 1
         hits = within(z[j], points, other, limits[j])
         if leaf == other:
@@ -86,7 +86,7 @@ def _meet_tree(leaf, root, k, rows, grove, units, asking, waiting):
     while used > 0:
         used -= 1
         node = waiting[used]
-        reached = near_box(points, leaf, box, node, limits)  # type: ignore[call-arg, var-annotated]
+        reached = near_box(points, leaf, box, node, limits)
         while reached != 0 and link[node, 0] != 0:
             near, far, f = node + 1, np.int64(link[node, 0]), link[node, 1]
             if box[home, 0, f] + box[home, 1, f] > box[near, 1, f] + box[far, 0, f]:

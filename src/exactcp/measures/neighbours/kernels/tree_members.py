@@ -72,7 +72,7 @@ def _note_within(x, room, d, objects, near, loose, walk):
             left += 2
             continue
         leaf = np.int64(link[node, 1])
-        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
+        hits = within(z, points, leaf, limit)
         used = _note_hits(hits, leaf, x, d, objects, slots, rows, distances, used)
     return _note_loose_within(x, limit, d, objects, loose, walk, used)
 
@@ -82,7 +82,7 @@ def _note_loose_within(x, limit, d, objects, loose, walk, used):
     """Note the newcomers that are at most d from a row after those found already; return how many are in all."""
     points, slots, z, rows, distances = loose.points, loose.slot, walk.z, walk.slots, walk.distances
     for leaf in range(loose.used[0]):
-        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
+        hits = within(z, points, leaf, limit)
         used = _note_hits(hits, leaf, x, d, objects, slots, rows, distances, used)
     return used
 
@@ -91,7 +91,7 @@ def _note_loose_within(x, limit, d, objects, loose, walk, used):
 def _note_hits(hits, leaf, x, d, objects, slots, rows, distances, used):
     """Note those of a leaf's hits that are at most d from a row; return how many are noted in all."""
     while hits != 0:
-        i = slots[leaf, lowest(hits)]  # type: ignore[call-arg]
+        i = slots[leaf, lowest(hits)]
         hits &= hits - 1
         apart = euclidean_distance(x, objects[i])
         if apart <= d:

@@ -49,7 +49,7 @@ def walk_nearest(z, x, room, root, k, bound, objects, grove, units, lists, waiti
         if gap > limit:
             continue
         leaf = np.int64(link[node, 1])
-        hits = within(z, points, leaf, limit)  # type: ignore[call-arg, var-annotated]
+        hits = within(z, points, leaf, limit)
         while hits != 0:
             d = euclidean_distance(x, objects[slots[leaf, lowest(hits)]])
             hits &= hits - 1
@@ -119,7 +119,7 @@ def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
             left += 2
             continue
         leaf = np.int64(link[node, 1])
-        hits = within_either(z, points, leaf, np.float32(-1), limits)  # type: ignore[call-arg, var-annotated]
+        hits = within_either(z, points, leaf, np.float32(-1), limits)
         while hits != 0:
             i = slots[leaf, lowest(hits)]
             hits &= hits - 1
@@ -134,9 +134,8 @@ def note_touched(z, x, objects, touch, balls, rows, distances, waiting):
 def keep_found(t, rows, distances, found, kept, used):
     """Keep what was found for a row; return it, and how many are kept."""
     kept = room_for(kept, used, found)
-    kept.test[used : used + found] = t
-    kept.row[used : used + found] = rows[:found]
-    kept.value[used : used + found] = distances[:found]
+    for r in range(found):
+        kept.test[used + r], kept.row[used + r], kept.value[used + r] = t, rows[r], distances[r]
     return kept, used + found
 
 
