@@ -113,7 +113,7 @@ ROUNDING = 1e-13  # of the ends of intervals, where a factorisation is put toget
 
 
 @pytest.mark.parametrize("measure", LABEL_MEASURES, ids=repr)
-@pytest.mark.parametrize("mondrian", [None, "label", right_half, some_labels])
+@pytest.mark.parametrize("mondrian", [None, "label", right_half, some_labels, ["label", right_half]])
 @pytest.mark.parametrize("how", [{}, SMOOTHED], ids=list)
 def test_p_values_of_labels(measure, mondrian, how):
     X, y, T = problem("grid")

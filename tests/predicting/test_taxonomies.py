@@ -25,6 +25,7 @@ from exactcp import (
     SplitConformalRegressor,
 )
 from exactcp.measures import KNN, KNNResidual, SimplifiedKNN
+from exactcp.predicting.taxonomy import Taxonomy
 from exactcp.taxonomies import bins
 from public_estimators import public_classes
 
@@ -115,6 +116,107 @@ def site_of(X):
     return SITE[[places[value] for value in X[:, 0].tolist()]]
 
 
+def is_low(X):
+    """Tell which objects have a small third value."""
+    return np.asarray(X["c"]) < 0
+
+
+def glued(X, y):
+    """Return label, site and whether the third value is small, as one text."""
+    return [f"{label} {site} {low}" for label, site, low in zip(y, X["site"], is_low(X), strict=True)]
+
+
+class TestSeveralThings:
+    """A category is what an example has of each: as those of a function that glues these into one text."""
+
+    WITH_SITE = FRAME[["a", "b", "c", "site"]]
+    THINGS = ["label", "site", is_low]
+
+    @pytest.mark.parametrize("smoothed", [False, True])
+    def test_labels(self, classifier, smoothed, frame):
+        def found(mondrian, X, **beside):
+            made = classifier(mondrian=mondrian, smoothed=smoothed).set_params(random_state=0)
+            return answers(made, X, LABELS, **beside)
+
+        def in_one_text(X, y):
+            return glued(self.WITH_SITE.iloc[[places[value] for value in X["a"]]], y)
+
+        numbers, places = FRAME[["a", "b", "c"]], {value: i for i, value in enumerate(FRAME["a"])}
+        expected = found(in_one_text, numbers)
+        np.testing.assert_array_equal(found(self.THINGS, frame[["a", "b", "c", "site"]]), expected)
+        np.testing.assert_array_equal(found(("label", is_low), numbers, categories=SITE), expected)
+        by_label = found("label", numbers)
+        np.testing.assert_array_equal(found(["label"], numbers), by_label)
+        assert not np.array_equal(expected, by_label)
+
+    def test_targets(self, regressor, frame):
+        numbers, glue = FRAME[["a", "b", "c"]], np.array(glued(FRAME, np.zeros(N + M)))
+        expected = answers(regressor(), numbers, TARGETS, categories=glue)
+        found = answers(regressor(mondrian=["site", is_low]), frame[["a", "b", "c", "site"]], TARGETS)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)  # a model's sums, as above
+        found = answers(regressor(mondrian=is_low), numbers, TARGETS, categories=SITE)
+        np.testing.assert_array_equal(found, expected)
+
+    def test_objects(self, frame):
+        columns, glue = frame[["a", "b", "c", "site"]], np.array(glued(FRAME, np.zeros(N + M)))
+        beside = ConformalAnomalyDetector(SimplifiedKNN(k=3)).fit(NUMBERS[:N], categories=glue[:N])
+        several = ConformalAnomalyDetector(SimplifiedKNN(k=3), mondrian=["site", is_low]).fit(columns[:N])
+        expected = beside.predict_p(NUMBERS[N:], categories=glue[N:])
+        np.testing.assert_array_equal(several.predict_p(columns[N:]), expected)
+
+    def test_the_standard_algorithm_learning_and_forgetting(self):
+        X = self.WITH_SITE
+        changed = FullConformalClassifier(KNN(k=3), mondrian=self.THINGS).fit(X[:60], LABELS[:60])
+        changed.partial_fit(X[60:N], LABELS[60:N]).unlearn([3, 70])
+        kept = np.delete(np.arange(N), [3, 70])
+        slow = FullConformalClassifier(KNN(k=3), mondrian=self.THINGS, algorithm="standard")
+        slow.fit(X.iloc[kept], LABELS[kept])
+        again = pickle.loads(pickle.dumps(changed))
+        for one in (changed, again, clone(changed).fit(X.iloc[kept], LABELS[kept])):
+            np.testing.assert_array_equal(one.predict_p(X[N:]), slow.predict_p(X[N:]))
+            pd.testing.assert_frame_equal(one.predict_frame(X[N:], 0.5), slow.predict_frame(X[N:], 0.5))
+
+    def test_a_missing_value_is_a_category_of_its_own(self):
+        nothing = np.where(np.arange(N + M) % 2, None, np.nan)
+        X = self.WITH_SITE.assign(site=np.where(SITE == "west", nothing, SITE))
+        made = FullConformalClassifier(KNN(k=3), mondrian=self.THINGS)
+        expected = answers(clone(made), self.WITH_SITE, LABELS)
+        np.testing.assert_array_equal(answers(clone(made), X, LABELS), expected)
+
+    @pytest.mark.parametrize(
+        ("wrong", "sentence"),
+        [
+            (["label", 3], r"use None, 'label', .*, or a list of these.* 3 in the list is none of these"),
+            (["label", ["site"]], r"\['site'\] in the list is none of these"),
+            ([], "or a list of these"),
+            ([0, 1, 1], "Give the categories of examples beside them"),
+            (["label", "sit"], "mondrian='sit' is not a column of X, which has a, b, c, site. Did you mean 'site'"),
+            (["site", lambda X: X["a"] > X["a"].median()], "expected a function of each row"),
+        ],
+    )
+    def test_mistakes(self, wrong, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            FullConformalClassifier(mondrian=wrong).fit(self.WITH_SITE[:N], LABELS[:N])
+
+    @pytest.mark.parametrize("mondrian", [None, "label", "site", ["site", "ward"], is_low, glued])
+    def test_what_version_0_1_0_has_saved(self, mondrian):
+        function = mondrian if callable(mondrian) else None
+        columns = [mondrian] if mondrian == "site" else mondrian if isinstance(mondrian, list) else []
+        old = Taxonomy.__new__(Taxonomy)
+        old.__setstate__(
+            {
+                "is_trivial": False,
+                "is_by_label": mondrian == "label",
+                "_columns": columns,
+                "_function": function,
+                "_asks_for_label": mondrian is glued,
+                "_beside": mondrian is None,
+                "_numbers": [],
+            }
+        )
+        assert vars(old) == vars(Taxonomy(mondrian, beside=mondrian is None))
+
+
 class TestDetectors:
     DETECTORS = [SimplifiedKNN(k=3), EllipticEnvelope(), IsolationForest(n_estimators=5, random_state=0)]
 
@@ -203,7 +305,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="which has no other column"):
             FullConformalClassifier(KNN(k=3), mondrian="a").fit(FRAME[["a"]], LABELS)
 
-    def test_categories_forgotten_not_asked_for_or_said_twice(self, classifier):
+    def test_categories_forgotten_or_not_asked_for(self, classifier):
         clf = classifier().fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])
         with pytest.raises(ValueError, match="this call has none"):
             clf.predict_p(NUMBERS[N:])
@@ -212,10 +314,8 @@ class TestBadInput:
         clf = classifier().fit(NUMBERS[:N], LABELS[:N])
         with pytest.raises(ValueError, match="given here and not in fit"):
             clf.predict(NUMBERS[N:], categories=SITE[N:])
-        with pytest.raises(ValueError, match="both say what the categories are"):
-            classifier(mondrian="label").fit(NUMBERS[:N], LABELS[:N], categories=SITE[:N])
 
-    @pytest.mark.parametrize("wrong", ["label", lambda X, y: y])
+    @pytest.mark.parametrize("wrong", ["label", lambda X, y: y, ["site", "label"]])
     def test_categories_of_targets(self, regressor, wrong):
         with pytest.raises(ValueError, match="cannot depend on what is predicted"):
             regressor(mondrian=wrong).fit(NUMBERS[:N], TARGETS[:N])

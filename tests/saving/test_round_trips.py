@@ -106,6 +106,7 @@ def full(measure: Any, **how: Any) -> FullConformalClassifier:
     return FullConformalClassifier(measure, **how)
 
 
+IN_THREE_AGES = bins("age", [30, 60])
 IN_THREE = bins(Ridge().fit(NUMBERS, FRAME["age"]), n_bins=3, X=NUMBERS)
 COMPOSED: dict[str, tuple[Any, Any]] = {  # and the objects
     "split, pipeline": (SplitConformalClassifier(MODEL, random_state=0), FRAME),
@@ -120,7 +121,11 @@ COMPOSED: dict[str, tuple[Any, Any]] = {  # and the objects
     "by label": (full(KNN(2), mondrian="label"), NUMBERS),
     "by a column": (full(KNN(2), mondrian="town"), FRAME.drop(columns="kind")),
     "by two columns": (full(KNN(2), mondrian=["town", "kind"]), FRAME),
-    "by bins of a column": (full(KNN(2), mondrian=bins("age", [30, 60])), NUMBERS),
+    "by label, a column and bins": (
+        full(KNN(2), mondrian=["label", "town", IN_THREE_AGES]),
+        FRAME.drop(columns="kind"),
+    ),
+    "by bins of a column": (full(KNN(2), mondrian=IN_THREE_AGES), NUMBERS),
     "by bins of a model": (full(KNN(2), mondrian=IN_THREE), NUMBERS),
     "feature map": (full(LSSVM(feature_map=PolynomialFeatures(2).fit(X))), X),
     "random state": (SplitConformalClassifier(KNN(2), random_state=np.random.RandomState(3)), X),

@@ -130,7 +130,7 @@ class CrossConformalClassifier(_SeveralCalibrations):
     cv : int or scikit-learn splitter, default=10
         Number of folds, drawn at random; or a splitter that leaves every example out once, or its pairs of positions.
         Where rows belong together, as those of one patient do, give `list(GroupKFold(5).split(X, y, groups))`.
-    mondrian : None, "label", str, list of str or callable, default=None
+    mondrian : None, "label", str, callable or list of these, default=None
         As in `FullConformalClassifier`.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
@@ -236,7 +236,7 @@ class AggregatedConformalClassifier(_SeveralCalibrations):
         How many random splits.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate, in every split.
-    mondrian : None, "label", str, list of str or callable, default=None
+    mondrian : None, "label", str, callable or list of these, default=None
         As in `FullConformalClassifier`.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.

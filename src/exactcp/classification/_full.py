@@ -33,12 +33,12 @@ class FullConformalClassifier(LabelPrediction, ClassifierMixin, LabelledLearning
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" runs Algorithm 1 as written, for
         comparison. The p-values are the same.
-    mondrian : None, "label", str, list of str or callable, default=None
-        Categories within which p-values are valid. "label": for each label. Another name, or several, are columns of a
-        data frame. A callable takes X, or (X, y), and returns the category of each example; its X is what the user
-        gave. Categories can be given beside the objects instead, in `fit` and in every question. They must not be
-        learned on these examples, as the leaves of a tree are. Where labels are missing more often in one class,
-        "label" keeps the guarantee.
+    mondrian : None, "label", str, callable or list of these, default=None
+        Categories within which p-values are valid. "label": for each label. Another name is a column of a data frame. A
+        callable takes X, or (X, y), and returns the category of each example; its X is what the user gave. A list of
+        these, such as ["label", "site"]: within each combination. Categories can be given beside the objects, in `fit`
+        and in every question, instead or as one thing more. They must not be learned on these examples, as the leaves
+        of a tree are. Where labels are missing more often in one class, "label" keeps the guarantee.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
     preprocess : transformer, default=None

@@ -32,7 +32,7 @@ class SplitConformalClassifier(LabelPrediction, ClassifierMixin, FrontDoor):
         None means `KNN()`; a classifier is wrapped in `ModelScore`, with margins where it has no probabilities.
     calibration_size : float or int, default=0.5
         Share or number of the examples that calibrate.
-    mondrian : None, "label", str, list of str or callable, default=None
+    mondrian : None, "label", str, callable or list of these, default=None
         As in `FullConformalClassifier`.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.

@@ -29,7 +29,7 @@ class DaskFullConformalClassifier(ClassifierMixin, DaskFront):
     measure : measure from `exactcp.measures`, default=None
         How strange an example is to a bag of others. None means `KNN()`; one that needs all examples in one place is
         refused.
-    mondrian : None, "label", str, list of str or callable, default=None
+    mondrian : None, "label", str, callable or list of these, default=None
         Categories within which p-values are valid, as in `FullConformalClassifier`. A callable gets parts of X.
     smoothed : bool, default=False
         Break ties at random, by a number that depends on the seed and the object alone.

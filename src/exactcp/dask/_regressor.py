@@ -38,7 +38,7 @@ class DaskFullConformalRegressor(RegressorMixin, DaskFront):
     measure : measure of regression from `exactcp.measures`, default=None
         How strange an example is to a bag of others. None means `KNNResidual()`; one that needs all examples in one
         place is refused.
-    mondrian : None, str, list of str or callable, default=None
+    mondrian : None, str, callable or list of these, default=None
         Categories of objects within which p-values are valid, as in `FullConformalRegressor`.
     smoothed : bool, default=False
         Break ties at random, by a number that depends on the seed and the object alone.

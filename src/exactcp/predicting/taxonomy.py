@@ -13,46 +13,61 @@ import numpy as np
 from exactcp import pvalues
 from exactcp._changes import twin
 from exactcp._parallel import Effort
-from exactcp._parameters import Allowed, one_of
+from exactcp._parameters import Allowed, one_of, shown
 from exactcp._rows import count_rows, is_frame, is_missing, take_rows
 from exactcp.counting.categories import sizes_of
 from exactcp.measures._bags import LabelBag
 
 _ONE_CATEGORY = np.broadcast_to(np.int64(0), sys.maxsize // 8)  # of any number of objects: it takes no room
 
-TaxonomyLike = str | list[str] | tuple[str, ...] | Callable[..., Any] | None
+_Part = str | Callable[..., Any]  # "label", a column or a function
+TaxonomyLike = _Part | list[_Part] | tuple[_Part, ...] | None
 
 
-def _is_columns(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+def _is_part(value: Any) -> bool:
+    return isinstance(value, str) or callable(value)
 
 
-def _is_about_labels(value: Any) -> bool:
-    return (isinstance(value, str) and value == "label") or (callable(value) and _count_needed(value) > 1)
+def _parts_of(mondrian: Any) -> list[Any]:
+    """Return the things by which examples are sorted."""
+    if mondrian is None:
+        return []
+    return list(mondrian) if isinstance(mondrian, list | tuple) else [mondrian]
 
 
-def _as_function(value: Any) -> str:
-    """Say what to do with categories themselves."""
+def _is_taxonomy(value: Any) -> bool:
+    parts = _parts_of(value)
+    return all(map(_is_part, parts)) and (value is None or len(parts) > 0)
+
+
+def _needs_labels(part: Any) -> bool:
+    return (isinstance(part, str) and part == "label") or (callable(part) and _count_needed(part) > 1)
+
+
+def _what_else(value: Any) -> str:
+    """Say which entry of a list is wrong, or what to do with categories themselves."""
     if isinstance(value, str) or not hasattr(value, "__len__"):
         return ""
+    wrong = [] if isinstance(value, np.ndarray) else [part for part in _parts_of(value) if not _is_part(part)]
+    if 0 < len(wrong) < len(value):
+        return f"{shown(wrong[0])} in the list is none of these."
     return "Give the categories of examples beside them: fit(X, y, categories=...), predict_p(X, categories=...)."
 
 
-_COLUMNS = "the name of a column of X, or a list of such names"
 TAXONOMY = Allowed(
     "known",
-    f"None, 'label', {_COLUMNS}, or a function of (X) or (X, y) that returns categories",
-    lambda value: value is None or isinstance(value, str) or _is_columns(value) or callable(value),
-    _as_function,
+    "None, 'label', the name of a column of X, a function of (X) or (X, y) that returns categories, or a list of these",
+    _is_taxonomy,
+    _what_else,
 )
 OBJECT_TAXONOMY = Allowed(
     "a taxonomy of objects",
-    f"None, {_COLUMNS}, or a function that takes X and returns categories",
-    lambda value: TAXONOMY.accepts(value) and not _is_about_labels(value),
+    "None, the name of a column of X, a function that takes X and returns categories, or a list of these",
+    lambda value: _is_taxonomy(value) and not any(map(_needs_labels, _parts_of(value))),
     lambda value: (
         "Categories cannot depend on what is predicted: exactcp.taxonomies.bins makes some of a model's prediction."
-        if _is_about_labels(value)
-        else _as_function(value)
+        if any(map(_needs_labels, _parts_of(value)))
+        else _what_else(value)
     ),
 )
 MONDRIAN_COLUMNS = one_of("drop", "keep")
@@ -60,9 +75,7 @@ MONDRIAN_COLUMNS = one_of("drop", "keep")
 
 def columns_of_taxonomy(mondrian: TaxonomyLike) -> list[str]:
     """Return the columns that hold categories."""
-    if isinstance(mondrian, str):
-        return [] if mondrian == "label" else [mondrian]
-    return list(mondrian) if isinstance(mondrian, list | tuple) else []
+    return [part for part in _parts_of(mondrian) if isinstance(part, str) and part != "label"]
 
 
 def without_columns(X: Any, names: list[str]) -> Any:
@@ -104,35 +117,48 @@ class Taxonomy:
 
     Parameters
     ----------
-    mondrian : None, "label", str, list of str or callable
+    mondrian : None, "label", str, callable or list of these
+        With several, a category is what an example has of each of them.
     beside : bool
-        Whether the categories are given beside the objects.
+        Whether categories are given beside the objects, too.
     labelled : bool
         Whether examples have labels, so that a function may ask for them.
     """
 
     def __init__(self, mondrian: TaxonomyLike, *, beside: bool, labelled: bool = True) -> None:
-        if beside and mondrian is not None:
-            msg = f"mondrian={mondrian!r} and categories= both say what the categories are: give one of them."
-            raise ValueError(msg)
-        self.is_trivial = mondrian is None and not beside
-        self.is_by_label = isinstance(mondrian, str) and mondrian == "label"
-        self._columns = columns_of_taxonomy(mondrian)
-        self._function = mondrian if callable(mondrian) else None
-        self._asks_for_label = labelled and self._function is not None and _count_needed(self._function) != 1
-        self._beside = beside
+        parts = [*_parts_of(mondrian), None] if beside else _parts_of(mondrian)  # None: what is beside the objects
+        counts = [_count_needed(part) if callable(part) else None for part in parts]
+        self._parts = [
+            (part, part == "label" if count is None else labelled and count != 1)
+            for part, count in zip(parts, counts, strict=True)
+        ]  # with whether it asks for labels
         self._numbers: dict[Hashable, int] = {}
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether all examples are in one category."""
+        return not self._parts
+
+    @property
+    def is_by_label(self) -> bool:
+        """Whether a category is a label."""
+        return self._parts == [("label", True)]
 
     @property
     def is_function(self) -> bool:
         """Whether a user's function looks at the objects."""
-        return self._function is not None
+        return any(callable(part) for part, _ in self._parts)
 
     def __getstate__(self) -> dict[str, Any]:
         # categories are told apart by type and may be tuples, which the keys of a file's tables cannot
         return {**self.__dict__, "_numbers": list(self._numbers)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_parts" not in state:  # of version 0.1.0, where only columns were several
+            parts = [(state["_function"], state["_asks_for_label"])] if state["_function"] else []
+            parts += [(name, False) for name in state["_columns"]] + [(None, False)] * state["_beside"]
+            parts += [("label", True)] * state["is_by_label"]
+            state = {"_parts": parts, "_numbers": state["_numbers"]}
         self.__dict__.update(state, _numbers={value: number for number, value in enumerate(state["_numbers"])})
 
     @property
@@ -149,35 +175,19 @@ class Taxonomy:
         """Return the taxonomy that knows the categories of these examples, and their numbers (n,)."""
         if self.is_trivial:
             return self, self.of_objects(X, categories)
-        numbers = dict(self._numbers)
-        found = _numbers_of(self._values(X, y, categories), lambda value: numbers.setdefault(value, len(numbers)))
-        if self._function is not None and found.size > 1:
-            self._ask_alone(X, y, found, list(numbers))
+        numbers, values = dict(self._numbers), self._values(X, y, categories)
+        found = _numbers_of(_side_by_side(values), _numbering(numbers))
+        for (part, asks), said in zip(self._parts, values, strict=True):
+            if callable(part) and found.size > 1:
+                _ask_alone(part, X, y if asks else None, said)
         return twin(self, _numbers=numbers), found
-
-    def _ask_alone(self, X: Any, y: Any, found: np.ndarray, values: list[Hashable]) -> None:
-        """Refuse a function that answers otherwise about one row alone: the first one, and one of another category."""
-        for row in {0, int((found != found[0]).argmax())}:
-            alone = np.array([row])
-            expected = values[found[row]]
-            try:
-                said = self._values(take_rows(X, alone), None if y is None else np.asarray(y)[alone], None)
-                answer = _called(said[0] if isinstance(said, list) else said.tolist()[0])
-            except Exception as raised:  # noqa: BLE001  (it is the user's function)
-                answer = f"{type(raised).__name__}: {raised}"
-            if answer != expected:
-                msg = (
-                    f"mondrian said {expected!r} of row {row} among the others, and {answer!r} of the same row alone: "
-                    "expected a function of each row. A median, say, must be a constant, found on other data."
-                )
-                raise ValueError(msg)
 
     def of_objects(self, X: Any, categories: Any = None) -> np.ndarray:
         """Return the numbers (m,) of the categories of objects; -1 for one that no example has."""
         if self.is_trivial:
             self.require(categories)
             return _ONE_CATEGORY[: count_rows(X)]
-        return self._look_up(X, None, categories)
+        return _numbers_of(_side_by_side(self._values(X, None, categories)), self._known)
 
     def of_candidates(self, X: Any, classes: np.ndarray, categories: Any = None) -> np.ndarray:
         """Return the numbers (m, l) of the categories that objects have with each label."""
@@ -185,35 +195,31 @@ class Taxonomy:
         if self.is_by_label:
             self.require(categories)
             return np.broadcast_to(_numbers_of(classes, self._known), (m, classes.size))
-        if not self._asks_for_label:
+        if not any(asks for _, asks in self._parts):
             return np.broadcast_to(self.of_objects(X, categories)[:, None], (m, classes.size))
-        labels = [np.full(m, label, dtype=classes.dtype) for label in classes]
-        return np.column_stack([self._look_up(X, y, categories) for y in labels])
+        values, columns = self._values(X, None, categories), []
+        for label in classes:
+            y = np.full(m, label, dtype=classes.dtype)
+            told = [_told(part, X, y) if asks else own for (part, asks), own in zip(self._parts, values, strict=True)]
+            columns.append(_numbers_of(_side_by_side(told), self._known))
+        return np.column_stack(columns)
 
     def _known(self, value: Hashable) -> int:
         return self._numbers.get(value, -1)
 
-    def _look_up(self, X: Any, y: Any, categories: Any) -> np.ndarray:
-        return _numbers_of(self._values(X, y, categories), self._known)
-
-    def _values(self, X: Any, y: Any, categories: Any) -> np.ndarray | list[Hashable]:
-        """Return the category of each example as it is called."""
+    def _values(self, X: Any, y: Any, categories: Any) -> list[Any]:
+        """Return what each part says of the examples; without y, None of those that ask for labels."""
         self.require(categories)
-        m = count_rows(X)
-        if self._beside:
-            return _one_each(categories, m, "categories has")
-        if self._columns:
-            _columns_there(X, self._columns)
-            return _side_by_side([_one_each(X[name], m, f"the column {name} has") for name in self._columns])
-        if self._function is not None:
-            said = self._function(X, y) if self._asks_for_label else self._function(X)
-            return _one_each(said, m, "mondrian returned")
-        return np.asarray(y)
+        return [
+            None if asks and y is None else _told(part, X, y if asks else None, categories)
+            for part, asks in self._parts
+        ]
 
     def require(self, categories: Any) -> None:
         """Refuse categories that were not asked for, and those that were forgotten."""
-        if self._beside != (categories is not None):
-            raise ValueError(_FORGOTTEN if self._beside else _NOT_ASKED_FOR)
+        beside = (None, False) in self._parts
+        if beside != (categories is not None):
+            raise ValueError(_FORGOTTEN if beside else _NOT_ASKED_FOR)
 
 
 def count_within(
@@ -268,6 +274,39 @@ def _count_needed(function: Callable[..., Any]) -> int:
     return sum(one.kind in kinds and one.default is Parameter.empty for one in parameters)
 
 
+def _told(part: Any, X: Any, y: Any, categories: Any = None) -> np.ndarray | list[Hashable]:
+    """Return what a part of a taxonomy says of each example."""
+    m = count_rows(X)
+    if part is None:
+        return _one_each(categories, m, "categories has")
+    if callable(part):
+        return _one_each(part(X) if y is None else part(X, y), m, "mondrian returned")
+    if part == "label":
+        return np.asarray(y)
+    _columns_there(X, [part])
+    return _one_each(X[part], m, f"the column {part} has")
+
+
+def _ask_alone(function: Callable[..., Any], X: Any, y: Any, said: Any) -> None:
+    """Refuse a function that answers otherwise about one row alone: the first one, and one of another category."""
+    numbers: dict[Hashable, int] = {}
+    found = _numbers_of(said, _numbering(numbers))
+    for row in {0, int((found != found[0]).argmax())}:
+        alone = np.array([row])
+        expected = list(numbers)[found[row]]
+        try:
+            again = _told(function, take_rows(X, alone), None if y is None else np.asarray(y)[alone])
+            answer = _called(again[0] if isinstance(again, list) else again.tolist()[0])
+        except Exception as raised:  # noqa: BLE001  (it is the user's function)
+            answer = f"{type(raised).__name__}: {raised}"
+        if answer != expected:
+            msg = (
+                f"mondrian said {expected!r} of row {row} among the others, and {answer!r} of the same row alone: "
+                "expected a function of each row. A median, say, must be a constant, found on other data."
+            )
+            raise ValueError(msg)
+
+
 def _one_each(values: Any, m: int, whose: str) -> np.ndarray | list[Hashable]:
     """Return the categories of m objects, which several columns may tell together."""
     if is_frame(values):
@@ -288,6 +327,11 @@ def _side_by_side(columns: list[Any]) -> np.ndarray | list[Hashable]:
 def _called(value: Any) -> Hashable:
     """Return a category as it can be looked up; all that is missing is one."""
     return None if is_missing(value) else value
+
+
+def _numbering(known: dict[Hashable, int]) -> Callable[[Hashable], int]:
+    """Return what numbers categories in the order in which they come."""
+    return lambda value: known.setdefault(value, len(known))
 
 
 def _numbers_of(values: np.ndarray | list[Hashable], number: Callable[[Hashable], int]) -> np.ndarray:

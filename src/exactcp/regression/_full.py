@@ -37,10 +37,11 @@ class FullConformalRegressor(MondrianIntervals, Learning):
     algorithm : {"optimized", "standard"}, default="optimized"
         "optimized" uses the measure's incremental and decremental bag; "standard" recomputes every score, for
         comparison. The p-values are the same.
-    mondrian : None, str, list of str or callable, default=None
-        Categories within which p-values are valid: a column of a data frame, or several, or a function of X, as the
-        user gave it, that returns the category of each object. Categories can be given beside the objects instead, in
-        `fit` and in every question. They must not be learned on these examples, as the leaves of a tree are.
+    mondrian : None, str, callable or list of these, default=None
+        Categories within which p-values are valid: a column of a data frame, a function of X, as the user gave it, that
+        returns the category of each object, or a list of these: within each combination. Categories can be given beside
+        the objects, in `fit` and in every question, instead or as one thing more. They must not be learned on these
+        examples, as the leaves of a tree are.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
     preprocess : transformer, default=None

@@ -53,7 +53,7 @@ class SplitConformalRegressor(MondrianIntervals):
         The random number of an object is a function of the seed and the object.
     y_min, y_max : float or None, default=None
         What targets cannot be less than, or more than: intervals, regions and distributions end there.
-    mondrian : None, str, list of str or callable, default=None
+    mondrian : None, str, callable or list of these, default=None
         As in `FullConformalRegressor`.
     mondrian_columns : {"drop", "keep"}, default="drop"
         Whether the measure sees the columns that `mondrian` names.
