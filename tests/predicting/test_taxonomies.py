@@ -189,6 +189,7 @@ class TestSeveralThings:
             (["label", 3], r"use None, 'label', .*, or a list of these.* 3 in the list is none of these"),
             (["label", ["site"]], r"\['site'\] in the list is none of these"),
             ([], "or a list of these"),
+            (pd.Series([0, 1, 1]), "or a list of these .the default is None.. Give the categories of examples"),
             ([0, 1, 1], "Give the categories of examples beside them"),
             (["label", "sit"], "mondrian='sit' is not a column of X, which has a, b, c, site. Did you mean 'site'"),
             (["site", lambda X: X["a"] > X["a"].median()], "expected a function of each row"),

@@ -48,8 +48,8 @@ def _what_else(value: Any) -> str:
     """Say which entry of a list is wrong, or what to do with categories themselves."""
     if isinstance(value, str) or not hasattr(value, "__len__"):
         return ""
-    wrong = [] if isinstance(value, np.ndarray) else [part for part in _parts_of(value) if not _is_part(part)]
-    if 0 < len(wrong) < len(value):
+    wrong = [part for part in _parts_of(value) if not _is_part(part)]
+    if isinstance(value, list | tuple) and 0 < len(wrong) < len(value):
         return f"{shown(wrong[0])} in the list is none of these."
     return "Give the categories of examples beside them: fit(X, y, categories=...), predict_p(X, categories=...)."
 
@@ -155,7 +155,7 @@ class Taxonomy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_parts" not in state:  # of version 0.1.0, where only columns were several
-            parts = [(state["_function"], state["_asks_for_label"])] if state["_function"] else []
+            parts = [(state["_function"], state["_asks_for_label"])] if state["_function"] is not None else []
             parts += [(name, False) for name in state["_columns"]] + [(None, False)] * state["_beside"]
             parts += [("label", True)] * state["is_by_label"]
             state = {"_parts": parts, "_numbers": state["_numbers"]}
