@@ -20,8 +20,8 @@ from exactcp.measures._bags import LabelBag
 
 _ONE_CATEGORY = np.broadcast_to(np.int64(0), sys.maxsize // 8)  # of any number of objects: it takes no room
 
-_Part = str | Callable[..., Any]  # "label", a column or a function
-TaxonomyLike = _Part | list[_Part] | tuple[_Part, ...] | None
+OneTaxonomy = str | Callable[..., Any]  # "label", a column or a function
+TaxonomyLike = OneTaxonomy | list[OneTaxonomy] | tuple[OneTaxonomy, ...] | None
 
 
 def _is_part(value: Any) -> bool:
