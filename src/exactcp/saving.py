@@ -31,6 +31,7 @@ from exactcp._estimator import Estimator, promised_format
 from exactcp._optional import INSTALL, require
 from exactcp._replacing import replacing
 from exactcp._version import STATE_FORMAT, __version__
+from exactcp._warning import warn
 
 __all__ = ["describe", "load", "save"]
 
@@ -91,8 +92,9 @@ def save(predictor: Any, path: str | os.PathLike[str], *, notes: Mapping[str, An
     Notes
     -----
     Needs skops: `python -m pip install "exactcp[io]"`. Functions and classes of one's own are saved by their name, as
-    in pickles, and must be named again when they are loaded. Arrays are not compressed: the file is as large as they
-    are.
+    in pickles, and must be named again when they are loaded; so must trees of scikit-learn and models of other
+    packages. A UserWarning says so, with the call of `exactcp.load` that reads the file. Arrays are not compressed: the
+    file is as large as they are.
 
     Examples
     --------
@@ -116,11 +118,14 @@ def save(predictor: Any, path: str | os.PathLike[str], *, notes: Mapping[str, An
     with replacing(place) as unfinished:
         if unfinished.is_file():
             with unfinished.open("w+b") as stream:
-                _write_model(skops, one_state, header, stream)
+                unknown = _write_model(skops, one_state, header, stream)
         else:  # a device or a pipe, which cannot be read again
             buffer = BytesIO()
-            _write_model(skops, one_state, header, buffer)
+            unknown = _write_model(skops, one_state, header, buffer)
             unfinished.write_bytes(buffer.getbuffer())
+    if unknown:
+        call = f"exactcp.load({str(place)!r}, trusted={unknown!r})"
+        warn(f"{place} holds what exactcp does not trust in files: load it with {call}.")
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
@@ -301,8 +306,11 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _write_model(skops: Any, predictor: Any, header: str, stream: BinaryIO) -> None:
-    """Write what skops makes of a predictor, and what the file says of itself, to a stream that can be read."""
+def _write_model(skops: Any, predictor: Any, header: str, stream: BinaryIO) -> list[str]:
+    """Write what skops makes of a predictor, and what the file says of itself, to a stream that can be read.
+
+    Returns the names that `load` will not trust.
+    """
     who = type(predictor).__name__
     try:
         skops.dump(predictor, stream)
@@ -317,6 +325,7 @@ def _write_model(skops: Any, predictor: Any, header: str, stream: BinaryIO) -> N
     with ZipFile(stream, "a") as file:
         _check_can_be_read(list(_nodes(json.loads(file.read(SCHEMA)))), who)
         file.writestr(HEADER, header)
+    return _unknown_names(skops, stream, [])
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -429,8 +438,12 @@ def _names_of(trusted: Iterable[Any]) -> list[str]:
 
 def _unknown_names(skops: Any, stream: BinaryIO, allowed: list[str]) -> list[str]:
     """Return which types and functions of a file are not trusted; none if it cannot be read at all."""
+    outline = BytesIO()  # with empty arrays: skops would keep all of them in memory at once
     try:
-        found = set(skops.get_untrusted_types(file=stream))
+        with ZipFile(stream) as file, ZipFile(outline, "w") as copy:
+            for name in file.namelist():
+                copy.writestr(name, file.read(name) if name == SCHEMA else b"")
+        found = set(skops.get_untrusted_types(file=outline))
     except Exception:  # noqa: BLE001  (whatever a damaged file makes of it; the error before is told)
         return []
     return sorted(name for name in found - set(allowed) - set(TRUSTED_OTHERS) if not _is_ours(name))

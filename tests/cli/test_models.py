@@ -213,5 +213,6 @@ def test_an_old_model_stays_if_the_new_one_cannot_be_read_again(folder, run):
     result = run(f"fit train.csv {KIND} {estimator} --method split -o model.exactcp")
     assert result.exit_code == 1
     assert "is not written, since the model could not be read again: it holds sklearn.tree" in result.stderr
+    assert "trusted=" not in result.stderr
     assert (folder / "model.exactcp").read_text() == "old"
     assert not [path.name for path in folder.iterdir() if path.name.startswith(".exactcp")]

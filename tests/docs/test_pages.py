@@ -130,7 +130,9 @@ CHECKS: dict[str, Callable[[list[dict[str, Any]], str], None]] = {
 
 
 @pytest.mark.skipif(not PAGES, reason="the documentation is not part of this distribution")
-@pytest.mark.filterwarnings("ignore:.*is fitted (anew in every call|on the training objects alone).*")
+@pytest.mark.filterwarnings(
+    "ignore:.*is fitted (anew in every call|on the training objects alone).*", "ignore:.* does not trust in files"
+)
 @pytest.mark.parametrize(
     "page", slow_but(set(PAGES) - {"alternatives.md", "reproduce.md"}, sorted(set(PAGES) - set(ELSEWHERE)))
 )

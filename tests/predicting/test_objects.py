@@ -432,7 +432,8 @@ def test_objects_are_saved(kind, tmp_path):
     objects, metric = KINDS[kind]
     for make, answers, _ in PREDICTORS.values():
         predictor = make(metric).fit(objects[:20], _of(answers, slice(0, 20)))
-        exactcp.save(predictor, tmp_path / "model")
+        with pytest.warns(UserWarning, match=r"load it with exactcp.load\(.*trusted=\["):
+            exactcp.save(predictor, tmp_path / "model")
         loaded = exactcp.load(tmp_path / "model", trusted=[metric])
         tests = np.arange(20, 30)
         np.testing.assert_array_equal(_ask(loaded, objects, tests), _ask(predictor, objects, tests))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -50,8 +51,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def saved(predictor: Any, folder: Path) -> Any:
-    """Save and load."""
-    exactcp.save(predictor, folder / "model.skops")
+    """Save and load: what loads without being trusted is saved without a warning."""
+    with warnings.catch_warnings(action="error"):
+        exactcp.save(predictor, folder / "model.skops")
     return exactcp.load(folder / "model.skops")
 
 

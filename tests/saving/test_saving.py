@@ -8,6 +8,7 @@ import pickle
 import re
 import sys
 import zipfile
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
-from sklearn.ensemble import RandomForestClassifier
+from lightgbm import Booster, LGBMClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -39,13 +42,6 @@ from saved_models import SAVED, SAVED_HERE, answers_of
 io_extra = pytest.importorskip("skops.io")
 
 
-def saved(predictor: Any, folder: Path, **how: Any) -> Any:
-    """Save and load."""
-    path = folder / "model.skops"
-    exactcp.save(predictor, path)
-    return exactcp.load(path, **how)
-
-
 def own_metric(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).sum())
 
@@ -58,30 +54,38 @@ def own_predictor(measure: Any = None, **what: Any) -> FullConformalClassifier:
     return FullConformalClassifier(measure or KNN(2, **what)).fit(X, LABELS)
 
 
-def split(model: Any) -> SplitConformalClassifier:
-    return SplitConformalClassifier(model, random_state=0).fit(X, LABELS == 1)
+def split(model: Any, y: Any = LABELS == 1) -> SplitConformalClassifier:
+    return SplitConformalClassifier(model, random_state=0).fit(X, y)
+
+
+LIGHT = LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1)
 
 
 class TestTrust:
     @pytest.mark.parametrize(
-        ("fit", "held", "thing"),
+        ("fit", "things"),
         [
-            (lambda: own_predictor(metric=own_metric), f"{__name__}.own_metric", own_metric),
-            (lambda: own_predictor(OwnMeasure(2)), f"{__name__}.OwnMeasure", OwnMeasure),
+            (lambda: own_predictor(metric=own_metric), [own_metric]),
+            (lambda: own_predictor(OwnMeasure(2)), [OwnMeasure]),
             # whose positions scikit-learn does not check
-            (lambda: split(RandomForestClassifier(2, random_state=0)), "sklearn.tree._tree.Tree", Tree),
+            (lambda: split(RandomForestClassifier(2, random_state=0)), [Tree]),
+            (lambda: split(HistGradientBoostingClassifier(max_iter=2)), [TreePredictor]),
+            (lambda: split(LIGHT, LABELS), [OrderedDict, Booster, LGBMClassifier]),
         ],
     )
     def test_what_is_not_trusted_is_named_and_loaded_if_the_user_trusts_it(
-        self, fit: Callable[[], Any], held: str, thing: Any, tmp_path: Path
+        self, fit: Callable[[], Any], things: list[Any], path: Path
     ) -> None:
-        predictor = fit()
-        with pytest.raises(
-            ValueError, match=rf"holds {held}, which exactcp does not trust: nothing.*trusted=\['{held}"
-        ):
-            saved(predictor, tmp_path)
-        for trusted in ([thing], [held], held):
-            again = saved(predictor, tmp_path, trusted=trusted)
+        predictor, names = fit(), [f"{thing.__module__}.{thing.__name__}" for thing in things]
+        with pytest.warns(UserWarning, match="holds what exactcp does not trust in files: load it with ") as warned:
+            exactcp.save(predictor, path)
+        assert [(one.filename, str(one.message).startswith(str(path))) for one in warned] == [(__file__, True)]
+        call = str(warned[0].message).partition("load it with ")[2].removesuffix(".")
+        refusal = f"holds {', '.join(names)}, which exactcp does not trust: nothing was loaded."
+        with pytest.raises(ValueError, match=rf"{re.escape(refusal)}.*{re.escape(f'trusted={names!r})')}"):
+            exactcp.load(path)
+        text = names[0] if len(names) == 1 else names
+        for again in (eval(call), *(exactcp.load(path, trusted=trusted) for trusted in (things, names, text))):
             np.testing.assert_array_equal(again.predict_p(X), predictor.predict_p(X))
 
     @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import typer
 
 from exactcp._optional import require
 from exactcp._replacing import replacing
+from exactcp._warning import quiet
 from exactcp.cli import _options as typed
 from exactcp.cli._mistakes import PAGES, MisuseError, check_readable, check_writable, is_standard, some
 from exactcp.cli._options import Options
@@ -131,7 +132,7 @@ def save_model(model: Model, path: Path) -> int:
     from exactcp.saving import load, save
 
     try:
-        with replacing(path) as unfinished:
+        with replacing(path) as unfinished, quiet(f"{unfinished} holds"):  # the error below says so
             save(model.predictor, unfinished, notes={KEY: {**model.spec.to_dict(), **model.facts}})
             load(unfinished)
     except ValueError as error:
