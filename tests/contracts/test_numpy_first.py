@@ -41,6 +41,9 @@ MEASURES = [
     KDE(),
     KDE("scott", "cosine"),
     KDE(0.7, "epanechnikov"),
+    KDE(3.0, "tophat"),
+    KDE(2.0, "linear"),
+    KDE("silverman", "exponential"),
     LSSVM(),
     LSSVM(0.01, fit_intercept=True),
     LSSVM(kernel="rbf"),
@@ -158,11 +161,26 @@ def test_sets_of_targets_at_the_edges():
     for _ in range(300):
         n = int(rng.integers(0, 12))
         A, g = rng.integers(-3, 4, n).astype(float), rng.choice([0, 0.5, 1, -1, 1 + 1e-14, 1 - 1e-12, 1 + 1e-11], n)
-        how = np.ones(n), 1e-12 * rng.uniform(size=n), rng.uniform(size=n) < 0.8, float(rng.uniform())
-        ends = both(lambda A=A, g=g, how=how: counting.sorted_ends(A, g, *how))
+        how = np.ones(n), rng.choice([0.0, 1e-12, 0.5], n), rng.uniform(size=n) < 0.8
+        size, z = float(rng.uniform()), float(rng.choice([0.0, 1.0, 2.5]))
+        ends = both(lambda A=A, g=g, how=how, size=size: counting.sorted_ends(A, g, *how, size))
         np.testing.assert_array_equal(*ends)
         for threshold in range(n + 2):
             np.testing.assert_array_equal(*both(lambda e=ends[0], k=threshold: counting.covered(e, k)))
+        counted = []
+        for numpy in (True, False):
+            counted.append(np.empty(3, np.int64))
+            with _numpy_first.forced(numpy=numpy):
+                counting.count_affine(A, g, *how, z, size, counted[-1])
+        np.testing.assert_array_equal(*counted)
+
+
+def test_ends_of_folds():
+    rng = np.random.default_rng(0)
+    starts, ascending = np.array([0, 5, 5, 20]), np.concatenate([np.sort(rng.normal(size=m)) for m in (5, 15)])
+    edges, scales = rng.normal(size=(7, 3)).round(1), rng.integers(1, 3, (7, 3)) / 2
+    for k in range(1, 21):
+        np.testing.assert_array_equal(*both(lambda k=k: counting.kth_largest(ascending, starts, edges, scales, k)))
 
 
 # --- the rule
