@@ -29,7 +29,7 @@ from exactcp import (
 )
 from exactcp.counting import small as counting
 from exactcp.measures import KDE, KNN, LSSVM, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
-from exactcp.measures._small_bag import NumpyFirst, SmallBag
+from exactcp.measures._small_bag import PAIRS, NumpyFirst, SmallBag, blocks
 from slices import slow_but
 
 MEASURES = [
@@ -39,7 +39,7 @@ MEASURES = [
     SimplifiedKNN(4, metric="chebyshev"),
     SimplifiedKNN(2, metric=lambda a, b: float(np.abs(a - b).sum())),
     KDE(),
-    KDE("scott", "cosine"),
+    KDE(6.0, "cosine"),
     KDE(0.7, "epanechnikov"),
     KDE(3.0, "tophat"),
     KDE(2.0, "linear"),
@@ -282,6 +282,11 @@ def test_an_error_or_an_interruption_changes_nothing(predictor, labelled, monkey
         assert pickle.dumps(fitted._bag) == before
         fitted.partial_fit(X[n:], answers[n:])
         assert pickle.dumps(apart._bag) == before
+
+
+def test_blocks_have_each_row_once():
+    assert [some.tolist() for some in blocks(np.arange(7), PAIRS // 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [some.tolist() for some in blocks(np.arange(2), 2 * PAIRS)] == [[0], [1]]
 
 
 def test_what_overflows_is_refused_in_words():

@@ -9,10 +9,10 @@ import pytest
 from sklearn.neighbors import KernelDensity
 
 from callable_kernels import callable_kernel
-from exactcp import FullConformalClassifier, SplitConformalClassifier, textbook
+from exactcp import FullConformalClassifier, SplitConformalClassifier, _numpy_first, textbook
 from exactcp._parallel import ALONE, Effort
 from exactcp.measures import KDE
-from exactcp.measures.density import _routes
+from exactcp.measures.density import _routes, small
 from exactcp.measures.density.kernels import dense as dense_kernels
 from exactcp.measures.density.kernels import kernel_functions
 from exactcp.measures.density.kernels.kernel_functions import (
@@ -20,7 +20,6 @@ from exactcp.measures.density.kernels.kernel_functions import (
     log_kernels,
     squared_block,
 )
-from exactcp.measures.density.small import kernel_block
 from exactcp.pvalues import compare_scores
 from frozen_answers import route
 from problems import PROBLEMS
@@ -206,15 +205,18 @@ def test_products_are_as_exact_as_their_bound_says(spread, rng):
 @pytest.mark.parametrize("p", [1, 5, 8, 13, 50])
 def test_all_distances_have_the_same_bits(p, rng):
     X, Y = rng.normal(size=(9, p)), rng.normal(size=(300, p))
-    block, logs = np.empty((9, 300)), np.empty(300)
+    block, (logs, in_numpy) = np.empty((9, 300)), np.empty((2, 300))
     squared_block(X, Y, block)
     np.testing.assert_array_equal(block, [[squared_distance_by_feature(b, a) for b in Y] for a in X])
     np.testing.assert_array_equal(block, np.cumsum((X[:, None] - Y) ** 2, axis=2)[:, :, -1])
     for kernel in KERNEL_CODES.values():
-        kernel_block(X, Y, 1.5, kernel, block)
+        small.kernel_block(X, Y, 1.5, kernel, block)
         for x, row in zip(X, block, strict=True):
             log_kernels(x, Y, 1.5, kernel, logs)
             np.testing.assert_allclose(row, np.exp(logs), rtol=1e-13)
+            with _numpy_first.forced(numpy=True):
+                small.log_kernels(x, Y, 1.5, kernel, in_numpy)
+            np.testing.assert_array_equal(in_numpy, logs)
 
 
 class TestHistory:
