@@ -269,7 +269,6 @@ PASSED_ON = [
     ("left out twice", lambda: _folded(ShuffleSplit(9, random_state=0)), ValueError, "out [02-9] times: expected once"),
     ("folds", lambda: _folded(50), ValueError, "use a number from 2 to 40"),
     ("categories", lambda: _labels().fit(X, Y, categories=Y[1:]), ValueError, r"shape \(39,\) for 40 examples"),
-    ("both", lambda: _labels(mondrian="label").fit(X, Y, categories=Y), ValueError, "give one of them"),
     ("forgotten", lambda: _labels(GaussianNB()).fit(X, Y, categories=Y).predict_set(X), ValueError, "Give categories="),
     ("late", lambda: _fitted().predict_set(X, categories=Y), ValueError, "was given here and not in fit"),
     ("a column", lambda: _labels(mondrian="cc").fit(FRAME, Y), ValueError, "not a column of X, .* Did you mean 'c'"),
