@@ -21,7 +21,9 @@ from exactcp import (
     ExchangeabilityTest,
     FullConformalClassifier,
     FullConformalRegressor,
+    JackknifePlusRegressor,
     SplitConformalClassifier,
+    SplitConformalRegressor,
     VennPredictor,
     _compiling,
     _jit,
@@ -30,6 +32,7 @@ from exactcp import (
 from exactcp.counting import small as counting
 from exactcp.measures import KDE, KNN, LSSVM, NN, KNNResidual, Measure, RidgeResidual, SimplifiedKNN
 from exactcp.measures._small_bag import PAIRS, NumpyFirst, SmallBag, blocks
+from exactcp.measures.neighbours._target_bag import ResidualBag
 from slices import slow_but
 
 MEASURES = [
@@ -127,6 +130,8 @@ def test_targets(measure, seed):
         found += [predictor.predict_interval(X[n:], 0.8), predictor.predict_p(X[n:], t[n:])]
         predictor.unlearn([1, n])
         found += [predictor.predict_interval(X[n:], 0.8), predictor.predict_p(X[n:], t[n:])]
+        split = SplitConformalRegressor(clone(measure), random_state=0).fit(X[old], t[old])
+        found += [split.predict(X[n:]), split.predict_interval(X[n:], 0.7)]
         if not isinstance(measure, RidgeResidual) or measure.residual == "studentized":
             found.append(predictor.predict_distribution(X[n:]).quantile(0.5))
         return found
@@ -238,6 +243,22 @@ def test_search_forces_one_or_the_other(fresh):
         fitted = FullConformalClassifier(KNN(3, search="numpy")).fit(X[:n], y[:n])
         fitted.predict_p(X[n:])
         assert isinstance(fitted._bag._own, SmallBag)
+
+
+def test_numpy_is_refused_where_it_has_no_way_and_taken_where_it_has(monkeypatch):
+    X, _, t, n = drawn(0)
+    with pytest.raises(ValueError, match="no way for jackknife"):
+        JackknifePlusRegressor(KNNResidual(3, search="numpy")).fit(X, t)
+    for measure in (KNN(3, search="numpy"), KNNResidual(3, search="numpy")):
+        with pytest.raises(ValueError, match="no way for examples that lie in shards"):
+            measure.sharded()
+    monkeypatch.setattr(ResidualBag, "predict", Mock(side_effect=AssertionError))
+    with _numpy_first.forced(numpy=False):
+        split = SplitConformalRegressor(KNNResidual(3, search="numpy"), random_state=0).fit(X[:n], t[:n])
+        assert np.isfinite(split.predict(X[n:])).all()
+        with pytest.raises(AssertionError):
+            split.set_params(measure__search="brute").fit(X[:n], t[:n])
+    assert split.measure_.search_.name == "numpy"  # the refused fit changed nothing
 
 
 def test_readers_in_threads_may_cross_the_border(fresh, monkeypatch):

@@ -39,7 +39,7 @@ class VennPredictor(ProbabilityPrediction, ClassifierMixin, LabelledLearning):
     search : {"auto", "tree", "brute", "numpy"}, default="auto"
         How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
         found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
-        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ refuse "numpy".
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : int, default=0

@@ -21,7 +21,7 @@ from exactcp.measures._bags import LabelBag
 from exactcp.measures._contract import Measure, Objects, objects_by_metric
 from exactcp.measures._small_bag import NumpyFirst
 from exactcp.measures.neighbours._label_bag import NeighbourBag
-from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy, refuse_numpy
 from exactcp.measures.neighbours._search import NeighbourSearch, own_store, stored
 from exactcp.measures.neighbours._shard_forgetting import ChangingNeighbours
 from exactcp.measures.neighbours.small import SmallNeighbours, candidate_scores
@@ -152,6 +152,7 @@ class NeighbourMeasure(Measure):
     def sharded(self) -> ChangingNeighbours:
         """Return what the measure does with examples that lie in shards."""
         k, distance = self._checked()
+        refuse_numpy(self.search, "examples that lie in shards")
         return ChangingNeighbours(k, distance, use_ratio=self.compares_labels, search=self.search)
 
 
@@ -170,7 +171,7 @@ class NN(NeighbourMeasure):
     search : {"auto", "tree", "brute", "numpy"}, default="auto"
         How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
         found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
-        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ refuse "numpy".
 
     Attributes
     ----------
@@ -230,7 +231,7 @@ class KNN(NeighbourMeasure):
     search : {"auto", "tree", "brute", "numpy"}, default="auto"
         How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
         found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
-        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ refuse "numpy".
 
     Attributes
     ----------
@@ -294,7 +295,7 @@ class SimplifiedKNN(NeighbourMeasure):
     search : {"auto", "tree", "brute", "numpy"}, default="auto"
         How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
         found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
-        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ refuse "numpy".
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from exactcp import textbook
 from exactcp._changes import changes
+from exactcp._numpy_first import counted
 from exactcp._parallel import FREE, Effort
 from exactcp._parameters import check_parameters
 from exactcp._validation import check_objects, check_regression_examples
@@ -20,11 +21,11 @@ from exactcp.measures._contract import Objects, RegressionMeasure, objects_by_me
 from exactcp.measures._shards import ShardedTargets
 from exactcp.measures._small_bag import NumpyFirst
 from exactcp.measures.neighbours._left_out import NeighbourLeftOut
-from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy
+from exactcp.measures.neighbours._route import ROUTES, Route, check_search, goes_to_numpy, in_numpy, refuse_numpy
 from exactcp.measures.neighbours._search import own_store, stored
 from exactcp.measures.neighbours._sharded_targets import ShardedResiduals
 from exactcp.measures.neighbours._target_bag import ResidualBag
-from exactcp.measures.neighbours.small_means import SmallResiduals
+from exactcp.measures.neighbours.small_means import SmallResiduals, predictions
 from exactcp.textbook.regression import ResidualFunction
 
 
@@ -45,7 +46,7 @@ class KNNResidual(RegressionMeasure):
     search : {"auto", "tree", "brute", "numpy"}, default="auto"
         How neighbours are found: by trees, by products with all examples, in NumPy without compiled code, or by what is
         found to be faster: NumPy for small work at first, then trees or products. It decides how long a result takes,
-        never what it is. Only the Euclidean metric has trees; shards and jackknife+ have no way by NumPy.
+        never what it is. Only the Euclidean metric has trees; shards and jackknife+ refuse "numpy".
 
     Attributes
     ----------
@@ -157,7 +158,11 @@ class KNNResidual(RegressionMeasure):
     def spread_predictions(self, X: Any, effort: Effort) -> np.ndarray:
         """Return `predict(X)`, with the threads that there may be."""
         check_is_fitted(self)
-        return self._fitted.predict(check_objects(self, X), effort=effort)
+        X, bag = check_objects(self, X), self._fitted
+        if not bag.search.is_small(X.shape[0]):
+            return bag.predict(X, effort=effort)
+        with counted():
+            return predictions(bag.search.store, bag.order, bag.targets(), X, bag.k)
 
     def bag(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> TargetBag:
         """Return the bag of these examples.
@@ -198,6 +203,7 @@ class KNNResidual(RegressionMeasure):
         if self.objects is Objects.PAIRS:
             self._refuse_shards("a metric between vectors")
         check_search(self.search, Distance(self.metric, self.metric_params))
+        refuse_numpy(self.search, "examples that lie in shards")
         return ShardedResiduals(clone(self))
 
     def leave_one_out(self, X: np.ndarray, y: np.ndarray, *, effort: Effort = FREE) -> NeighbourLeftOut:
@@ -214,6 +220,7 @@ class KNNResidual(RegressionMeasure):
         -------
         NeighbourLeftOut
         """
+        refuse_numpy(self.search, "jackknife+")
         n = y.size  # where n <= k, all the others are the nearest
         measure = self if self._bag(X, y).k < n else clone(self).set_params(k=n - 1)
         return NeighbourLeftOut(measure._filled(X, y, effort))  # noqa: SLF001

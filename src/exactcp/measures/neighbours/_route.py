@@ -46,6 +46,13 @@ def goes_to_numpy(search: str, X: Any) -> bool:
     return search == "numpy" or (search == "auto" and is_small(n * n * (3.0 * p + 30.0)))
 
 
+def refuse_numpy(search: str, what: str) -> None:
+    """Refuse NumPy where only kernels can do what is needed."""
+    if search == "numpy":
+        msg = f"search='numpy' has no way for {what}: use search='auto', which then takes another."
+        raise ValueError(msg)
+
+
 def in_numpy(search: str) -> Route:
     """Return the route of a bag that starts in NumPy."""
     return Route("numpy", ASKED_FOR if search == "numpy" else "small, while no kernel is loaded")

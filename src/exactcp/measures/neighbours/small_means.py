@@ -71,6 +71,16 @@ def sum_up(distances: np.ndarray, found: Reached, targets: np.ndarray) -> Member
     return MemberSums(inner_count, sums[0], at_count, sums[1])
 
 
+def predictions(store: Store, order: np.ndarray, targets: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
+    """Return the mean targets of the k nearest of every object; `order` has the slots of the examples, as they came."""
+    store.check_new(X)
+    origin, means = float(origin_of(_some(targets))), [np.empty(0)]
+    for rows in blocks(np.arange(X.shape[0]), store.n):
+        distances = store.rows_from(store.by_slot(X[rows], order))[:, order]
+        means.append(sum_up(distances, members(distances, k), targets - origin).mean(k))
+    return np.concatenate(means) + origin
+
+
 class SmallNeighbourhoods(SmallBag):
     """What each example knows of its neighbours; a change looks again at those that it concerns.
 
@@ -187,7 +197,7 @@ class SmallResiduals(SmallNeighbourhoods, AffineBag):
 
     def predict(self, X: np.ndarray, *, effort: Effort = FREE) -> np.ndarray:  # noqa: ARG002
         """Return the point predictions (m,)."""
-        return np.concatenate([self._centers(distances) for distances in self._distances(X)]) + self._origin
+        return predictions(self._store, np.arange(self.n), self._targets, X, self.k)
 
     def _centers(self, distances: np.ndarray) -> np.ndarray:
         return sum_up(distances, members(distances, self.k), self._targets - self._origin).mean(self.k)
